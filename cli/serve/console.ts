@@ -1,11 +1,12 @@
 /** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
 
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { type Config, hasUsualDatabase } from "../../src/config.ts";
 import { createSessions } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { findConsole, mintLink } from "../../src/console/console-link.ts";
-import { createCommandLine } from "../../src/console/console-state.ts";
+import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
 import { deliveryErrors } from "../../src/delivery/outcome.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { createReadings } from "../../src/domain/readings.ts";
@@ -13,13 +14,13 @@ import { listen } from "../../src/http/listen.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { startHistory } from "../../src/metrics/history.ts";
+import { readCalls } from "../../src/store/access-log/reader.ts";
 import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf, option, version } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { note, parseCount, print } from "../terminal/output.ts";
-import { createRegisterReader } from "./console-register.ts";
 import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
 
@@ -114,26 +115,39 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
   const { operator, service, metrics } = open;
   const { configuration } = service;
   const { secrets, clock } = operator;
-  const { partners, webhooks, quotaStore } = operator.stores;
+  const { stores, driver, blindIndex } = operator;
+  const { partners, webhooks, quotaStore, teachers, attestations, changes } = stores;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
-  const imports = createImportHistory(operator.driver);
-  const status = createStatusStore(operator.driver);
-  const logFigures = createLogFigures(operator.driver, operator.stores.log);
-  const shared = {
+  const imports = createImportHistory(driver);
+  const sources: ConsoleSources = {
     ...metrics,
-    history,
-    threads,
+    ...{
+      teachers,
+      blindIndex,
+      attestations,
+      webhooks,
+      changes,
+      imports,
+      configuration,
+      clock,
+      history,
+      threads,
+    },
+    startedAt: clock.now(),
     node: () => ({
       nodes: open.node.nodes(),
       clockAheadMs: open.node.clockAheadMs(),
       keepsHouse: open.node.keepsHouse(),
     }),
     readings: createReadings({
-      ...{ quotaStore, partners, webhooks, imports, status, clock, onError },
-      ...{ log: logFigures, calendar: operator.calendar },
+      ...{ quotaStore, partners, webhooks, imports, clock, onError },
+      status: createStatusStore(driver),
+      log: createLogFigures(driver, stores.log),
+      calendar: operator.calendar,
     }),
-    clock,
-    startedAt: clock.now(),
+    async calls(filter) {
+      return existsSync(config.callsFolder) ? (await readCalls(config.callsFolder, filter)).calls : [];
+    },
     signingEngine: () => open.signingEngine.description,
     isDiskRefusing: open.isDiskRefusing,
     build: {
@@ -141,13 +155,12 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
       runtime: runtimeName(),
       environment: operator.keyKind === "live" ? "live" : "sandbox",
     },
+    commandLine: createCommandLine(dataOptions(config)),
+    explainError,
   };
-  const commandLine = createCommandLine(dataOptions(config));
-  const register = createRegisterReader(operator, { configuration, config });
-  const looking = { register, snapshot: configuration.current, now: () => clock.now(), commandLine };
   return createAdminApp({
-    sources: { ...shared, configuration, commandLine, explainError, looking },
-    exposition: createExposition({ ...shared, snapshot: configuration.current }),
+    sources,
+    exposition: createExposition(sources),
     sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
     port,
   });

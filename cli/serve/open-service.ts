@@ -87,7 +87,7 @@ export async function openService(
     whenMade,
     whenOlder,
     shared: { memory: memory.commitLock, thread: 0 },
-    onRequest: work.requested,
+    onRequest: (kind) => work.count(`requests: ${kind}`),
     actor: service.actor,
     ...options,
     commits: { onGroup: work.committed, isMoreComing: work.isSigning },

@@ -100,7 +100,11 @@ async function openThread(
   });
   const onLost = (error: TvsError) => tell({ kind: "lost", message: error.message });
   const shared = { memory: memory.commitLock, thread };
-  const driver = await openDriver(config, { shared, onRequest: work.requested, onLost });
+  const driver = await openDriver(config, {
+    shared,
+    onRequest: (kind) => work.count(`requests: ${kind}`),
+    onLost,
+  });
   onDriver(driver);
   const commits = { onGroup: work.committed, isMoreComing: work.isSigning };
   const stores = createStores(driver, { commits });

@@ -6,7 +6,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { defaultLimits } from "../../src/http/http-server.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
-import type { ThreadFigures } from "../../src/metrics/state-families.ts";
+import type { ThreadFigures } from "../../src/metrics/sources.ts";
 import { aliveMs, type FromThread, type ToThread } from "./serving-thread.ts";
 
 type ServingThreadsOptions = {

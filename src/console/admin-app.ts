@@ -6,15 +6,16 @@ import { html } from "hono/html";
 import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
 import { log } from "../logger.ts";
 import type { Exposition } from "../metrics/exposition.ts";
+import { look } from "../metrics/sources.ts";
 import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
-import { type ConsoleSources, readConsoleState } from "./console-state.ts";
+import type { ConsoleSources } from "./console-state.ts";
 import { consoleStyle } from "./console-style.ts";
-import { addRegisterPages, type RegisterPageSources } from "./register-pages.ts";
+import { addRegisterPages } from "./register-pages.ts";
 
 type AdminOptions = {
-  readonly sources: ConsoleSources & { readonly looking: RegisterPageSources };
+  readonly sources: ConsoleSources;
   readonly exposition: Exposition;
   readonly sessions: Sessions;
   /** The port of the console: cookies do not know ports, so the cookie's name has it. */
@@ -53,8 +54,8 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
     return c.html(refusalPage(opening.verdict, { command, isSignedIn: isSignedIn(c) }), 410);
   });
 
-  app.get("/", (c) => signedIn(c, async () => c.html(consolePage(await readConsoleState(sources)))));
-  addRegisterPages(app, sources.looking, signedIn);
+  app.get("/", (c) => signedIn(c, async () => c.html(consolePage(await look(sources)))));
+  addRegisterPages(app, sources, signedIn);
 
   app.get("/live.json", async (c) => {
     if (!isSignedIn(c)) {
@@ -64,7 +65,7 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
       );
     }
     const since = Number(c.req.query("since") ?? 0);
-    const state = await readConsoleState(sources);
+    const state = await look(sources);
     const points = pointColumns(state.history.points(Number.isFinite(since) ? since : 0));
     return c.json({ at: state.now, points, sections: await renderSections(state) });
   });

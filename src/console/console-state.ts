@@ -1,58 +1,34 @@
-import type { AccessLogFigures } from "../domain/calls.ts";
-import type { Clock } from "../domain/clock.ts";
-import type { Configuration, Snapshot } from "../domain/configuration.ts";
-import type { Readings, ReadingsNow } from "../domain/readings.ts";
-import type { History } from "../metrics/history.ts";
-import type { Refusals } from "../metrics/refusals.ts";
-import type { RequestCounters } from "../metrics/requests.ts";
-import type { NodeFigures, ThreadFigures } from "../metrics/state-families.ts";
-import type { WorkCounters } from "../metrics/work.ts";
+import type { AttestationStore } from "../domain/attestations.ts";
+import type { BlindIndex } from "../domain/blind-index.ts";
+import type { Call, CallFilter } from "../domain/calls.ts";
+import type { ChangeStore } from "../domain/changes.ts";
+import type { ImportHistory } from "../domain/import/store.ts";
+import type { TeacherStore } from "../domain/teachers/store.ts";
+import type { WebhookStore } from "../domain/webhooks.ts";
+import type { Look, Sources } from "../metrics/sources.ts";
 import { shellWord } from "../shell-word.ts";
 
-/** Writes a command that can be pasted into any shell, whatever folder it is in. */
-type CommandLine = (words: string) => string;
-
 /** What the console is made from; the composition root gives it. */
-export type ConsoleSources = {
-  readonly requests: RequestCounters;
-  readonly work: WorkCounters;
-  readonly refusals: Refusals;
-  /** Null when no access log is kept. */
-  readonly accessLog: () => AccessLogFigures | null;
-  readonly history: History;
-  readonly readings: () => Promise<ReadingsNow>;
-  readonly configuration: Pick<Configuration, "current">;
-  readonly clock: Clock;
-  readonly startedAt: number;
-  /** What signs just now, in words. */
-  readonly signingEngine: () => string;
-  readonly threads: () => ThreadFigures;
-  /** All nodes, as this one last saw them. */
-  readonly node: () => NodeFigures;
-  /** Whether the disk refused the evidence of the last answer. */
-  readonly isDiskRefusing: () => boolean;
-  readonly build: { readonly version: string; readonly runtime: string; readonly environment: string };
-  readonly commandLine: CommandLine;
+export type ConsoleSources = Sources & {
+  readonly teachers: TeacherStore;
+  readonly blindIndex: BlindIndex;
+  readonly attestations: AttestationStore;
+  readonly webhooks: WebhookStore;
+  readonly changes: ChangeStore;
+  readonly imports: ImportHistory;
+  /** What the access log has; nothing where none is kept. */
+  readonly calls: (filter: CallFilter) => Promise<readonly Call[]>;
+  /** Writes a command that can be pasted into any shell, whatever folder it is in. */
+  readonly commandLine: (words: string) => string;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
   readonly explainError: (lastError: string) => string;
 };
 
 /** One look at everything, from which the sections of the page are made. */
-export type ConsoleState = Omit<ConsoleSources, "readings" | "configuration" | "clock"> & {
-  readonly now: number;
-  readonly readings: Readings | null;
-  readonly hasFailed: boolean;
-  readonly snapshot: Snapshot;
-};
-
-export async function readConsoleState(sources: ConsoleSources): Promise<ConsoleState> {
-  const { readings, configuration, clock, ...rest } = sources;
-  const { readings: read, hasFailed } = await readings();
-  return { ...rest, readings: read, hasFailed, snapshot: configuration.current(), now: clock.now() };
-}
+export type ConsoleState = Look & Pick<ConsoleSources, "commandLine" | "explainError">;
 
 /** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */
-export function createCommandLine(options: readonly string[]): CommandLine {
+export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;
 }

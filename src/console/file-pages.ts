@@ -3,23 +3,31 @@
 import { html } from "hono/html";
 import { describeCode } from "../domain/import/codes.ts";
 import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
-import type { HistoryLine } from "../domain/teachers/changes.ts";
+import {
+  type HistoryLine,
+  requireTeacher,
+  teacherHistory,
+  teacherKeyOf,
+} from "../domain/teachers/changes.ts";
 import { describeTeacher } from "../domain/teachers/record.ts";
-import { type ListingSources, statusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
-import type { TeacherFile } from "./register-reader.ts";
-import { importBadge } from "./state-sections.ts";
+import type { ConsoleSources } from "./console-state.ts";
+import { statusBadge } from "./listings.ts";
+import { badge, type Cell, commandBox, count, type Markup, moment, none, span, tableOf } from "./markup.ts";
 
-/** Writes a command that can be pasted. */
-type CommandLine = (words: string) => string;
-type FilePageSources = ListingSources & { readonly commandLine: CommandLine };
-
-/** A teacher's record, history and what may be asked further. No NIN, e-mail address or phone number is stored. */
-export function teacherPart(file: TeacherFile, sources: FilePageSources): Markup {
-  const { teacher, history, attestations } = file;
-  const { calendar, settings } = sources.snapshot();
+/**
+ * A teacher's record, history and what may be asked further. No NIN, e-mail address or phone number is stored.
+ * @throws TvsError USAGE, NOT_KNOWN
+ */
+export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
+  const { teachers, clock, configuration, commandLine } = sources;
+  const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
+  const [history, attestations] = await Promise.all([
+    teacherHistory(teachers, teacher.id),
+    sources.attestations.countOfTeacher(teacher.id),
+  ]);
+  const { calendar, settings } = configuration.current();
   const { timeZone } = settings;
-  const shown = describeTeacher(teacher, { calendar, clock: { now: sources.now } });
+  const shown = describeTeacher(teacher, { calendar, clock });
   const yes = (flag: boolean) => (flag ? "yes" : "no");
   const facts: [name: string, value: Cell | number | null][] = [
     ["Name", shown.name],
@@ -53,7 +61,7 @@ export function teacherPart(file: TeacherFile, sources: FilePageSources): Markup
   )}</dl></section>
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
 <section class="panel"><h2>Attested</h2><p><a href="/attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
-${commandBox(sources.commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
+${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {
@@ -81,28 +89,38 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   ];
 }
 
-/** All imports that are shown, each with a link to how its rows were judged. */
+/** The imports, each with a link to how its rows were judged. */
 export function importsPart(
   imports: readonly ImportRecord[],
-  { snapshot, commandLine, now }: FilePageSources,
+  { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
 ): Markup {
   if (imports.length === 0)
     return html`${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
-  const { timeZone } = snapshot().settings;
-  return tableOf("Imports", {
+  return tableOf("Imports of the register", {
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
       html`<a href="/import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
-      importBadge(one, now()),
+      importBadge(one, now),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
     ]),
   });
 }
 
+/** Where an import is; one of which no row stood has changed nothing. */
+function importBadge(one: ImportRecord, now: number): Markup {
+  const { startedAt, finishedAt, abandonedAt, rejected } = one;
+  if (abandonedAt !== null) return badge("quiet", "given up");
+  if (finishedAt === null) return badge("warn", `under way for ${span(now - startedAt)}`);
+  const done = `done in ${span(finishedAt - startedAt)}`;
+  if (rejected === 0) return badge("good", done);
+  const stood = one.inserted + one.updated + one.unchanged;
+  return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
+}
+
 /** Which rows of an import were rejected or remarked on, by code: where they stand, and never what they say. */
-export function importPart(one: ImportDetails, sources: FilePageSources): Markup {
+export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
   const { codes, rejected, warnings } = one;
   const rows = codes
     .map(describeCode)
@@ -127,7 +145,7 @@ export function importPart(one: ImportDetails, sources: FilePageSources): Markup
         })
   }</section>
 <section class="panel"><h2>The file</h2><p>${fileName(one.file)}, SHA-256 <code class="digest">${one.sha256}</code></p>
-<p>The whole list, with every line:</p>${commandBox(sources.commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
+<p>The whole list, with every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
 /** Folders are of no interest here, and may name people. */

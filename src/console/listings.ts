@@ -5,20 +5,14 @@ import type { Attestation } from "../domain/attestations.ts";
 import { type Call, parseStatuses } from "../domain/calls.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
 import { isCalendarDate, isoSeconds, timeOfUuid } from "../domain/clock.ts";
-import type { Snapshot } from "../domain/configuration.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
-import { describeRow, type TeacherFilter, type TeacherRow } from "../domain/teachers/list.ts";
+import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
+import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
+import type { ConsoleSources } from "./console-state.ts";
 import type { Field, Listing, Query, Rows } from "./listing.ts";
 import { badge, type Cell, moment } from "./markup.ts";
-import type { RegisterReader } from "./register-reader.ts";
-
-export type ListingSources = {
-  readonly register: RegisterReader;
-  readonly snapshot: () => Snapshot;
-  readonly now: () => number;
-};
 
 /** Rows of one page. */
 export const pageRows = 50;
@@ -51,9 +45,9 @@ function dayOf(name: string, value: string | undefined): string | undefined {
   return value;
 }
 
-function startOf(query: Query, { snapshot }: ListingSources): { since?: number } {
+function startOf(query: Query, { configuration }: ConsoleSources): { since?: number } {
   const day = dayOf("Since", query.since);
-  return day === undefined ? {} : { since: snapshot().calendar.startOfDay(day) };
+  return day === undefined ? {} : { since: configuration.current().calendar.startOfDay(day) };
 }
 
 /** A page of a list that is read from its newest row on. */
@@ -83,8 +77,7 @@ const idCell = (id: string): Cell => html`<span class="id">${id}</span>`;
 type DescribedRow = ReturnType<typeof describeRow>;
 
 /** The register in the order of the registration numbers. */
-export function teacherListing(sources: ListingSources): Listing<DescribedRow> {
-  const { register } = sources;
+export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   return {
     path: "/teachers",
     title: "Teachers",
@@ -99,22 +92,27 @@ export function teacherListing(sources: ListingSources): Listing<DescribedRow> {
     ],
     columns: teacherColumns,
     async read(query, { from, rows }) {
-      const page = await register.list(teacherFilter(query, sources), {
+      const page = await listTeachers(looking(sources), teacherFilter(query, sources), {
         limit: rows,
         maxLooked,
         ...(from === "" ? {} : { after: from }),
       });
-      return { rows: describeRows(page.teachers, sources), next: page.next };
+      return describedPage(page, sources);
     },
   };
 }
 
-export function describeRows(
-  teachers: readonly TeacherRow[],
-  { snapshot, now }: ListingSources,
-): DescribedRow[] {
-  const today = snapshot().calendar.dateAt(now());
-  return teachers.map((teacher) => describeRow(teacher, today));
+/** What the register is searched with; the day is the service's own, which a sandbox's engineer can move. */
+export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
+  return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
+}
+
+export function describedPage(
+  { teachers, next }: TeacherPage,
+  { configuration, clock }: ConsoleSources,
+): Rows<DescribedRow> {
+  const today = configuration.current().calendar.dateAt(clock.now());
+  return { rows: teachers.map((teacher) => describeRow(teacher, today)), next };
 }
 
 const teacherColumns: Listing<DescribedRow>["columns"] = [
@@ -133,7 +131,7 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   { head: "Changed", text: ({ updatedAt }) => updatedAt.slice(0, 10) },
 ];
 
-function teacherFilter(query: Query, { snapshot }: ListingSources): TeacherFilter {
+function teacherFilter(query: Query, { configuration }: ConsoleSources): TeacherFilter {
   const license = oneOf("Licence today", query.license, licenseStatuses);
   const certificate = oneOf("Certificate", query.certificate, certificateStatuses);
   const expiresBefore = dayOf("Licence ends before", query.expires);
@@ -142,14 +140,13 @@ function teacherFilter(query: Query, { snapshot }: ListingSources): TeacherFilte
     ...(license === undefined ? {} : { license }),
     ...(certificate === undefined ? {} : { certificate }),
     ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(changed === undefined ? {} : { changedSince: snapshot().calendar.startOfDay(changed) }),
+    ...(changed === undefined ? {} : { changedSince: configuration.current().calendar.startOfDay(changed) }),
     ...(query.state === undefined ? {} : { state: query.state }),
   };
 }
 
 /** "Did we attest this, and to whom?" */
-export function attestationListing(sources: ListingSources): Listing<Attestation> {
-  const { register } = sources;
+export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
   return {
     path: "/attestations",
     title: "Attestations",
@@ -173,13 +170,15 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
     ],
     async read(query, page) {
       const teacherId =
-        query.teacher === undefined ? undefined : (await register.teacher(query.teacher)).teacher.id;
+        query.teacher === undefined
+          ? undefined
+          : (await requireTeacher(sources.teachers, teacherKeyOf(query.teacher))).id;
       const filter = {
         ...(query.partner === undefined ? {} : { partnerId: query.partner }),
         ...(teacherId === undefined ? {} : { teacherId }),
         ...startOf(query, sources),
       };
-      return newest(page, (limit) => register.attestations({ ...filter, limit }));
+      return newest(page, (limit) => sources.attestations.list({ ...filter, limit }));
     },
   };
 }
@@ -187,8 +186,8 @@ export function attestationListing(sources: ListingSources): Listing<Attestation
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
 /** Who was told of what. */
-export function deliveryListing(sources: ListingSources): Listing<Delivery> {
-  const { timeZone } = sources.snapshot().settings;
+export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
+  const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : moment(time, timeZone));
   return {
     path: "/deliveries",
@@ -219,14 +218,14 @@ export function deliveryListing(sources: ListingSources): Listing<Delivery> {
         partnerId: query.partner,
         ...startOf(query, sources),
       };
-      return newest(page, (limit) => sources.register.deliveries({ ...filter, limit }));
+      return newest(page, (limit) => sources.webhooks.deliveries({ ...filter, limit }));
     },
   };
 }
 
 /** Who changed what, but for the teachers' records, of which each has a history. */
-export function changeListing(sources: ListingSources): Listing<RecordedChange> {
-  const { timeZone } = sources.snapshot().settings;
+export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
+  const { timeZone } = sources.configuration.current().settings;
   return {
     path: "/changes",
     title: "Changes",
@@ -254,14 +253,14 @@ export function changeListing(sources: ListingSources): Listing<RecordedChange> 
         ...(query.of === undefined ? {} : { subject: query.of }),
         ...startOf(query, sources),
       };
-      return newest(page, (limit) => sources.register.changes({ ...filter, limit }));
+      return newest(page, (limit) => sources.changes.list({ ...filter, limit }));
     },
   };
 }
 
 /** What was answered, and refused, to whom: the access log. */
-export function callListing(sources: ListingSources): Listing<Call> {
-  const { timeZone } = sources.snapshot().settings;
+export function callListing(sources: ConsoleSources): Listing<Call> {
+  const { timeZone } = sources.configuration.current().settings;
   return {
     path: "/calls",
     title: "Calls",
@@ -288,7 +287,7 @@ export function callListing(sources: ListingSources): Listing<Call> {
         ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
         ...startOf(query, sources),
       };
-      return newest(page, async (limit) => (await sources.register.calls({ ...filter, limit })) ?? []);
+      return newest(page, (limit) => sources.calls({ ...filter, limit }));
     },
   };
 }

@@ -3,8 +3,10 @@
 import type { Context, Hono } from "hono";
 import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
+import { findTeachers } from "../domain/teachers/list.ts";
 import { type AdminEnv, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-frame.ts";
+import type { ConsoleSources } from "./console-state.ts";
 import { importPart, importsPart, teacherPart } from "./file-pages.ts";
 import { csvOf, filterForm, type Listing, pager, queryOf, tableOfRows } from "./listing.ts";
 import {
@@ -12,8 +14,8 @@ import {
   callListing,
   changeListing,
   deliveryListing,
-  describeRows,
-  type ListingSources,
+  describedPage,
+  looking,
   maxLooked,
   pageRows,
   teacherListing,
@@ -23,14 +25,13 @@ import type { Markup } from "./markup.ts";
 /** Imports that are shown. */
 const shownImports = 100;
 
-export type RegisterPageSources = ListingSources & { readonly commandLine: (words: string) => string };
 type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
 
 /**
  * Adds the pages to the console.
  * @param signedIn lets nobody through who is not
  */
-export function addRegisterPages(app: Hono<AdminEnv>, sources: RegisterPageSources, signedIn: Guard): void {
+export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
   addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
   addListing(app, signedIn, attestationListing(sources));
   addListing(app, signedIn, callListing(sources));
@@ -43,16 +44,16 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: RegisterPageSourc
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
     app.get(path, (c) => signedIn(c, () => shown(c, title, () => part(c))));
 
-  page("/teacher", "Teacher", async (c) =>
-    teacherPart(await sources.register.teacher(c.req.query("ref") ?? ""), sources),
-  );
+  page("/teacher", "Teacher", async (c) => teacherPart(c.req.query("ref") ?? "", sources));
   page("/imports", "Imports", async () => {
-    const imports = await sources.register.imports(shownImports);
-    return html`<section class="panel">${importsPart(imports, sources)}</section>`;
+    const imports = await sources.imports.latest(shownImports);
+    const { commandLine, clock, configuration } = sources;
+    const { timeZone } = configuration.current().settings;
+    return html`<section class="panel">${importsPart(imports, { timeZone, now: clock.now(), commandLine })}</section>`;
   });
   page("/import", "Import", async (c) => {
     const id = Number(c.req.query("id"));
-    const found = Number.isSafeInteger(id) ? await sources.register.import(id) : null;
+    const found = Number.isSafeInteger(id) ? await sources.imports.find(id) : null;
     if (found === null) throw new TvsError("NOT_KNOWN", "there is no such import");
     return importPart(found, sources);
   });
@@ -110,18 +111,19 @@ function searchForm(term: string): Markup {
 <button>Find</button></form>`;
 }
 
-async function search(c: Context<AdminEnv>, sources: RegisterPageSources): Promise<Response> {
+async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Response> {
   const given = await c.req.parseBody();
   const [term, after] = [given.term, given.after].map((value) => (typeof value === "string" ? value : ""));
   return shown(c, "Teachers", async () => {
     const page = { limit: pageRows, maxLooked, ...(after === "" ? {} : { after }) };
-    const { teachers, next } = await sources.register.find(term ?? "", page);
+    const found = await findTeachers(looking(sources), term ?? "", page);
+    const { rows, next } = describedPage(found, sources);
     const more =
       next === null
         ? ""
         : html`<form method="post" action="/teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
     return html`<section class="panel">${searchForm(term ?? "")}<p><a href="/teachers">Show the whole register</a></p></section>
-<section class="panel">${tableOfRows(teacherListing(sources), describeRows(teachers, sources))}${more}</section>`;
+<section class="panel">${tableOfRows(teacherListing(sources), rows)}${more}</section>`;
   });
 }
 

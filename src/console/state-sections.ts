@@ -2,7 +2,6 @@
 
 import { html } from "hono/html";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
-import type { ImportRecord } from "../domain/import/store.ts";
 import type { SigningKey } from "../domain/keys.ts";
 import { clockBoundsMs, type Node } from "../domain/nodes.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
@@ -10,6 +9,7 @@ import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
+import { importsPart } from "./file-pages.ts";
 import {
   badge,
   bar,
@@ -187,34 +187,6 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   const age = appliedAt === null ? null : span(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
   const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
-  if (readings.imports.length === 0) {
-    return html`${summary}${none("Nothing has been imported.")}${commandBox(commandLine("teachers import FILE --dry-run"))}`;
-  }
   const { timeZone } = snapshot.settings;
-  return html`${summary}${tableOf("Imports of the register", {
-    head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
-    numbersFrom: 3,
-    rows: readings.imports.map((one) => [
-      moment(one.startedAt, timeZone),
-      fileName(one.file),
-      importBadge(one, now),
-      ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),
-    ]),
-  })}`;
-}
-
-/** Where an import is; one of which no row stood has changed nothing. */
-export function importBadge(one: ImportRecord, now: number): Markup {
-  const { startedAt, finishedAt, abandonedAt, rejected } = one;
-  if (abandonedAt !== null) return badge("quiet", "given up");
-  if (finishedAt === null) return badge("warn", `under way for ${span(now - startedAt)}`);
-  const done = `done in ${span(finishedAt - startedAt)}`;
-  if (rejected === 0) return badge("good", done);
-  const stood = one.inserted + one.updated + one.unchanged;
-  return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
-}
-
-/** Folders are of no interest here, and may name people. */
-function fileName(path: string): string {
-  return path.replace(/^.*[\\/]/, "");
+  return html`${summary}${importsPart(readings.imports, { timeZone, now, commandLine })}`;
 }

@@ -20,7 +20,7 @@ export function figuresSection(state: ConsoleState): Markup {
     ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
     ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
     ["Signatures", figure(last?.signatureRate ?? null), "/s"],
-    ["Signing queue", count(work.signatures().underWay), ""],
+    ["Signing queue", count(work.total("signatures under way")), ""],
     ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
     ["CPU", figure(last?.cpuPercent ?? null), "%"],
     ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
@@ -36,7 +36,7 @@ export function figuresSection(state: ConsoleState): Markup {
 /** Teachers answered for since the start, by endpoint and licence status. */
 export function answersSection({ work }: ConsoleState): Markup {
   const rows = answerOperations.map((endpoint) => {
-    const counts = licenseStatuses.map((status) => work.answers(endpoint, status));
+    const counts = licenseStatuses.map((status) => work.total(`answers: ${endpoint} ${status}`));
     return { endpoint, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));

@@ -1,6 +1,6 @@
 import { bucketCount, percentileMs } from "./latency.ts";
+import { readProcessUse } from "./process-use.ts";
 import type { RequestCounters, Traffic } from "./requests.ts";
-import { readProcessUse } from "./state-families.ts";
 import type { WorkCounters } from "./work.ts";
 
 /** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
@@ -111,10 +111,10 @@ function readTotals({ requests, work }: { requests: RequestCounters; work: WorkC
       partner: histogramOf("partner"),
       other: histogramOf("other"),
     },
-    signatures: work.signatures().made,
-    commits: { groups: work.commits().groups, acts: work.commits().acts },
-    delivered: work.deliveries("delivered"),
-    undelivered: work.deliveries("failed") + work.deliveries("dead"),
+    signatures: work.total("signatures made"),
+    commits: { groups: work.total("commits"), acts: work.total("commits: acts") },
+    delivered: work.total("deliveries: delivered"),
+    undelivered: work.total("deliveries: failed") + work.total("deliveries: dead"),
     process: readProcessUse(),
   };
 }

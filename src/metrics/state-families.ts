@@ -1,53 +1,24 @@
-import { readdirSync, readFileSync } from "node:fs";
-import type { PartnerBacklog } from "../domain/deliveries.ts";
+/** What is read when a scrape comes: the process, the keys, the nodes, and what the database says. */
+
 import type { KeyRing } from "../domain/keys.ts";
-import type { Node } from "../domain/nodes.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
-import { licenseStatuses } from "../partner/contract.ts";
-import { logFamilies } from "./evidence-families.ts";
-import type { Family, Sample } from "./families.ts";
+import { evidenceFamilies } from "./evidence-families.ts";
+import { byLabel, type Family, type Sample } from "./families.ts";
+import { readMaxFiles, readOpenFiles, readProcessUse } from "./process-use.ts";
 
-/** How the serving threads of the process are doing. */
-export type ThreadFigures = {
-  /** Threads that answer now. */
-  readonly serving: number;
-  /** Threads that ended by themselves since the start. */
-  readonly deaths: number;
-  /** When the last one did, in milliseconds since the epoch; null when none has. */
-  readonly lastDeathAt: number | null;
-};
+/** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */
+const lagWindowMs = 16_000;
 
-/** This node among the others, as its last beat found them. */
-export type NodeFigures = {
-  readonly nodes: readonly Node[];
-  /** By how many milliseconds this node's clock is ahead of the database's. */
-  readonly clockAheadMs: number;
-  readonly keepsHouse: boolean;
-};
-
-/** Sources that are read when a scrape comes: the process, the keys, and what the database says. */
-export type StateSources = {
-  readonly readings: Readings | null;
-  readonly storeAnswers: boolean;
-  readonly keys: KeyRing;
-  readonly now: number;
-  readonly startedAt: number;
-  readonly lagMs: number;
-  readonly threads: ThreadFigures;
-  readonly node: NodeFigures;
-  readonly engine: string;
-  readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
-};
-
-const windows = ["minute", "day"] as const;
-
-export const stateFamilies: readonly Family<StateSources>[] = [
+export const stateFamilies: readonly Family[] = [
   {
     name: "tvs_webhook_backlog",
     type: "gauge",
     help: "Deliveries that were not acknowledged, by partner: pending, held (pending, and nothing is sent) and dead",
-    read: ({ readings }) => (readings?.backlog ?? []).flatMap(backlogSamples),
+    read: ({ readings }) =>
+      (readings?.backlog ?? []).flatMap(({ partnerId, pending, dead, heldBy }) =>
+        byLabel("state", { pending, held: heldBy === null ? 0 : pending, dead }, { partner: partnerId }),
+      ),
   },
   {
     name: "tvs_webhook_oldest_due_seconds",
@@ -87,15 +58,15 @@ export const stateFamilies: readonly Family<StateSources>[] = [
     name: "tvs_key_age_seconds",
     type: "gauge",
     help: "How long the active key has signed, and the pending key has been published",
-    read: ({ keys, now }) => keySamples(keys, now),
+    read: ({ snapshot, now }) => keySamples(snapshot.keys, now),
   },
   {
     name: "tvs_key_rotation_due",
     type: "gauge",
     help: "1 when the active key has signed for longer than 90 days",
-    read: ({ keys, now }) => [{ value: Number(rotationOf(keys, now).isDue) }],
+    read: ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
   },
-  ...logFamilies,
+  ...evidenceFamilies,
   {
     name: "tvs_teachers",
     type: "gauge",
@@ -106,65 +77,66 @@ export const stateFamilies: readonly Family<StateSources>[] = [
     name: "tvs_import_last_finished_timestamp_seconds",
     type: "gauge",
     help: "When the last import that was applied ended: one that was refused, or of which no row stood, is none",
-    read: ({ readings }) => known(readings?.appliedAt == null ? null : readings.appliedAt / 1000),
+    read: ({ readings }) => (readings?.appliedAt == null ? null : readings.appliedAt / 1000),
   },
   {
     name: "tvs_import_last_rejected_rows",
     type: "gauge",
     help: "Rows that the newest finished import rejected",
-    read: ({ readings }) => lastImportSamples(readings, (one) => one.rejected),
+    read: ({ readings }) => readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
   },
   {
     name: "tvs_store_up",
     type: "gauge",
     help: "1 when this scrape could read the database; at 0 the figures are older",
-    read: ({ storeAnswers }) => [{ value: Number(storeAnswers) }],
+    read: ({ hasFailed }) => Number(!hasFailed),
   },
   {
     name: "tvs_event_loop_lag_seconds",
     type: "gauge",
     help: "Longest delay of a timer by the event loop of any thread in the last 16 seconds",
-    read: ({ lagMs }) => [{ value: lagMs / 1000 }],
+    read: ({ history, now }) =>
+      Math.max(0, ...history.points(now - lagWindowMs).map(({ lagMs }) => lagMs)) / 1000,
   },
   {
     name: "tvs_serving_threads",
     type: "gauge",
     help: "Threads that answer now",
-    read: ({ threads }) => [{ value: threads.serving }],
+    read: ({ threads }) => threads().serving,
   },
   {
     name: "tvs_serving_thread_deaths_total",
     type: "counter",
     help: "Serving threads that ended by themselves and were replaced",
-    read: ({ threads }) => [{ value: threads.deaths }],
+    read: ({ threads }) => threads().deaths,
   },
   {
     name: "tvs_nodes",
     type: "gauge",
     help: "Nodes that serve the register, live or gone, as this one last saw them",
-    read: ({ node }) =>
-      (["live", "gone"] as const).map((state) => ({
-        value: node.nodes.filter((one) => one.state === state).length,
-        labels: { state },
-      })),
+    read({ node }) {
+      const { nodes } = node();
+      const count = (wanted: string) => nodes.filter(({ state }) => state === wanted).length;
+      return byLabel("state", { live: count("live"), gone: count("gone") });
+    },
   },
   {
     name: "tvs_node_clock_ahead_seconds",
     type: "gauge",
     help: "How far this node's clock is ahead of the database's; negative when it is behind",
-    read: ({ node }) => [{ value: node.clockAheadMs / 1000 }],
+    read: ({ node }) => node().clockAheadMs / 1000,
   },
   {
     name: "tvs_node_keeps_house",
     type: "gauge",
     help: "1 on the node that does what one does for all: expiry events, deletion of what is old",
-    read: ({ node }) => [{ value: Number(node.keepsHouse) }],
+    read: ({ node }) => Number(node().keepsHouse),
   },
   {
     name: "tvs_signing_engine_info",
     type: "gauge",
     help: "Always 1; the label says what signs now",
-    read: ({ engine }) => [{ value: 1, labels: { engine } }],
+    read: ({ signingEngine }) => [{ value: 1, labels: { engine: signingEngine() } }],
   },
   {
     name: "tvs_build_info",
@@ -176,45 +148,33 @@ export const stateFamilies: readonly Family<StateSources>[] = [
     name: "process_cpu_seconds_total",
     type: "counter",
     help: "CPU time that the process has used, user and system",
-    read: () => [{ value: readProcessUse().cpuSeconds }],
+    read: () => readProcessUse().cpuSeconds,
   },
   {
     name: "process_resident_memory_bytes",
     type: "gauge",
     help: "Resident memory of the process",
-    read: () => [{ value: readProcessUse().residentBytes }],
+    read: () => readProcessUse().residentBytes,
   },
   {
     name: "process_open_fds",
     type: "gauge",
     help: "Open files and sockets",
-    read: () => known(readDescriptors().open),
+    read: readOpenFiles,
   },
   {
     name: "process_max_fds",
     type: "gauge",
     help: "Files and sockets that may be open",
-    read: () => known(readDescriptors().max),
+    read: readMaxFiles,
   },
   {
     name: "process_start_time_seconds",
     type: "gauge",
     help: "When the service started, since the Unix epoch",
-    read: ({ startedAt }) => [{ value: startedAt / 1000 }],
+    read: ({ startedAt }) => startedAt / 1000,
   },
 ];
-
-function known(value: number | null): Sample[] {
-  return value === null ? [] : [{ value }];
-}
-
-function backlogSamples({ partnerId, pending, dead, heldBy }: PartnerBacklog): Sample[] {
-  const held = heldBy === null ? 0 : pending;
-  return Object.entries({ pending, held, dead }).map(([state, value]) => ({
-    value,
-    labels: { partner: partnerId, state },
-  }));
-}
 
 function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {
   return (readings?.endpoints ?? []).map((one) => ({
@@ -225,60 +185,24 @@ function endpointSamples(readings: Readings | null, holds: (one: EndpointReading
 
 function quotaSamples(readings: Readings | null, figure: "used" | "limit"): Sample[] {
   return (readings?.quotas ?? []).flatMap(({ partner, use }) =>
-    windows.map((window) => ({
-      value: use[window][figure],
-      labels: { partner: partner.partnerId, window },
-    })),
+    byLabel("window", { minute: use.minute[figure], day: use.day[figure] }, { partner: partner.partnerId }),
   );
 }
 
 function keySamples({ active, pending }: KeyRing, now: number): Sample[] {
   const seconds = (since: number) => Math.max(0, now - since) / 1000;
-  return [
-    { value: seconds(active.activatedAt ?? active.createdAt), labels: { state: "active" } },
-    { value: seconds(pending.publishedAt), labels: { state: "pending" } },
-  ];
+  return byLabel("state", {
+    active: seconds(active.activatedAt ?? active.createdAt),
+    pending: seconds(pending.publishedAt),
+  });
 }
 
 function teacherSamples(readings: Readings | null): Sample[] {
   if (readings === null) return [];
   const { total, active, byLicenseStatus } = readings.teachers;
   // Who is not active has no licence, and is not missed.
-  const counts = { ...byLicenseStatus, NOT_FOUND: byLicenseStatus.NOT_FOUND - (total - active) };
-  return licenseStatuses.map((status) => ({ value: counts[status], labels: { status: status } }));
-}
-
-function lastImportSamples(
-  readings: Readings | null,
-  figure: (one: Readings["imports"][number]) => number,
-): Sample[] {
-  const last = readings?.imports.find((one) => one.finishedAt !== null);
-  return last === undefined ? [] : [{ value: figure(last) }];
-}
-
-/** What this process has used, of which reading costs next to nothing. */
-type ProcessUse = { readonly cpuSeconds: number; readonly residentBytes: number };
-
-export function readProcessUse(): ProcessUse {
-  const { user, system } = process.cpuUsage();
-  return { cpuSeconds: (user + system) / 1e6, residentBytes: process.memoryUsage.rss() };
-}
-
-/** Files and sockets that are open, and how many may be; null where the operating system does not say. */
-function readDescriptors(): { open: number | null; max: number | null } {
-  return { open: attempt(() => readdirSync("/proc/self/fd").length), max: attempt(readMaxFds) };
-}
-
-function readMaxFds(): number | null {
-  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
-  return soft === undefined ? null : Number(soft);
-}
-
-/** The figure, or null: only Linux has these files. */
-function attempt(read: () => number | null): number | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
+  return byLabel("status", {
+    ...byLicenseStatus,
+    NOT_FOUND: byLicenseStatus.NOT_FOUND - (total - active),
+  });
 }

@@ -15,147 +15,142 @@ export const answerOperations: readonly AnswerOperation[] = [
 
 /** What became of an attempt to deliver a webhook; `dead` is a failure after which none is tried again. */
 export const deliveryOutcomes = ["delivered", "failed", "dead"] as const;
-type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
 /** What a request to the server of a database was for. */
 export const databaseRequests = ["read", "commit"] as const;
-type DatabaseRequest = (typeof databaseRequests)[number];
 
 /** Upper bounds of the sizes of a group commit, in acts. */
 export const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
-/** What the service has done since it started. Every member only grows, but for the queue and the peaks. */
+/** What is counted, each by its name. All of them only grow, but for what is under way. */
+type WorkCount =
+  | "signatures made"
+  | "signatures failed"
+  | "signatures under way"
+  | "commits"
+  | "commits: acts"
+  /** For how long no other thread could commit. */
+  | "commits: held ms"
+  | `commits: up to ${(typeof groupBounds)[number]} acts`
+  | `deliveries: ${(typeof deliveryOutcomes)[number]}`
+  /** Requests to the server that the database lies on, each a round trip. A file has none. */
+  | `requests: ${(typeof databaseRequests)[number]}`
+  | `answers: ${AnswerOperation} ${LicenseStatus}`;
+
+/** What a thread has met at worst, and in which period; which period it is stands in the block of the main thread. */
+type WorstCase = "queue peak" | "lag peak" | "period of the peaks" | "period";
+
+const names: readonly (WorkCount | WorstCase)[] = [
+  ...(["signatures made", "signatures failed", "signatures under way"] as const),
+  ...(["commits", "commits: acts", "commits: held ms"] as const),
+  ...groupBounds.map((bound) => `commits: up to ${bound} acts` as const),
+  ...deliveryOutcomes.map((outcome) => `deliveries: ${outcome}` as const),
+  ...databaseRequests.map((kind) => `requests: ${kind}` as const),
+  ...answerOperations.flatMap((operation) =>
+    licenseStatuses.map((status) => `answers: ${operation} ${status}` as const),
+  ),
+  ...(["queue peak", "lag peak", "period of the peaks", "period"] as const),
+];
+const places = new Map(names.map((name, place) => [name, place]));
+
+/** What the service has done since it started. */
 export type WorkCounters = {
-  /** One answer that left, by the licence status in it. */
-  answered(operation: AnswerOperation, status: LicenseStatus): void;
-  answers(operation: AnswerOperation, status: LicenseStatus): number;
+  /** Counts in this thread. */
+  count(name: WorkCount, by?: number): void;
+  /** What all threads have counted. */
+  total(name: WorkCount): number;
   /** @param count signatures that a call asks for */
   signingBegan(count: number): void;
   signingEnded(count: number, hasFailed: boolean): void;
   /** Whether this thread has signatures to make. */
   isSigning(): boolean;
-  signatures(): { made: number; failed: number; underWay: number };
-  /** The event loop of this thread made a timer wait for so long. */
-  lagged(ms: number): void;
-  /** The worst of any thread since the last call of this, which is the main thread's alone to make. */
-  takePeaks(): Peaks;
   /**
    * A group of acts was committed together.
    * @param heldMs for how long no other thread could commit
    */
   committed(acts: number, heldMs: number): void;
-  commits(): { groups: number; acts: number; heldMs: number; buckets: readonly number[] };
-  /** A request to the server that the database lies on: a round trip. A file has none. */
-  requested(kind: DatabaseRequest): void;
-  requests(kind: DatabaseRequest): number;
-  attempted(outcome: DeliveryOutcome): void;
-  deliveries(outcome: DeliveryOutcome): number;
+  /** The event loop of this thread made a timer wait for so long. */
+  lagged(ms: number): void;
+  /** The worst of any thread since the last call of this, which is the main thread's alone to make. */
+  takePeaks(): Peaks;
 };
 
 /** `signingQueue`: signatures that were waited for at once; `lagMs`: how long a timer waited for the event loop. */
 type Peaks = { readonly signingQueue: number; readonly lagMs: number };
 
-/** Places in a thread's block. Behind them stand the group sizes, the attempts, the requests and the answers. */
-const at = {
-  made: 0,
-  failed: 1,
-  underWay: 2,
-  queuePeak: 3,
-  lagPeak: 4,
-  /** In which period the thread's peaks were met. */
-  peaksIn: 5,
-  /** Which period it is, in the block of the main thread. */
-  period: 6,
-  groups: 7,
-  acts: 8,
-  heldMs: 9,
-  sizes: 10,
-  attempts: 10 + groupBounds.length,
-  requests: 10 + groupBounds.length + deliveryOutcomes.length,
-  answers: 10 + groupBounds.length + deliveryOutcomes.length + databaseRequests.length,
-} as const;
-const blockLength = at.answers + answerOperations.length * licenseStatuses.length;
-
 /** The counters of one process, for as many threads as serve. */
 export function newWorkCounts(threads: number): SharedArrayBuffer {
-  return newBlocks(threads, blockLength);
+  return newBlocks(threads, names.length);
 }
 
 /** @param shared the counters of all threads, of {@link newWorkCounts}; without them this thread counts alone */
 export function createWorkCounters(shared?: SharedBlocks): WorkCounters {
-  const { own, all, sum } = openBlocks(blockLength, shared);
+  const { own, all, sum } = openBlocks(names.length, shared);
+  const [main = own] = all;
   // A thread that this one replaces has left none behind.
-  own[at.underWay] = 0;
+  set("signatures under way", 0);
 
-  function grow(place: number, by: number): void {
-    own[place] = (own[place] as number) + by;
+  function set(name: WorkCount | WorstCase, value: number): void {
+    own[placeOf(name)] = value;
   }
-  const period = () => all[0]?.[at.period] ?? 0;
-  const figure = (block: Float64Array, place: number) => block[place] as number;
 
-  /** Lets the peaks of a period that is over go. */
-  function turnPeriod(): void {
-    if (own[at.peaksIn] === period()) return;
-    own[at.queuePeak] = figure(own, at.underWay);
-    own[at.lagPeak] = 0;
-    own[at.peaksIn] = period();
+  function count(name: WorkCount, by = 1): void {
+    set(name, figure(own, name) + by);
+  }
+
+  /** Raises a peak of this period; those of a period that is over go. */
+  function raise(peak: "queue peak" | "lag peak", value: number): void {
+    if (figure(own, "period of the peaks") !== figure(main, "period")) {
+      set("queue peak", figure(own, "signatures under way"));
+      set("lag peak", 0);
+      set("period of the peaks", figure(main, "period"));
+    }
+    set(peak, Math.max(figure(own, peak), value));
   }
 
   function peaksOf(block: Float64Array): Peaks {
-    const underWay = figure(block, at.underWay);
-    if (block[at.peaksIn] !== period()) return { signingQueue: underWay, lagMs: 0 };
-    return { signingQueue: figure(block, at.queuePeak), lagMs: figure(block, at.lagPeak) };
+    if (figure(block, "period of the peaks") !== figure(main, "period"))
+      return { signingQueue: figure(block, "signatures under way"), lagMs: 0 };
+    return { signingQueue: figure(block, "queue peak"), lagMs: figure(block, "lag peak") };
   }
 
   return {
-    answered: (operation, status) => grow(placeOf(operation, status), 1),
-    answers: (operation, status) => sum(placeOf(operation, status)),
-    signingBegan(count) {
-      grow(at.underWay, count);
-      turnPeriod();
-      own[at.queuePeak] = Math.max(figure(own, at.queuePeak), figure(own, at.underWay));
+    count,
+    total: (name) => sum(placeOf(name)),
+    signingBegan(signatures) {
+      count("signatures under way", signatures);
+      raise("queue peak", figure(own, "signatures under way"));
     },
-    signingEnded(count, hasFailed) {
-      grow(at.underWay, -count);
-      grow(hasFailed ? at.failed : at.made, count);
+    signingEnded(signatures, hasFailed) {
+      count("signatures under way", -signatures);
+      count(hasFailed ? "signatures failed" : "signatures made", signatures);
     },
-    isSigning: () => figure(own, at.underWay) > 0,
-    signatures: () => ({ made: sum(at.made), failed: sum(at.failed), underWay: sum(at.underWay) }),
-    lagged(ms) {
-      turnPeriod();
-      own[at.lagPeak] = Math.max(figure(own, at.lagPeak), ms);
+    isSigning: () => figure(own, "signatures under way") > 0,
+    committed(acts, heldMs) {
+      count("commits");
+      count("commits: acts", acts);
+      count("commits: held ms", heldMs);
+      const bound = groupBounds.find((most) => acts <= most);
+      if (bound !== undefined) count(`commits: up to ${bound} acts`);
     },
+    lagged: (ms) => raise("lag peak", ms),
     takePeaks() {
       const peaks = all.map(peaksOf);
-      grow(at.period, 1);
+      set("period", figure(own, "period") + 1);
       return {
         signingQueue: Math.max(...peaks.map(({ signingQueue }) => signingQueue)),
         lagMs: Math.max(...peaks.map(({ lagMs }) => lagMs)),
       };
     },
-    committed(acts, heldMs) {
-      grow(at.groups, 1);
-      grow(at.acts, acts);
-      grow(at.heldMs, heldMs);
-      const bucket = groupBounds.findIndex((bound) => acts <= bound);
-      if (bucket !== -1) grow(at.sizes + bucket, 1);
-    },
-    commits: () => ({
-      groups: sum(at.groups),
-      acts: sum(at.acts),
-      heldMs: sum(at.heldMs),
-      buckets: groupBounds.map((_, bucket) => sum(at.sizes + bucket)),
-    }),
-    requested: (kind) => grow(at.requests + databaseRequests.indexOf(kind), 1),
-    requests: (kind) => sum(at.requests + databaseRequests.indexOf(kind)),
-    attempted: (outcome) => grow(at.attempts + deliveryOutcomes.indexOf(outcome), 1),
-    deliveries: (outcome) => sum(at.attempts + deliveryOutcomes.indexOf(outcome)),
   };
 }
 
-function placeOf(operation: AnswerOperation, status: LicenseStatus): number {
-  const row = answerOperations.indexOf(operation) * licenseStatuses.length;
-  return at.answers + row + licenseStatuses.indexOf(status);
+function placeOf(name: WorkCount | WorstCase): number {
+  return places.get(name) as number;
+}
+
+function figure(block: Float64Array, name: WorkCount | WorstCase): number {
+  return block[placeOf(name)] as number;
 }
 
 const lagProbeMs = 250;
@@ -197,7 +192,7 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
     async record(call) {
       const stored = await store.record(call);
       if (stored !== null)
-        for (const { endpoint, status } of call.attestations) work.answered(endpoint, status);
+        for (const { endpoint, status } of call.attestations) work.count(`answers: ${endpoint} ${status}`);
       return stored;
     },
   };
@@ -207,7 +202,7 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
 export function countedPublicLookup(lookup: PublicLookup, work: WorkCounters): PublicLookup {
   return async (term) => {
     const answer = await lookup(term);
-    work.answered("public-lookup", answer.found ? answer.license.status : "NOT_FOUND");
+    work.count(`answers: public-lookup ${answer.found ? answer.license.status : "NOT_FOUND"}`);
     return answer;
   };
 }
@@ -218,7 +213,7 @@ export function countedOutbox(outbox: Outbox, work: WorkCounters): Outbox {
     ...outbox,
     async finish(attempt) {
       const isOurs = await outbox.finish(attempt);
-      if (isOurs) work.attempted(typeof attempt.next === "object" ? "failed" : attempt.next);
+      if (isOurs) work.count(`deliveries: ${typeof attempt.next === "object" ? "failed" : attempt.next}`);
       return isOurs;
     },
   };

@@ -4,7 +4,7 @@ import { type ConsoleState, createCommandLine } from "../../src/console/console-
 import type { AccessLogFigures } from "../../src/domain/calls.ts";
 import type { Node } from "../../src/domain/nodes.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
-import type { ThreadFigures } from "../../src/metrics/state-families.ts";
+import type { ThreadFigures } from "../../src/metrics/sources.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import { aNode, aPartner } from "../harness/samples.ts";

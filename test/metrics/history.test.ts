@@ -49,8 +49,8 @@ describe("the history of the last quarter of an hour", () => {
     work.signingEnded(1, false);
     work.committed(3, 0.1);
     work.committed(5, 0.1);
-    work.attempted("delivered");
-    work.attempted("dead");
+    work.count("deliveries: delivered");
+    work.count("deliveries: dead");
     const point = nextPoint();
     expect([point?.signingPeak, point?.groupSize]).toEqual([2, 4]);
     expect(point?.signatureRate).toBeGreaterThan(0);

@@ -6,9 +6,20 @@ import {
   countedPublicLookup,
   countedSigner,
   createWorkCounters,
+  deliveryOutcomes,
+  groupBounds,
   newWorkCounts,
 } from "../../src/metrics/work.ts";
 import { rejection } from "../harness/rejection.ts";
+
+type WorkCounters = ReturnType<typeof createWorkCounters>;
+const signatures = (work: WorkCounters) => ({
+  made: work.total("signatures made"),
+  failed: work.total("signatures failed"),
+  underWay: work.total("signatures under way"),
+});
+const commits = (work: WorkCounters) =>
+  [work.total("commits"), work.total("commits: acts"), work.total("commits: held ms")] as const;
 
 describe("work", () => {
   test("is told apart by the public lookup and what each scope opens, under names that dashboards know", () => {
@@ -28,10 +39,10 @@ describe("work", () => {
     const waiting = Promise.withResolvers<string[]>();
     const signer = countedSigner({ sign: () => waiting.promise }, work);
     const both = [signer.sign("kid", ["one"]), signer.sign("kid", ["two", "three"])];
-    expect(work.signatures()).toEqual({ made: 0, failed: 0, underWay: 3 });
+    expect(signatures(work)).toEqual({ made: 0, failed: 0, underWay: 3 });
     waiting.resolve(["signature"]);
     expect(await Promise.all(both)).toEqual([["signature"], ["signature"]]);
-    expect(work.signatures()).toEqual({ made: 3, failed: 0, underWay: 0 });
+    expect(signatures(work)).toEqual({ made: 3, failed: 0, underWay: 0 });
     expect([work.takePeaks(), work.takePeaks()].map(({ signingQueue }) => signingQueue)).toEqual([3, 0]);
   });
 
@@ -39,15 +50,15 @@ describe("work", () => {
     const work = createWorkCounters();
     const signer = countedSigner({ sign: () => Promise.reject(new Error("no key")) }, work);
     expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
-    expect(work.signatures()).toEqual({ made: 0, failed: 1, underWay: 0 });
+    expect(signatures(work)).toEqual({ made: 0, failed: 1, underWay: 0 });
   });
 
   test("a public answer is counted by its licence status, and one about nobody as NOT_FOUND", async () => {
     const work = createWorkCounters();
     const lookup = countedPublicLookup(async () => ({ found: false, verifiedAt: "" }), work);
     await lookup("anything");
-    expect(work.answers("public-lookup", "NOT_FOUND")).toBe(1);
-    expect(work.answers("public-lookup", "VALID")).toBe(0);
+    expect(work.total("answers: public-lookup NOT_FOUND")).toBe(1);
+    expect(work.total("answers: public-lookup VALID")).toBe(0);
   });
 
   test("an attempt counts only for who still held the lease", async () => {
@@ -57,31 +68,32 @@ describe("work", () => {
     await outbox.finish({ next: "delivered" } as never);
     await outbox.finish({ next: "dead" } as never);
     await outbox.finish({ next: { dueAt: 1 } } as never);
-    expect(["delivered", "failed", "dead"].map((one) => work.deliveries(one as "dead"))).toEqual([1, 1, 0]);
+    expect(deliveryOutcomes.map((outcome) => work.total(`deliveries: ${outcome}`))).toEqual([1, 1, 0]);
   });
 
   test("commits are sorted by how many acts share them", () => {
     const work = createWorkCounters();
     for (const acts of [1, 1, 3, 256, 300]) work.committed(acts, 0.25);
-    const { groups, acts, heldMs, buckets } = work.commits();
-    expect([groups, acts, heldMs]).toEqual([5, 561, 1.25]);
-    expect(buckets).toEqual([2, 0, 1, 0, 0, 0, 0, 0, 1]);
+    expect(commits(work)).toEqual([5, 561, 1.25]);
+    expect(groupBounds.map((bound) => work.total(`commits: up to ${bound} acts`))).toEqual([
+      2, 0, 1, 0, 0, 0, 0, 0, 1,
+    ]);
   });
 
   test("of several threads is one sum, and their longest queue and lag are the worst of any", () => {
     const memory = newWorkCounts(2);
     const main = createWorkCounters({ memory, thread: 0 });
     const other = createWorkCounters({ memory, thread: 1 });
-    other.answered("batch", "VALID");
-    main.answered("batch", "VALID");
+    other.count("answers: batch VALID");
+    main.count("answers: batch VALID");
     other.signingBegan(3);
     main.signingBegan(1);
     other.lagged(12);
     main.committed(2, 0.5);
     other.committed(4, 0.25);
-    expect(main.answers("batch", "VALID")).toBe(2);
-    expect(main.signatures().underWay).toBe(4);
-    expect(main.commits()).toMatchObject({ groups: 2, acts: 6, heldMs: 0.75 });
+    expect(main.total("answers: batch VALID")).toBe(2);
+    expect(signatures(main).underWay).toBe(4);
+    expect(commits(main)).toEqual([2, 6, 0.75]);
     expect(main.takePeaks()).toEqual({ signingQueue: 3, lagMs: 12 });
     other.signingEnded(1, false);
     expect(main.takePeaks()).toEqual({ signingQueue: 2, lagMs: 0 });
@@ -94,6 +106,6 @@ describe("work", () => {
     dead.signingBegan(2);
     dead.signingEnded(1, false);
     createWorkCounters({ memory, thread: 1 });
-    expect(main.signatures()).toEqual({ made: 1, failed: 0, underWay: 0 });
+    expect(signatures(main)).toEqual({ made: 1, failed: 0, underWay: 0 });
   });
 });

@@ -1,0 +1,68 @@
+/** What the console and the metrics are made from, and one look at all of it. */
+
+import type { AccessLogFigures } from "../domain/calls.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Configuration, Snapshot } from "../domain/configuration.ts";
+import type { Node } from "../domain/nodes.ts";
+import type { Readings, ReadingsNow } from "../domain/readings.ts";
+import type { History } from "./history.ts";
+import type { Refusals } from "./refusals.ts";
+import type { RequestCounters } from "./requests.ts";
+import type { WorkCounters } from "./work.ts";
+
+/** How the serving threads of the process are doing. */
+export type ThreadFigures = {
+  /** Threads that answer now. */
+  readonly serving: number;
+  /** Threads that ended by themselves since the start. */
+  readonly deaths: number;
+  /** When the last one did, in milliseconds since the epoch; null when none has. */
+  readonly lastDeathAt: number | null;
+};
+
+/** This node among the others, as its last beat found them. */
+type NodeFigures = {
+  readonly nodes: readonly Node[];
+  /** By how many milliseconds this node's clock is ahead of the database's. */
+  readonly clockAheadMs: number;
+  readonly keepsHouse: boolean;
+};
+
+/** Given by the composition root. */
+export type Sources = {
+  readonly requests: RequestCounters;
+  readonly work: WorkCounters;
+  readonly refusals: Refusals;
+  /** Null when no access log is kept. */
+  readonly accessLog: () => AccessLogFigures | null;
+  readonly history: History;
+  readonly readings: () => Promise<ReadingsNow>;
+  readonly configuration: Pick<Configuration, "current">;
+  readonly clock: Clock;
+  readonly startedAt: number;
+  /** What signs just now, in words. */
+  readonly signingEngine: () => string;
+  readonly threads: () => ThreadFigures;
+  /** All nodes, as this one last saw them. */
+  readonly node: () => NodeFigures;
+  /** Whether the disk refused the evidence of the last answer. */
+  readonly isDiskRefusing: () => boolean;
+  readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;
+};
+
+/** One look at everything, at one time. */
+export type Look = Omit<Sources, "readings" | "configuration" | "clock"> & {
+  readonly now: number;
+  /** Null before the database was read for the first time. */
+  readonly readings: Readings | null;
+  /** Whether the readings could not be renewed, and so are older. */
+  readonly hasFailed: boolean;
+  readonly snapshot: Snapshot;
+};
+
+export async function look<S extends Sources>(
+  sources: S,
+): Promise<Omit<S, "readings" | "configuration" | "clock"> & Look> {
+  const { readings, configuration, clock, ...rest } = sources;
+  return { ...rest, ...(await readings()), snapshot: configuration.current(), now: clock.now() };
+}
