@@ -61,8 +61,7 @@ export const commonArgs = {
   json: flag("Print exactly one JSON value on stdout"),
 } as const satisfies Args;
 
-type Definition<T extends Args> = {
-  name: string;
+export type CommandDefinition<T extends Args> = {
   description: string;
   /** A command line to paste, shown by --help. */
   example: string;
@@ -76,9 +75,11 @@ type Definition<T extends Args> = {
 export type Commands = Readonly<Record<string, () => Promise<OurCommand>>>;
 
 /** A command as the program runs it, or a group of commands. */
-export type OurCommand = Omit<CommandDef<ArgsDef>, "subCommands"> & {
+export type OurCommand = Omit<CommandDef<ArgsDef>, "meta" | "subCommands"> & {
+  readonly description: string;
   readonly example?: string;
   readonly variadic?: boolean;
+  /** Where the command can be run itself, a first operand that names one of these means that one. */
   readonly subCommands?: Commands;
   /** The same commands by what they are for, where `--help` lists them so. */
   readonly sections?: Readonly<Record<string, Commands>>;
@@ -96,13 +97,13 @@ export function commandsOf({ subCommands = {} }: OurCommand): Commands {
  * Defines one command. citty ignores flags and operands that it does not know; a mistyped `--dry-rum` must
  * not import for real, so here everything unknown is a usage error.
  */
-export function command<const T extends Args>(definition: Definition<T>): OurCommand {
+export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {
   // A command whose --json prints otherwise says so itself.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
-  const { name, description, example, variadic = false, run } = definition;
+  const { description, example, variadic = false, run } = definition;
   return {
-    meta: { name, description },
+    description,
     example,
     variadic,
     args,
@@ -120,14 +121,9 @@ function withNegations(context: CommandContext<ArgsDef>, args: Args): CommandCon
   return context;
 }
 
-/** A command that is also a group: a first operand that names one of `subCommands` means that one. */
-export function withSubCommands(parent: OurCommand, subCommands: Commands): OurCommand {
-  return { ...parent, subCommands };
-}
-
 /** A group of commands, which is none itself. */
-export function group(name: string, description: string, subCommands: Commands): OurCommand {
-  return { meta: { name, description }, subCommands };
+export function group(description: string, subCommands: Commands): OurCommand {
+  return { description, subCommands };
 }
 
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {

@@ -56,7 +56,7 @@ const sections: Readonly<Record<string, Commands>> = {
 };
 
 export const root: OurCommand = {
-  meta: { name: "tvs", version, description: "Teacher Verification Service" },
+  description: "Teacher Verification Service",
   sections,
   subCommands: Object.assign({}, ...Object.values(sections)),
 };

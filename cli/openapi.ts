@@ -8,7 +8,6 @@ import { note, print } from "./terminal/output.ts";
 const defaultIssuer = "http://127.0.0.1:8080";
 
 export const openapiCommand = command({
-  name: "openapi",
   description: "Print the OpenAPI 3.1 document, as /v1/inter-agency/openapi.json serves it",
   example: "tvs openapi --issuer https://verify.example.gov > openapi.json",
   args: {

@@ -32,7 +32,6 @@ import {
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
 
 export const doctorCommand = command({
-  name: "doctor",
   description:
     "Check this machine and suggest fixes. Nothing is created or changed. " +
     "Exit 0: nothing failed (warnings do not count); 1: something failed; 2: there is no register to check",

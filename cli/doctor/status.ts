@@ -14,7 +14,6 @@ import { describeNode } from "../serve/nodes.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
 
 export const statusCommand = command({
-  name: "status",
   description:
     "Show the state of the service and its figures. With more than 100,000 teachers the split by licence status is an " +
     "estimate from 10,000 records (within about one percentage point). --json prints one value; with --watch one " +

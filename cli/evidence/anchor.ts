@@ -10,7 +10,7 @@ import {
   type TimeStamp,
 } from "../../src/domain/evidence/time-stamp.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, operand, option, withSubCommands } from "../command.ts";
+import { command, configOf, type OurCommand, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { print, record } from "../terminal/output.ts";
 import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
@@ -32,7 +32,6 @@ type Outcome = {
 };
 
 const makeCommand = command({
-  name: "anchor",
   description:
     "Hand the newest checkpoint of the evidence log out, having made one when entries are not covered yet: to a folder, " +
     "in a file each, or to a time-stamp authority (RFC 3161), whose answer is compared with the question and kept, and " +
@@ -195,7 +194,10 @@ function outcomeText(
   return record({ ...common, authority: anchor.place, ...said, kept: id, check });
 }
 
-export const logAnchorCommand = withSubCommands(makeCommand, {
-  list: async () => anchorListCommand,
-  export: async () => anchorExportCommand,
-});
+export const logAnchorCommand: OurCommand = {
+  ...makeCommand,
+  subCommands: {
+    list: async () => anchorListCommand,
+    export: async () => anchorExportCommand,
+  },
+};

@@ -18,7 +18,6 @@ import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
 const defaultLimit = 50;
 
 export const anchorListCommand = command({
-  name: "list",
   description: "List the checkpoints that were handed out, newest first",
   example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
   args: {
@@ -78,7 +77,6 @@ const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
 };
 
 export const anchorExportCommand = command({
-  name: "export",
   description:
     "Write an authority's kept answer, the checkpoint that it is over and the log's key to new files, for whoever has to " +
     "check them without this program: openssl ts -verify takes the first two",

@@ -19,7 +19,6 @@ const maxChecked = 200_000;
 const maxTableRows = 5_000;
 
 export const checkCommand = command({
-  name: "check",
   description:
     "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
     "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +

@@ -20,7 +20,6 @@ import { keptLogOf } from "./open-evidence.ts";
 const defaultLimit = 50;
 
 const listCommand = command({
-  name: "list",
   description: "List attestations, newest first",
   example:
     "tvs attestations list\n" +
@@ -114,7 +113,6 @@ function listTable(shown: readonly ReturnType<typeof describeAttestation>[]): st
 }
 
 const showCommand = command({
-  name: "show",
   description:
     "Show one attestation in full, with the signed result; for a request id, all attestations of that call: --json " +
     "then prints an array",
@@ -167,13 +165,9 @@ function indented(value: object): string {
   return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
 }
 
-export const attestationsCommand = group(
-  "attestations",
-  "Look up and check the evidence of what was answered and signed",
-  {
-    list: async () => listCommand,
-    show: async () => showCommand,
-    check: () => import("./attestation-check.ts").then((file) => file.checkCommand),
-    prove: () => import("./proof.ts").then((file) => file.proveCommand),
-  },
-);
+export const attestationsCommand = group("Look up and check the evidence of what was answered and signed", {
+  list: async () => listCommand,
+  show: async () => showCommand,
+  check: () => import("./attestation-check.ts").then((file) => file.checkCommand),
+  prove: () => import("./proof.ts").then((file) => file.proveCommand),
+});

@@ -11,7 +11,6 @@ import { noLog } from "./log.ts";
 import { logHeadOf, retentionMarkOf } from "./open-evidence.ts";
 
 export const auditCommand = command({
-  name: "audit",
   description:
     "Recompute the evidence log from the attestations, and name the first one that was changed, removed or inserted. " +
     "A service may run meanwhile. Exit 0: all is as it was logged; 1: something is not, or the database was put back; " +

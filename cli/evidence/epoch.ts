@@ -20,7 +20,6 @@ const maxReason = 200;
  * they build or sign, and what they have signed of a closed one is not stored.
  */
 export const epochCommand = command({
-  name: "epoch",
   description:
     "Close the log and go on in a new epoch with a new key: after a loss that no backup makes good, under a new issuer, or when the log's key is not trusted any more",
   example: 'tvs log epoch --reason "the server lost its newest hour on 2026-01-31"',

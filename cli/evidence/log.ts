@@ -14,7 +14,6 @@ export function noLog(): TvsError {
 }
 
 const checkpointCommand = command({
-  name: "checkpoint",
   description: "Print the newest checkpoint, which covers every attestation so far; it is signed if need be",
   example: "tvs log checkpoint\n  tvs log checkpoint > checkpoint.txt   # to hand out or to keep elsewhere",
   async run({ args }) {
@@ -33,7 +32,6 @@ const checkpointCommand = command({
 });
 
 const keyCommand = command({
-  name: "key",
   description:
     "Print the keys by which others verify the log's checkpoints, that of the newest epoch first: one is never changed",
   example: "tvs log key > log.key   # for everybody who verifies",
@@ -60,15 +58,11 @@ const keyCommand = command({
   },
 });
 
-export const logCommand = group(
-  "log",
-  "The evidence log: its checkpoints and keys, and whether it is whole",
-  {
-    checkpoint: async () => checkpointCommand,
-    key: async () => keyCommand,
-    audit: () => import("./audit.ts").then((file) => file.auditCommand),
-    anchor: () => import("./anchor.ts").then((file) => file.logAnchorCommand),
-    witness: () => import("./witness.ts").then((file) => file.logWitnessCommand),
-    epoch: async () => (await import("./epoch.ts")).epochCommand,
-  },
-);
+export const logCommand = group("The evidence log: its checkpoints and keys, and whether it is whole", {
+  checkpoint: async () => checkpointCommand,
+  key: async () => keyCommand,
+  audit: () => import("./audit.ts").then((file) => file.auditCommand),
+  anchor: () => import("./anchor.ts").then((file) => file.logAnchorCommand),
+  witness: () => import("./witness.ts").then((file) => file.logWitnessCommand),
+  epoch: async () => (await import("./epoch.ts")).epochCommand,
+});

@@ -13,7 +13,6 @@ import { noLog } from "./log.ts";
 import { logKeeperOf } from "./open-evidence.ts";
 
 export const proveCommand = command({
-  name: "prove",
   description:
     "Print the proof that an attestation is in the evidence log (C2SP tlog-proof), by the earliest checkpoint that " +
     "covers it; one is signed when none does yet",

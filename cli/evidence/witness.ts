@@ -31,7 +31,6 @@ type Finding = {
 };
 
 export const logWitnessCommand = command({
-  name: "witness",
   description:
     "Look whether a service's evidence log only grows: fetch its newest checkpoint, have it prove that it goes on from " +
     "the largest one seen before, and remember it. Needs no register. Exit 0: grown, or the same; 1: forked or shrunk, " +

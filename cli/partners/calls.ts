@@ -4,7 +4,7 @@ import { timeOfUuid } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { type FoundCalls, readCalls } from "../../src/store/access-log/reader.ts";
-import { command, configOf, operand, option, withSubCommands } from "../command.ts";
+import { command, configOf, type OurCommand, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "../terminal/output.ts";
@@ -30,7 +30,6 @@ function findOne(config: Config, requestId: string): Promise<FoundCalls> {
 }
 
 const listCommand = command({
-  name: "calls",
   description:
     "List the calls that the service has answered, newest first. The access log keeps them for 14 days, up to " +
     "1 GiB in all, where `serve --access-log` is on; it does not say who was looked up",
@@ -89,7 +88,6 @@ function callTable(calls: readonly ReturnType<typeof describeCall>[]): string {
 }
 
 const showCommand = command({
-  name: "show",
   description: "Show one call by its request id, which its answer carried as X-Request-Id",
   example: "tvs calls show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: {
@@ -124,7 +122,7 @@ function notFound(dropped: number): TvsError {
   return new TvsError("NOT_KNOWN", message);
 }
 
-export const callsCommand = withSubCommands(listCommand, { show: async () => showCommand });
+export const callsCommand: OurCommand = { ...listCommand, subCommands: { show: async () => showCommand } };
 
 /**
  * The reason why a call attested nothing, where an access log says so.

@@ -8,6 +8,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -41,7 +42,6 @@ export function keyTable(keys: readonly DescribedKey[]): string {
 }
 
 const issueKeyCommand = command({
-  name: "issue",
   description: "Issue a new API key, shown only once; the current key expires after the overlap",
   example:
     "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
@@ -89,8 +89,7 @@ function usesText({ count, isAll, firstAt }: ReturnType<typeof describeUses>, ke
   );
 }
 
-const revokeKeyCommand = command({
-  name: "revoke",
+const revokeKeyCommand = operatorCommand({
   description: "Revoke an API key immediately, and say how many answers it got and since when",
   example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
   args: {
@@ -98,45 +97,40 @@ const revokeKeyCommand = command({
     keyid: { ...operand("The key's id; `tvs partners key list ID` shows them"), values: { ids: apiKeyIds } },
     ...byArg,
   },
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners, attestations }, clock }) => {
-      const now = clock.now();
-      await confirm(
-        args,
-        `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
+  async act({ stores: { partners, attestations }, clock }, args) {
+    const now = clock.now();
+    await confirm(
+      args,
+      `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
+    );
+    const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
+    const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
+    const given = { partnerId, credential, since, until: revokedAt ?? now };
+    const answers = describeUses(await attestations.usesOf(given, maxLooked));
+    print(args, { ...describeApiKey(key, now), answers }, () =>
+      [`${credential} of ${partnerId} is revoked`, usesText(answers, credential)].join("\n"),
+    );
+    if (isLast)
+      note(
+        `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,
       );
-      const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
-      const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
-      const given = { partnerId, credential, since, until: revokedAt ?? now };
-      const answers = describeUses(await attestations.usesOf(given, maxLooked));
-      print(args, { ...describeApiKey(key, now), answers }, () =>
-        [`${credential} of ${partnerId} is revoked`, usesText(answers, credential)].join("\n"),
-      );
-      if (isLast)
-        note(
-          `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,
-        );
-    });
   },
 });
 
-const listKeysCommand = command({
-  name: "list",
+const listKeysCommand = operatorCommand({
   description: "List a partner's API keys with their states and expiry; never a key itself",
   example: "tvs partners key list exam-body-a",
   args: partnerIdArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
-      await requirePartner(partners, args.id);
-      const keys = (await partners.apiKeys())
-        .filter((key) => key.partnerId === args.id)
-        .map((key) => describeApiKey(key, clock.now()));
-      print(args, keys, () => keyTable(keys));
-    });
+  async act({ stores: { partners }, clock }, args) {
+    await requirePartner(partners, args.id);
+    const keys = (await partners.apiKeys())
+      .filter((key) => key.partnerId === args.id)
+      .map((key) => describeApiKey(key, clock.now()));
+    print(args, keys, () => keyTable(keys));
   },
 });
 
-export const partnerKeysCommand = group("key", "Manage a partner's API keys", {
+export const partnerKeysCommand = group("Manage a partner's API keys", {
   issue: async () => issueKeyCommand,
   revoke: async () => revokeKeyCommand,
   list: async () => listKeysCommand,
@@ -151,7 +145,6 @@ export function certificateTable(certificates: readonly DescribedCertificate[]):
 }
 
 const addCertificateCommand = command({
-  name: "add",
   description:
     "Register a client certificate for a partner to authenticate with, identified by the SHA-256 of its DER",
   example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
@@ -174,7 +167,6 @@ const addCertificateCommand = command({
 });
 
 const removeCertificateCommand = command({
-  name: "remove",
   description: "Remove a partner's client certificate",
   example:
     "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
@@ -196,22 +188,19 @@ const removeCertificateCommand = command({
   },
 });
 
-const listCertificatesCommand = command({
-  name: "list",
+const listCertificatesCommand = operatorCommand({
   description: "List a partner's client certificates",
   example: "tvs partners cert list exam-body-a",
   args: partnerIdArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners } }) => {
-      await requirePartner(partners, args.id);
-      const all = await partners.certificates();
-      const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
-      print(args, shown, () => certificateTable(shown));
-    });
+  async act({ stores: { partners } }, args) {
+    await requirePartner(partners, args.id);
+    const all = await partners.certificates();
+    const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
+    print(args, shown, () => certificateTable(shown));
   },
 });
 
-export const partnerCertificatesCommand = group("cert", "Manage a partner's client certificates", {
+export const partnerCertificatesCommand = group("Manage a partner's client certificates", {
   add: async () => addCertificateCommand,
   remove: async () => removeCertificateCommand,
   list: async () => listCertificatesCommand,

@@ -17,6 +17,7 @@ import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { changeTable, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
 import { hint, note, parseCount, print, record, table } from "../terminal/output.ts";
@@ -75,7 +76,6 @@ function partnerText(partner: Partner): string {
 }
 
 const addCommand = command({
-  name: "add",
   description: "Add a partner and issue its first API key, which is shown only once",
   example:
     'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
@@ -132,26 +132,23 @@ function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): strin
   return `the partner's first page is ${path} of this service, whose issuer is not known yet: tvs serve --issuer URL tells it`;
 }
 
-const listCommand = command({
-  name: "list",
+const listCommand = operatorCommand({
   description: "List all partners",
   example: "tvs partners list",
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners } }) => {
-      const all = await partners.partners();
-      const rows = all.map((one) => [
-        one.partnerId,
-        one.name,
-        one.disabledAt === null ? "enabled" : "disabled",
-        one.perMinute,
-        one.perDay,
-        one.scopes.length === scopes.length ? "all" : one.scopes.join(","),
-        one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
-      ]);
-      const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
-      print(args, all.map(describePartner), () => (all.length === 0 ? "no partners yet" : table(head, rows)));
-      if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
-    });
+  async act({ stores: { partners } }, args) {
+    const all = await partners.partners();
+    const rows = all.map((one) => [
+      one.partnerId,
+      one.name,
+      one.disabledAt === null ? "enabled" : "disabled",
+      one.perMinute,
+      one.perDay,
+      one.scopes.length === scopes.length ? "all" : one.scopes.join(","),
+      one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
+    ]);
+    const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
+    print(args, all.map(describePartner), () => (all.length === 0 ? "no partners yet" : table(head, rows)));
+    if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
   },
 });
 
@@ -177,37 +174,33 @@ async function readWhole({ stores: { partners, quotaStore, changes }, clock }: O
   };
 }
 
-const showCommand = command({
-  name: "show",
+const showCommand = operatorCommand({
   description:
     "Show a partner's record, its keys, certificates, quota use and newest changes; never a secret",
   example: "tvs partners show exam-body-a",
   args: partnerIdArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
-      const used = (["minute", "day"] as const).map((kind) => [
-        kind,
-        quota[kind].used,
-        quota[kind].limit,
-        quota[kind].resetAt,
-      ]);
-      const changes = latest.map(describeChange);
-      print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
-        [
-          partnerText(partner),
-          keyTable(keys),
-          ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
-          table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
-          ...(latest.length === 0 ? [] : [changeTable(latest)]),
-        ].join("\n\n"),
-      );
-    });
+  async act(operator, args) {
+    const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
+    const used = (["minute", "day"] as const).map((kind) => [
+      kind,
+      quota[kind].used,
+      quota[kind].limit,
+      quota[kind].resetAt,
+    ]);
+    const changes = latest.map(describeChange);
+    print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
+      [
+        partnerText(partner),
+        keyTable(keys),
+        ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
+        table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
+        ...(latest.length === 0 ? [] : [changeTable(latest)]),
+      ].join("\n\n"),
+    );
   },
 });
 
 const setCommand = command({
-  name: "set",
   description: "Change a partner's terms; a running service applies the change within a second",
   example:
     "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
@@ -223,47 +216,37 @@ const setCommand = command({
   },
 });
 
-const disableCommand = command({
-  name: "disable",
+const disableCommand = operatorCommand({
   description: "Refuse all calls of a partner until it is enabled again",
   example: "tvs partners disable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
-      const partner = await partners.disable(args.id, clock.now());
-      print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
-      hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
-    });
+  async act({ stores: { partners }, clock }, args) {
+    const partner = await partners.disable(args.id, clock.now());
+    print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
+    hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
   },
 });
 
-const enableCommand = command({
-  name: "enable",
+const enableCommand = operatorCommand({
   description: "Accept calls of a disabled partner again",
   example: "tvs partners enable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const partner = await operator.stores.partners.disable(args.id, null);
-      print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
-      await noteHeld(operator, args.id);
-    });
+  async act(operator, args) {
+    const partner = await operator.stores.partners.disable(args.id, null);
+    print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
+    await noteHeld(operator, args.id);
   },
 });
 
-export const partnersCommand = group(
-  "partners",
-  "Manage partner agencies, their credentials and webhook endpoints",
-  {
-    add: async () => addCommand,
-    list: async () => listCommand,
-    show: async () => showCommand,
-    history: async () => partnerHistoryCommand,
-    set: async () => setCommand,
-    disable: async () => disableCommand,
-    enable: async () => enableCommand,
-    key: async () => partnerKeysCommand,
-    cert: async () => partnerCertificatesCommand,
-    webhook: () => import("./webhook.ts").then((file) => file.partnerWebhookCommand),
-  },
-);
+export const partnersCommand = group("Manage partner agencies, their credentials and webhook endpoints", {
+  add: async () => addCommand,
+  list: async () => listCommand,
+  show: async () => showCommand,
+  history: async () => partnerHistoryCommand,
+  set: async () => setCommand,
+  disable: async () => disableCommand,
+  enable: async () => enableCommand,
+  key: async () => partnerKeysCommand,
+  cert: async () => partnerCertificatesCommand,
+  webhook: () => import("./webhook.ts").then((file) => file.partnerWebhookCommand),
+});

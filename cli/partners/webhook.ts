@@ -11,12 +11,11 @@ import {
   rotateWebhookSecret,
   setWebhook,
   testWebhook,
-  type WebhookDependencies,
-  type WebhookEndpoint,
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { type Operator, webhookDependencies, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
@@ -26,7 +25,6 @@ import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts"
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = command({
-  name: "set",
   description:
     "Set a partner's webhook endpoint, and enable it. A new endpoint gets a signing secret; an existing one keeps " +
     "its secret, and every option that is not given",
@@ -85,7 +83,6 @@ function lostSecret(partnerId: string): string {
 }
 
 const rotateCommand = command({
-  name: "rotate-secret",
   description:
     "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
     "signatures, the new secret's first, so that the partner can switch at any time",
@@ -117,22 +114,19 @@ const rotateCommand = command({
   },
 });
 
-const showCommand = command({
-  name: "show",
+const showCommand = operatorCommand({
   description: "Show a partner's endpoint, its state and how much is pending; never its secret",
   example: "tvs partners webhook show exam-body-a",
   args: partnerIdArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const endpoint = await requireEndpoint(operator.stores, args.id);
-      const partner = await requirePartner(operator.stores.partners, args.id);
-      const backlog = await operator.stores.webhooks.backlog(operator.clock.now());
-      const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
-      const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-      print(args, shown, () => endpointText(shown));
-      if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
-      if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
-    });
+  async act(operator, args) {
+    const endpoint = await requireEndpoint(operator.stores, args.id);
+    const partner = await requirePartner(operator.stores.partners, args.id);
+    const backlog = await operator.stores.webhooks.backlog(operator.clock.now());
+    const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
+    const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
+    print(args, shown, () => endpointText(shown));
+    if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
+    if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },
 });
 
@@ -146,93 +140,66 @@ function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): strin
   return record({ partnerId, url, events: which, ...rest });
 }
 
-/** A command that changes an endpoint's state, and shows it as it is then. */
-function stateCommand(definition: {
-  name: string;
-  description: string;
-  done: string;
-  /** Said besides where nothing holds the deliveries. */
-  freed?: string;
-  act: (dependencies: WebhookDependencies, partnerId: string) => Promise<WebhookEndpoint>;
-}) {
-  const { name, description, done, freed, act } = definition;
-  return command({
-    name,
-    description,
-    example: `tvs partners webhook ${name} exam-body-a`,
-    args: { ...partnerIdArg, ...byArg },
-    async run({ args }) {
-      await withOperator(configOf(args), async (operator) => {
-        const endpoint = await act(webhookDependencies(operator), args.id);
-        const partner = await requirePartner(operator.stores.partners, args.id);
-        const isHeld = freed !== undefined && (await noteHeld(operator, args.id));
-        const more = freed === undefined || isHeld ? "" : `; ${freed}`;
-        print(
-          args,
-          describeEndpoint(endpoint, partner),
-          () => `the endpoint of ${args.id} is ${done}${more}`,
-        );
-      });
-    },
-  });
-}
-
-const disableCommand = stateCommand({
-  name: "disable",
+const disableCommand = operatorCommand({
   description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",
-  done: "disabled; its deliveries are held",
-  act: disableWebhook,
+  example: "tvs partners webhook disable exam-body-a",
+  args: { ...partnerIdArg, ...byArg },
+  async act(operator, args) {
+    const endpoint = await disableWebhook(webhookDependencies(operator), args.id);
+    const partner = await requirePartner(operator.stores.partners, args.id);
+    const text = `the endpoint of ${args.id} is disabled; its deliveries are held`;
+    print(args, describeEndpoint(endpoint, partner), () => text);
+  },
 });
 
-const enableCommand = stateCommand({
-  name: "enable",
+const enableCommand = operatorCommand({
   description:
     "Send to a disabled endpoint again; held deliveries are sent now, each with its full retry schedule",
-  done: "enabled",
-  freed: "what was held is due now",
-  act: enableWebhook,
+  example: "tvs partners webhook enable exam-body-a",
+  args: { ...partnerIdArg, ...byArg },
+  async act(operator, args) {
+    const endpoint = await enableWebhook(webhookDependencies(operator), args.id);
+    const partner = await requirePartner(operator.stores.partners, args.id);
+    const isHeld = await noteHeld(operator, args.id);
+    const text = `the endpoint of ${args.id} is enabled${isHeld ? "" : "; what was held is due now"}`;
+    print(args, describeEndpoint(endpoint, partner), () => text);
+  },
 });
 
-const removeCommand = command({
-  name: "remove",
+const removeCommand = operatorCommand({
   description: "Remove a partner's endpoint and its secret; its pending deliveries become dead",
   example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
   args: { ...partnerIdArg, ...yesArg, ...byArg },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      await requireEndpoint(operator.stores, args.id);
-      await confirm(
-        args,
-        `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
-      );
-      const dead = await removeWebhook(webhookDependencies(operator), args.id);
-      print(args, { partnerId: args.id, removed: true, dead }, () => {
-        return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
-      });
+  async act(operator, args) {
+    await requireEndpoint(operator.stores, args.id);
+    await confirm(
+      args,
+      `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
+    );
+    const dead = await removeWebhook(webhookDependencies(operator), args.id);
+    print(args, { partnerId: args.id, removed: true, dead }, () => {
+      return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
     });
   },
 });
 
-const testCommand = command({
-  name: "test",
+const testCommand = operatorCommand({
   description:
     "Send a test event: a signed license.verified that names nobody (tId and regNo are null), whatever events are " +
     "subscribed to. The running service sends it like every delivery; `tvs webhooks show` shows the result",
   example: "tvs partners webhook test exam-body-a",
   args: { ...partnerIdArg, ...byArg },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);
-      const { eventId, eventType } = event;
-      const shown = { partnerId: args.id, deliveryId, eventId, eventType };
-      print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
-      await noteHeld(operator, args.id);
-      await noteWithoutService(operator);
-    });
+  async act(operator, args) {
+    const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);
+    const { eventId, eventType } = event;
+    const shown = { partnerId: args.id, deliveryId, eventId, eventType };
+    print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));
+    await noteHeld(operator, args.id);
+    await noteWithoutService(operator);
   },
 });
 
-export const partnerWebhookCommand = group("webhook", "Manage a partner's webhook endpoint", {
+export const partnerWebhookCommand = group("Manage a partner's webhook endpoint", {
   set: async () => setCommand,
   "rotate-secret": async () => rotateCommand,
   show: async () => showCommand,

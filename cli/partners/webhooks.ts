@@ -11,6 +11,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import {
   hint,
@@ -30,7 +31,6 @@ import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from 
 const defaultLimit = 50;
 
 const listCommand = command({
-  name: "list",
   description: "List deliveries, newest first: pending, delivered, or dead after the last attempt",
   example:
     "tvs webhooks list --state dead --partner exam-body-a\n" +
@@ -87,17 +87,14 @@ const deliveryArg = {
   values: { ids: deliveryIds },
 } as const;
 
-const showCommand = command({
-  name: "show",
+const showCommand = operatorCommand({
   description: "Show one delivery: every attempt and its outcome explained, the body, and what to do next",
   example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: { delivery: deliveryArg },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const delivery = await requireDelivery(operator.stores.webhooks, args.delivery.toLowerCase());
-      const shown = await describeWhole(operator, delivery);
-      print(args, shown, () => wholeText(shown));
-    });
+  async act(operator, args) {
+    const delivery = await requireDelivery(operator.stores.webhooks, args.delivery.toLowerCase());
+    const shown = await describeWhole(operator, delivery);
+    print(args, shown, () => wholeText(shown));
   },
 });
 
@@ -135,7 +132,6 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
 }
 
 const retryCommand = command({
-  name: "retry",
   description:
     "Send a delivery again now, with its full retry schedule; with --dead, every dead delivery. Prints how many",
   example:
@@ -217,21 +213,18 @@ async function retryDead(
   return retried;
 }
 
-const releaseCommand = command({
-  name: "release",
+const releaseCommand = operatorCommand({
   description: "Send webhooks again after `tvs restore --hold-webhooks` held those of all partners",
   example: "tvs webhooks release",
   args: byArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const released = await releaseWebhooks(operator.stores.settings);
-      print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
-      if (released) await noteWithoutService(operator);
-    });
+  async act(operator, args) {
+    const released = await releaseWebhooks(operator.stores.settings);
+    print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
+    if (released) await noteWithoutService(operator);
   },
 });
 
-export const webhooksCommand = group("webhooks", "Follow, retry and release webhook deliveries to partners", {
+export const webhooksCommand = group("Follow, retry and release webhook deliveries to partners", {
   list: async () => listCommand,
   show: async () => showCommand,
   retry: async () => retryCommand,

@@ -39,7 +39,6 @@ export function changeTable(changes: readonly RecordedChange[]): string {
 }
 
 export const changesCommand = command({
-  name: "changes",
   description:
     "List who changed what, newest first: partners and what they have, signing keys, settings, imports, epochs of the " +
     "log, and what was decided about teachers, of whom `tvs teachers history` has the reasons",
@@ -55,7 +54,6 @@ export const changesCommand = command({
 });
 
 export const partnerHistoryCommand = command({
-  name: "history",
   description: "List who changed a partner, its credentials and its webhook endpoint, newest first",
   example: "tvs partners history exam-body-a\n  tvs partners history exam-body-a --by alice",
   args: { ...partnerIdArg, ...listArgs },

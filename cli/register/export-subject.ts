@@ -10,7 +10,6 @@ import { printable } from "../terminal/printable.ts";
 const maxInputBytes = 1024;
 
 export const exportSubjectCommand = command({
-  name: "export-subject",
   description:
     "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
   example: "tvs teachers export-subject --json < nin.txt > subject.json",

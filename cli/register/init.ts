@@ -45,7 +45,6 @@ const questions: readonly Omit<Question, "check">[] = [
 type Answers = Readonly<Record<string, string>>;
 
 export const initCommand = command({
-  name: "init",
   description:
     "Make a new register and tell it what it must know: asks at a terminal, takes options elsewhere. What it is told " +
     "is remembered in the database, and `serve` goes by it. Refused where there is a register",

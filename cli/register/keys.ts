@@ -13,6 +13,7 @@ import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { logKeeperOf } from "../evidence/open-evidence.ts";
 import { type Operator, type Stores, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, parseCount, parseTime, print, record, table } from "../terminal/output.ts";
@@ -45,20 +46,16 @@ function keyTable(keys: Awaited<ReturnType<typeof describeKeys>>): string {
   return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE", "BY"], rows);
 }
 
-const listCommand = command({
-  name: "list",
+const listCommand = operatorCommand({
   description: "Show every signing key with its state, its times, and who changed it last",
   example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores }) => {
-      const all = await describeKeys(stores);
-      print(args, all, () => keyTable(all));
-    });
+  async act({ stores }, args) {
+    const all = await describeKeys(stores);
+    print(args, all, () => keyTable(all));
   },
 });
 
 const rotateCommand = command({
-  name: "rotate",
   description: "Promote the pending key, retire the active one and publish a new pending one",
   example:
     "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
@@ -101,8 +98,7 @@ const noteWaiting = (nodes: readonly Node[]) =>
 const noteUnsigned = (error: unknown) =>
   note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);
 
-const compromiseCommand = command({
-  name: "compromise",
+const compromiseCommand = operatorCommand({
   description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
   example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
   args: {
@@ -115,42 +111,36 @@ const compromiseCommand = command({
     ...yesArg,
     ...byArg,
   },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const { stores, secrets, clock } = operator;
-      const { keys } = stores;
-      const since = parseTime("--since", args.since);
-      await confirm(
-        args,
-        `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
-      );
-      // A thief does not wait until the log is in order.
-      await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
-      await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
-      const all = await describeKeys(stores);
-      print(args, all, () => keyTable(all));
-      hint(
-        args,
-        `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
-      );
-    });
+  async act(operator, args) {
+    const { stores, secrets, clock } = operator;
+    const { keys } = stores;
+    const since = parseTime("--since", args.since);
+    await confirm(
+      args,
+      `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
+    );
+    // A thief does not wait until the log is in order.
+    await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
+    await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
+    const all = await describeKeys(stores);
+    print(args, all, () => keyTable(all));
+    hint(
+      args,
+      `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
+    );
   },
 });
 
-const jwksCommand = command({
-  name: "jwks",
+const jwksCommand = operatorCommand({
   description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
   example: "tvs keys jwks > jwks.json",
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { keys } }) => {
-      const document = jwks(keyRing(await keys.list()));
-      print(args, document, () => JSON.stringify(document, null, 2));
-    });
+  async act({ stores: { keys } }, args) {
+    const document = jwks(keyRing(await keys.list()));
+    print(args, document, () => JSON.stringify(document, null, 2));
   },
 });
 
 const historyCommand = command({
-  name: "history",
   description: "Print the signed key history, for verifying envelopes offline years later",
   example: "tvs keys history > key-history.jose",
   async run({ args }) {
@@ -169,7 +159,6 @@ const historyCommand = command({
 });
 
 const importCommand = command({
-  name: "import",
   description: "Import an RSA private key as the pending key; the current pending key is retired unused",
   example: "tvs keys import signing-key.pem",
   args: {
@@ -195,7 +184,7 @@ const importCommand = command({
   },
 });
 
-export const keysCommand = group("keys", "Manage the signing keys", {
+export const keysCommand = group("Manage the signing keys", {
   list: async () => listCommand,
   rotate: async () => rotateCommand,
   compromise: async () => compromiseCommand,

@@ -1,24 +1,20 @@
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group, operand } from "../command.ts";
-import { withOperator } from "../open.ts";
+import { command, group, operand } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { readPolicyFile } from "../serve/settings-in-force.ts";
 import { print, table } from "../terminal/output.ts";
 
-const showCommand = command({
-  name: "show",
+const showCommand = operatorCommand({
   description: "Show the eligibility policy in force; --json prints the document itself",
   example: "tvs policy show --json > policy.json",
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ settingsInForce: { policy } }) => {
-      print(args, policy, () => policyText(policy));
-    });
+  async act({ settingsInForce: { policy } }, args) {
+    print(args, policy, () => policyText(policy));
   },
 });
 
 const checkCommand = command({
-  name: "check",
   description:
     "Check a policy file, without a database. Exit 0: it is valid; 1: it is not; 2: it cannot be read",
   example: "tvs policy check policy.json",
@@ -65,7 +61,7 @@ function policyText(policy: Policy): string {
   return `version ${policy.version}\n\n${table(head, rows)}\n\n${always}`;
 }
 
-export const policyCommand = group("policy", "Show or check the eligibility policy", {
+export const policyCommand = group("Show or check the eligibility policy", {
   show: async () => showCommand,
   check: async () => checkCommand,
 });

@@ -24,7 +24,6 @@ const maxRecordBytes = 64 * 1024;
 const maxRows = 1_000_000;
 
 export const rosterCommand = command({
-  name: "roster",
   description:
     "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
     "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +

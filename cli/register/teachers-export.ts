@@ -19,7 +19,6 @@ function formatOf(file: string): ImportFormat {
 }
 
 export const exportCommand = command({
-  name: "export",
   description:
     "Write teachers to a new file that `tvs teachers import` reads: NDJSON (.ndjson, .jsonl) with profiles, else CSV " +
     "without. NINs, e-mail addresses and phone numbers are not held, so they are left out; to import the file again " +

@@ -20,7 +20,6 @@ import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
 
 export const importCommand = command({
-  name: "import",
   description:
     "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
     "before one is applied; an interrupted import continues where it stopped when it is run again. " +

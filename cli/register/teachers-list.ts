@@ -70,7 +70,6 @@ const pageOf = ({ limit, after }: PageArgs) => ({
 });
 
 export const listCommand = command({
-  name: "list",
   description: "List teachers in the order of their registration numbers",
   example:
     "tvs teachers list --status VALID --expires-before 2026-12-31\n" +
@@ -88,7 +87,6 @@ export const listCommand = command({
 });
 
 export const findCommand = command({
-  name: "find",
   description:
     "Find teachers by a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone number, " +
     "or the beginning of any part of a name. Exit 1: nobody was found",

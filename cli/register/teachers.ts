@@ -19,6 +19,7 @@ import {
 } from "../../src/domain/teachers/record.ts";
 import { command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Cell, hint, print, record, table } from "../terminal/output.ts";
 import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
@@ -44,7 +45,6 @@ const reasonArg = {
 type Described = ReturnType<typeof describeTeacher>;
 
 const showCommand = command({
-  name: "show",
   description: "Show a teacher's record, its statuses today and what partners were last told",
   example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
   args: refArg,
@@ -174,7 +174,6 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
 }
 
 const revokeCommand = command({
-  name: "revoke",
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
   example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
@@ -182,7 +181,6 @@ const revokeCommand = command({
 });
 
 const reinstateCommand = command({
-  name: "reinstate",
   description:
     "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
   example: "tvs teachers reinstate TR/2019/LA/000123",
@@ -191,7 +189,6 @@ const reinstateCommand = command({
 });
 
 const deactivateCommand = command({
-  name: "deactivate",
   description: "Take a teacher out of service; the record is still found, but without a licence",
   example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
@@ -199,7 +196,6 @@ const deactivateCommand = command({
 });
 
 const reactivateCommand = command({
-  name: "reactivate",
   description:
     "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
   example: "tvs teachers reactivate 100123",
@@ -208,7 +204,6 @@ const reactivateCommand = command({
 });
 
 const historyCommand = command({
-  name: "history",
   description: "List every change of a teacher's record and every event that partners were told, in order",
   example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
   args: { ...refArg, ...byFilterArg },
@@ -249,25 +244,22 @@ function historyRow(line: HistoryLine): Cell[] {
   ];
 }
 
-const sweepCommand = command({
-  name: "sweep",
+const sweepCommand = operatorCommand({
   description:
     "Announce the licences that expired or became valid by date; a running service does this after midnight",
   example: "tvs teachers sweep",
   args: byArg,
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { teachers }, calendar, clock, actor }) => {
-      const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
-      const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
-      const onProgress = (announced: number) => bar.show(announced, rate(announced));
-      const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
-      print(args, result, () => record(result));
-      if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
-    });
+  async act({ stores: { teachers }, calendar, clock, actor }, args) {
+    const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
+    const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
+    const onProgress = (announced: number) => bar.show(announced, rate(announced));
+    const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
+    print(args, result, () => record(result));
+    if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");
   },
 });
 
-export const teachersCommand = group("teachers", "Import, look up and change teachers' records", {
+export const teachersCommand = group("Import, look up and change teachers' records", {
   import: () => import("./teachers-import.ts").then((file) => file.importCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listCommand),
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),

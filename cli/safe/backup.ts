@@ -6,7 +6,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { type BackupFacts, inspectBackup, makeBackup } from "../../src/store/driver/backup.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { command, configOf, flag, operand, option, withSubCommands } from "../command.ts";
+import { command, configOf, flag, type OurCommand, operand, option } from "../command.ts";
 import { requireRegister } from "../open.ts";
 import { exitCodes, hint, note, print, readable, record } from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
@@ -59,7 +59,6 @@ export function describeFacts({
 }
 
 const makeCommand = command({
-  name: "backup",
   description: "Write a consistent copy of the database to a new file; the service can keep running",
   example:
     "tvs backup /var/backups/tvs-2026-01-31.db\n" +
@@ -140,7 +139,6 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
 }
 
 const verifyCommand = command({
-  name: "verify",
   description:
     "Check that a backup is complete, has a schema this program knows, and belongs to the master key in use",
   example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
@@ -172,4 +170,7 @@ function refuse(config: Config): void {
   process.exitCode = 1;
 }
 
-export const backupCommand = withSubCommands(makeCommand, { verify: async () => verifyCommand });
+export const backupCommand: OurCommand = {
+  ...makeCommand,
+  subCommands: { verify: async () => verifyCommand },
+};

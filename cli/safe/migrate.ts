@@ -27,7 +27,6 @@ import { ensureDataDir } from "./vault.ts";
 const toOption = "--to (TVS_TO)";
 
 export const migrateCommand = command({
-  name: "migrate",
   description: "Move the register to another database, verified row by row; stop the service first",
   example:
     "tvs migrate --data /var/lib/tvs --to http://10.0.0.5:8080\n" +

@@ -28,7 +28,6 @@ import { ensureDataDir } from "./vault.ts";
 const maxListed = 20;
 
 export const restoreCommand = command({
-  name: "restore",
   description: "Replace the database with a backup; stop the service first",
   example:
     "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +

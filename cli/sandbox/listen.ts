@@ -18,7 +18,6 @@ import { keptSecret, withSandbox } from "./sandbox-register.ts";
 const secretName = "sandbox_webhook_secret";
 
 export const listenCommand = command({
-  name: "listen",
   description:
     "Sandbox only: receive the demo partner's webhooks on this machine until Ctrl-C. Each delivery is handed on to your " +
     "receiver byte for byte, your receiver's answer is the delivery's answer, and a line says how it went",

@@ -14,7 +14,6 @@ import { withSandbox } from "./sandbox-register.ts";
 import { putTeachersBack } from "./sandbox-sample.ts";
 
 const clockCommand = command({
-  name: "clock",
   description:
     "Sandbox only: show or move the day by which licences are judged, and announce those that end or begin by it. " +
     "Only the calendar moves: times that are signed stay true",
@@ -69,7 +68,6 @@ function clockDependencies({ stores, calendar, clock, actor }: Operator) {
 }
 
 const resetCommand = command({
-  name: "reset",
   description:
     "Sandbox only: put the made-up teachers, the day and the demo partner's endpoint back to the beginning; partners " +
     "are not told. Attestations, keys, other partners and teachers of your own stay",
@@ -109,7 +107,6 @@ async function resetEndpoint(operator: Operator): Promise<"none" | "removed" | "
 }
 
 const teachersCommand = command({
-  name: "teachers",
   description: "List the sandbox's made-up teachers that stand for something, and what each shows",
   example: "tvs sandbox teachers",
   async run({ args }) {
@@ -126,7 +123,7 @@ const teachersCommand = command({
   },
 });
 
-export const sandboxCommand = group("sandbox", "List the sandbox's teachers, move its day, or begin anew", {
+export const sandboxCommand = group("List the sandbox's teachers, move its day, or begin anew", {
   teachers: async () => teachersCommand,
   clock: async () => clockCommand,
   reset: async () => resetCommand,

@@ -24,7 +24,6 @@ const choices = [...eventTypes, forged] as const;
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
-  name: "trigger",
   description:
     "Sandbox only: cause an event by a real change of a made-up teacher. Where the teacher is not in a state from " +
     "which it can come, that state is brought about first, and told too. `forged` sends your receiver deliveries that " +

@@ -25,7 +25,6 @@ import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
 
 export const consoleCommand = command({
-  name: "console",
   description:
     "Print a link to the console of the service on this machine. The link works once, within five minutes, in a " +
     "browser on the same machine; `tvs serve --admin-port` turns the console on",

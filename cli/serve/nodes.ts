@@ -5,7 +5,6 @@ import { withOperator } from "../open.ts";
 import { print, table } from "../terminal/output.ts";
 
 const listCommand = command({
-  name: "list",
   description:
     "Show every tvs serve over this register: live, or gone because it was not seen for 10 seconds. One that ended " +
     "well is not listed; one that did not is for a day",
@@ -45,6 +44,6 @@ function clockText({ clockAheadMs }: Node): string {
   return seconds === 0 ? "right" : `${seconds} s ${clockAheadMs < 0 ? "behind" : "ahead"}`;
 }
 
-export const nodesCommand = group("nodes", "See which machines serve this register", {
+export const nodesCommand = group("See which machines serve this register", {
   list: async () => listCommand,
 });

@@ -31,7 +31,6 @@ import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 
 export const serveCommand = command({
-  name: "serve",
   description: "Run the service: the public lookup and the partner API, until SIGTERM",
   example: "tvs serve --issuer https://verify.example.gov --port 8080",
   args: serveArgs,

@@ -23,7 +23,6 @@ import {
 } from "./units.ts";
 
 const installCommand = command({
-  name: "install",
   description:
     "Install the service for systemd: write a hardened unit, a user for it, and a settings file that is never " +
     "overwritten. Nothing is started; the commands for that are printed",
@@ -57,7 +56,7 @@ const installCommand = command({
   },
 });
 
-export const serviceCommand = group("service", "Install tvs as a systemd service, or remove it", {
+export const serviceCommand = group("Install tvs as a systemd service, or remove it", {
   install: async () => installCommand,
   uninstall: () => import("./uninstall.ts").then((file) => file.uninstallCommand),
 });

@@ -22,7 +22,6 @@ function unitsOf(user: string, timersOnly: boolean): Unit[] {
 }
 
 export const uninstallCommand = command({
-  name: "uninstall",
   description:
     "Remove the units that `service install` wrote. Refused while one of them is enabled; settings, data, backups and the " +
     "user stay",

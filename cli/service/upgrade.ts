@@ -20,7 +20,6 @@ type Upgraded = {
 };
 
 export const upgradeCommand = command({
-  name: "upgrade",
   description:
     "Bring a register of an earlier release to this program's schema, after a backup beside its database; `serve` does " +
     "the same at its start. The earlier release cannot open it any more then",

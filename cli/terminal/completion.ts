@@ -77,7 +77,6 @@ export const scripts = { bash, zsh, fish } as const;
 const shells = Object.keys(scripts);
 
 export const completionCommand = command({
-  name: "completion",
   description:
     "Print a script that enables completion in your shell. It completes commands, options, their values, and ids",
   example: [
@@ -198,8 +197,7 @@ async function offers(command: OurCommand, { begun, operands, open, words }: Ask
 async function subCommands(command: OurCommand): Promise<Candidate[]> {
   return Promise.all(
     Object.entries(commandsOf(command)).map(async ([name, load]): Promise<Candidate> => {
-      const { description = "" } = (await load()).meta as { description?: string };
-      return [name, description];
+      return [name, (await load()).description];
     }),
   );
 }

@@ -1,7 +1,7 @@
 /** The pages of `--help`: the first one, and one for each command. */
 
 import type { ArgDef, ArgsDef } from "citty";
-import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand } from "../command.ts";
+import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "../command.ts";
 import { terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 
@@ -19,8 +19,7 @@ const firstSteps = `  tvs serve --sandbox                          try it, with 
   tvs doctor                                   when something looks wrong`;
 
 /** The text of `tvs --help`: the commands by what they are for, and where to begin. */
-export async function rootHelp({ meta, sections = {} }: OurCommand): Promise<string> {
-  const { version = "", description = "" } = meta as { version?: string; description?: string };
+export async function rootHelp({ description, sections = {} }: OurCommand): Promise<string> {
   const listings = await Promise.all(
     Object.entries(sections).map(async ([title, commands]) => [title, await commandLines(commands)] as const),
   );
@@ -43,17 +42,15 @@ export async function rootHelp({ meta, sections = {} }: OurCommand): Promise<str
  * @param path the words that lead to the command, the program first
  */
 export async function helpText(command: OurCommand, path: readonly string[]): Promise<string> {
-  const meta = command.meta as { description?: string; version?: string };
   const args = Object.entries(argsOf(command));
   const isCommon = (name: string) => Object.hasOwn(commonArgs, name);
   const operands = args.filter(([, one]) => one.type === "positional");
   const options = args.filter(([name, one]) => one.type !== "positional" && !isCommon(name));
   const common = args.filter(([name]) => isCommon(name));
-  const title = meta.version === undefined ? "" : ` (tvs ${meta.version})`;
   const groups = command.run === undefined ? ["COMMAND"] : [];
   const words = usage([...path, ...groups, ...(command.variadic === true ? ["[FILE...]"] : [])], args);
   return [
-    `${wrapped(`${meta.description ?? ""}${title}`, terminalWidth())}\n`,
+    `${wrapped(command.description, terminalWidth())}\n`,
     section("USAGE", `  ${wrapped(words, terminalWidth() - 6, "\n      ")}`),
     section("ARGUMENTS", listed(operands.map(([name, one]) => [name.toUpperCase(), one.description ?? ""]))),
     section("OPTIONS", listed(options.map(optionLine))),
@@ -95,7 +92,7 @@ function optionLine([name, one]: readonly [string, ArgDef]): Line {
 async function commandLines(commands: Commands): Promise<Line[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, load]): Promise<Line> => {
-      const { description = "" } = (await load()).meta as { description?: string };
+      const { description } = await load();
       // The list wants what it is for; how it does it is for its own help.
       return [name, description.replace(/\. (?:[A-Z]|--json).*$/s, "")];
     }),

@@ -28,7 +28,6 @@ const advice: Readonly<Record<WebhookRefusalReason, string>> = {
 };
 
 export const verifyWebhookCommand = command({
-  name: "verify-webhook",
   description:
     "Check offline whether a received webhook delivery is genuine. The signature must be over the body's exact " +
     "bytes, and made within 300 seconds of now. Exit 0: genuine; 1: refused, with a stable reason; 2: not readable",

@@ -162,7 +162,6 @@ const example =
  */
 export function verifyCommand(program: string): OurCommand {
   return command({
-    name: "verify",
     description:
       "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
     example: example.replaceAll("tvs verify", program),

@@ -9,7 +9,6 @@ import { rejection } from "../harness/rejection.ts";
 async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
   let seen: Record<string, unknown> | undefined;
   const made = command({
-    name: "import",
     description: "Imports",
     example: "tvs import F",
     args: {
@@ -87,10 +86,10 @@ test("a flag that is given several times keeps all its values, in either spellin
 
 test("a group loads none of its commands before one is run", () => {
   let loaded = 0;
-  const made = group("keys", "Keys", {
+  const made = group("Keys", {
     list: async () => {
       loaded++;
-      return command({ name: "list", description: "Lists", example: "tvs keys list", async run() {} });
+      return command({ description: "Lists", example: "tvs keys list", async run() {} });
     },
   });
   expect(Object.keys(made.subCommands ?? {})).toEqual(["list"]);

@@ -5,7 +5,6 @@ import { helpText } from "../../../cli/terminal/help.ts";
 import { runTvs } from "../../harness/program.ts";
 
 const importing = command({
-  name: "import",
   description: "Import an extract. All rows are checked before one is applied, and this goes on for long",
   example: "tvs import extract.csv",
   args: {
@@ -62,7 +61,7 @@ describe("help", () => {
   });
 
   test("of a group says in one sentence what each command is for", async () => {
-    const text = await helpText(group("g", "The group", { import: async () => importing }), ["tvs", "g"]);
+    const text = await helpText(group("The group", { import: async () => importing }), ["tvs", "g"]);
     expect(text).toContain("  import  Import an extract\n");
     expect(text).toEndWith("`tvs g COMMAND --help` explains a command.\n");
   });
