@@ -53,109 +53,86 @@ export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   readonly isServer: boolean;
 };
 
-const curl: CodeLanguage = {
-  id: "curl",
-  name: "curl",
-  prepare: null,
-  run: (file) => `sh ${file}`,
-  isServer: false,
-  escape: (text) => text.replaceAll("'", "'\\''"),
-  call: { file: "call.sh", source: callSh },
-  ask: { file: "ask.sh", source: askSh },
-  verify: { file: "verify.sh", source: verifySh },
-  receive: { file: "receive.sh", source: receiveSh },
-};
+/** Where a class must be named as its file is, both begin with a capital. */
+const capitalised = ["java", "cs"];
 
-const javascript: CodeLanguage = {
-  id: "javascript",
-  name: "JavaScript",
-  prepare: "npm install jose",
-  run: (file) => `node ${file}`,
-  isServer: true,
-  escape: (text) => text.replace(/[`\\$]/g, "\\$&"),
-  call: { file: "call.mjs", source: callMjs },
-  ask: { file: "ask.mjs", source: askMjs },
-  verify: { file: "verify.mjs", source: verifyMjs },
-  receive: { file: "receive.mjs", source: receiveMjs },
-};
-
-const python: CodeLanguage = {
-  id: "python",
-  name: "Python",
-  prepare: `python3 -m venv .venv
-. .venv/bin/activate
-python3 -m pip install --quiet "pyjwt[crypto]"`,
-  run: (file) => `python3 ${file}`,
-  isServer: true,
-  call: { file: "call.py", source: callPy },
-  ask: { file: "ask.py", source: askPy },
-  verify: { file: "verify.py", source: verifyPy },
-  receive: { file: "receive.py", source: receivePy },
-};
-
-const php: CodeLanguage = {
-  id: "php",
-  name: "PHP",
-  prepare: null,
-  run: (file) => `php ${file}`,
-  isServer: true,
-  escape: (text) => text.replace(/['\\]/g, "\\$&"),
-  call: { file: "call.php", source: callPhp },
-  ask: { file: "ask.php", source: askPhp },
-  verify: { file: "verify.php", source: verifyPhp },
-  receive: { file: "receive.php", source: receivePhp },
-};
-
-const java: CodeLanguage = {
-  id: "java",
-  name: "Java",
-  prepare: "sudo apt install default-jdk-headless libjackson2-databind-java",
-  run: (file) => `java -cp "/usr/share/java/*" ${file}`,
-  isServer: true,
-  escape: (text) => text.replaceAll("\\", "\\\\"),
-  call: { file: "Call.java", source: callJava },
-  ask: { file: "Ask.java", source: askJava },
-  verify: { file: "Verify.java", source: verifyJava },
-  receive: { file: "Receive.java", source: receiveJava },
-};
-
-const go: CodeLanguage = {
-  id: "go",
-  name: "Go",
-  prepare: null,
-  run: (file) => `go run ${file}`,
-  serve: (file) => `go build ${file}
-./${file.replace(/\.go$/, "")}`,
-  isServer: true,
-  call: { file: "call.go", source: callGo },
-  ask: { file: "ask.go", source: askGo },
-  verify: { file: "verify.go", source: verifyGo },
-  receive: { file: "receive.go", source: receiveGo },
-};
-
-const csharp: CodeLanguage = {
-  id: "csharp",
-  name: "C#",
-  prepare: "sudo apt install mono-mcs mono-runtime libnewtonsoft-json5.0-cil libmono-system-net-http4.0-cil",
-  run: (file) => `mcs -r:/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll -r:System.Net.Http.dll ${file}
-mono ${file.replace(/cs$/, "exe")}`,
-  isServer: true,
-  escape: (text) => text.replaceAll('"', '""'),
-  call: { file: "Call.cs", source: callCs },
-  ask: { file: "Ask.cs", source: askCs },
-  verify: { file: "Verify.cs", source: verifyCs },
-  receive: { file: "Receive.cs", source: receiveCs },
-};
+function files(ending: string, sources: Readonly<Record<ExampleKind | "call", string>>) {
+  const fileOf = (kind: keyof typeof sources): Example => {
+    const name = capitalised.includes(ending) ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
+    return { file: `${name}.${ending}`, source: sources[kind] };
+  };
+  return { ask: fileOf("ask"), verify: fileOf("verify"), receive: fileOf("receive"), call: fileOf("call") };
+}
 
 /** The first is shown to who has not chosen. */
 export const codeLanguages: readonly [CodeLanguage, ...CodeLanguage[]] = [
-  curl,
-  javascript,
-  python,
-  php,
-  java,
-  go,
-  csharp,
+  {
+    id: "curl",
+    name: "curl",
+    prepare: null,
+    run: (file) => `sh ${file}`,
+    isServer: false,
+    escape: (text) => text.replaceAll("'", "'\\''"),
+    ...files("sh", { ask: askSh, call: callSh, receive: receiveSh, verify: verifySh }),
+  },
+  {
+    id: "javascript",
+    name: "JavaScript",
+    prepare: "npm install jose",
+    run: (file) => `node ${file}`,
+    isServer: true,
+    escape: (text) => text.replace(/[`\\$]/g, "\\$&"),
+    ...files("mjs", { ask: askMjs, call: callMjs, receive: receiveMjs, verify: verifyMjs }),
+  },
+  {
+    id: "python",
+    name: "Python",
+    prepare: `python3 -m venv .venv
+. .venv/bin/activate
+python3 -m pip install --quiet "pyjwt[crypto]"`,
+    run: (file) => `python3 ${file}`,
+    isServer: true,
+    ...files("py", { ask: askPy, call: callPy, receive: receivePy, verify: verifyPy }),
+  },
+  {
+    id: "php",
+    name: "PHP",
+    prepare: null,
+    run: (file) => `php ${file}`,
+    isServer: true,
+    escape: (text) => text.replace(/['\\]/g, "\\$&"),
+    ...files("php", { ask: askPhp, call: callPhp, receive: receivePhp, verify: verifyPhp }),
+  },
+  {
+    id: "java",
+    name: "Java",
+    prepare: "sudo apt install default-jdk-headless libjackson2-databind-java",
+    run: (file) => `java -cp "/usr/share/java/*" ${file}`,
+    isServer: true,
+    escape: (text) => text.replaceAll("\\", "\\\\"),
+    ...files("java", { ask: askJava, call: callJava, receive: receiveJava, verify: verifyJava }),
+  },
+  {
+    id: "go",
+    name: "Go",
+    prepare: null,
+    run: (file) => `go run ${file}`,
+    serve: (file) => `go build ${file}
+./${file.replace(/\.go$/, "")}`,
+    isServer: true,
+    ...files("go", { ask: askGo, call: callGo, receive: receiveGo, verify: verifyGo }),
+  },
+  {
+    id: "csharp",
+    name: "C#",
+    prepare:
+      "sudo apt install mono-mcs mono-runtime libnewtonsoft-json5.0-cil libmono-system-net-http4.0-cil",
+    run: (file) => `mcs -r:/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll -r:System.Net.Http.dll ${file}
+mono ${file.replace(/cs$/, "exe")}`,
+    isServer: true,
+    escape: (text) => text.replaceAll('"', '""'),
+    ...files("cs", { ask: askCs, call: callCs, receive: receiveCs, verify: verifyCs }),
+  },
 ];
 
 /** A file that the service hands out; null for a path that is none. */

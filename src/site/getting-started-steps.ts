@@ -13,16 +13,12 @@ export type Surroundings = {
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
+  /** The language of the examples. */
+  readonly code: CodeLanguage;
   /** What links carry, so that the next page speaks this language. */
   readonly query: string;
   /** Whether the page's foot says how to reach the operator. */
   readonly hasContact: boolean;
-};
-
-/** Commands to paste into one shell, one after the other: later ones use what earlier ones have set and saved. */
-export type Commands = {
-  readonly id: string;
-  readonly lines: (at: Surroundings) => string;
 };
 
 const [valid, expired] = stateTeachers;
@@ -34,16 +30,6 @@ const json = "Content-Type: application/json";
 
 /** A secret for trying out the receiver; it is nobody's. */
 const trySecret = "whsec_try_it_yourself";
-
-export const key = {
-  id: "key",
-  lines: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
-export PARTNER_ID='${partnerId}'
-curl --fail-with-body -sS ${api(issuer)}/health; echo`,
-} satisfies Commands;
-
-/** What the examples of a language need besides it. */
-export const prepare = (words: string): Commands => ({ id: "prepare", lines: () => words });
 
 const runs: Readonly<Record<ExampleKind, (run: string, at: Surroundings) => string>> = {
   ask: (run, { issuer }) => `${run} ${issuer} ${purpose} ${regNo}
@@ -60,78 +46,16 @@ done`,
 const secretLine = `export TVS_WEBHOOK_SECRET='${trySecret}'`;
 
 /** Fetches a file of the chosen language from the service and runs it, as decision D14.2 has it for all of them. */
-export function runExample(language: CodeLanguage, kind: ExampleKind): Commands {
-  const { id, run, serve = run, isServer } = language;
-  const { file } = language[kind];
+function runExample(kind: ExampleKind, at: Surroundings): string {
+  const { id, run, serve = run, isServer } = at.code;
+  const { file } = at.code[kind];
   const isOnlyFetched = kind === "receive" && !isServer;
-  return {
-    id: kind,
-    lines: (at) =>
-      [
-        `curl --fail-with-body -sSO ${api(at.issuer)}/examples/${id}/${file}`,
-        ...(kind === "receive" ? [secretLine] : []),
-        ...(isOnlyFetched ? [] : [runs[kind]((kind === "receive" ? serve : run)(file), at)]),
-      ].join("\n"),
-  };
+  return [
+    `curl --fail-with-body -sSO ${api(at.issuer)}/examples/${id}/${file}`,
+    ...(kind === "receive" ? [secretLine] : []),
+    ...(isOnlyFetched ? [] : [runs[kind]((kind === "receive" ? serve : run)(file), at)]),
+  ].join("\n");
 }
-
-/** One question, sent again as after a lost answer. */
-export const retry = {
-  id: "retry",
-  lines: ({ issuer }) => `QUESTION=$(date +%s)-question
-for TRY in 1 2; do
-  curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
-    -H "Idempotency-Key: $QUESTION" ${api(issuer)}/eligibility-check \\
-    -d '${JSON.stringify(item({ regNo }))}' | grep -o '"verificationId":"[^"]*"'
-done`,
-} satisfies Commands;
-
-export const otherCalls = {
-  id: "other-calls",
-  lines: ({ issuer }) => `curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
-  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
-
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
-  ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
-
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
-  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
-
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
-  -H "Idempotency-Key: $(date +%s)-batch" \\
-  ${api(issuer)}/batch \\
-  -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
-} satisfies Commands;
-
-export const keep = {
-  id: "keep",
-  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/.well-known/jwks.json > jwks.json
-curl --fail-with-body -sS ${api(issuer)}/.well-known/key-history > key-history.jose`,
-} satisfies Commands;
-
-export const verifyWithTvs = {
-  id: "verify-tvs",
-  lines: ({ issuer }) => `tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \\
-  --issuer ${issuer} --audience "$PARTNER_ID"`,
-} satisfies Commands;
-
-/** The verifier as the service hands it out, for who writes JavaScript. */
-export const verifyWithLibrary = {
-  id: "verify-library",
-  lines: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/verify.mjs > tvs-verifier.mjs
-cat > check.mjs <<'END'
-import { readFileSync } from "node:fs";
-import { env } from "node:process";
-import { createKeySet, verifyEnvelope } from "./tvs-verifier.mjs";
-
-const read = (file) => readFileSync(file, "utf8");
-const expected = { issuer: "${issuer}", audience: env.PARTNER_ID };
-const keys = await createKeySet({ jwks: read("jwks.json"), keyHistory: read("key-history.jose"), issuer: expected.issuer });
-const { valid, reason, result } = await verifyEnvelope(read("envelope.json"), { keys, ...expected });
-console.log(valid ? result : reason); // and not the result outside of the signature
-END
-node check.mjs`,
-} satisfies Commands;
 
 /** A delivery as the service would send it, signed by who tries the receiver. */
 const signedBody = `printf '%s' '{"eventId":"try-1","eventType":"license.revoked",'\\
@@ -154,11 +78,57 @@ kill $RECEIVER`;
 const keptDelivery = (receiver: string) => `${receiver} --check body.json "t=$T,v1=$V1" "$T"
 ${receiver} --check body.json "t=$T,v1=$FORGED" "$T" || true`;
 
-export const delivery = ({ isServer, run, receive }: CodeLanguage): Commands => ({
-  id: "delivery",
-  lines: () => `${signedBody}
+/** Commands to paste into one shell, one after the other: later ones use what earlier ones have set and saved. */
+export const commands = {
+  key: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
+export PARTNER_ID='${partnerId}'
+curl --fail-with-body -sS ${api(issuer)}/health; echo`,
+  /** What the examples of a language need besides it. */
+  prepare: ({ code }) => code.prepare ?? "",
+  ask: (at) => runExample("ask", at),
+  verify: (at) => runExample("verify", at),
+  receive: (at) => runExample("receive", at),
+  /** One question, sent again as after a lost answer. */
+  retry: ({ issuer }) => `QUESTION=$(date +%s)-question
+for TRY in 1 2; do
+  curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+    -H "Idempotency-Key: $QUESTION" ${api(issuer)}/eligibility-check \\
+    -d '${JSON.stringify(item({ regNo }))}' | grep -o '"verificationId":"[^"]*"'
+done`,
+  "other-calls": ({ issuer }) => `curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
+  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
+
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
+  ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
+
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
+
+curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+  -H "Idempotency-Key: $(date +%s)-batch" \\
+  ${api(issuer)}/batch \\
+  -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
+  keep: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/.well-known/jwks.json > jwks.json
+curl --fail-with-body -sS ${api(issuer)}/.well-known/key-history > key-history.jose`,
+  "verify-tvs": ({ issuer }) => `tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \\
+  --issuer ${issuer} --audience "$PARTNER_ID"`,
+  /** The verifier as the service hands it out, for who writes JavaScript. */
+  "verify-library": ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/verify.mjs > tvs-verifier.mjs
+cat > check.mjs <<'END'
+import { readFileSync } from "node:fs";
+import { env } from "node:process";
+import { createKeySet, verifyEnvelope } from "./tvs-verifier.mjs";
+
+const read = (file) => readFileSync(file, "utf8");
+const expected = { issuer: "${issuer}", audience: env.PARTNER_ID };
+const keys = await createKeySet({ jwks: read("jwks.json"), keyHistory: read("key-history.jose"), issuer: expected.issuer });
+const { valid, reason, result } = await verifyEnvelope(read("envelope.json"), { keys, ...expected });
+console.log(valid ? result : reason); // and not the result outside of the signature
+END
+node check.mjs`,
+  delivery: ({ code: { isServer, run, receive } }) => `${signedBody}
 ${isServer ? sentDelivery : keptDelivery(run(receive.file))}`,
-});
+} satisfies Readonly<Record<string, (at: Surroundings) => string>>;
 
 export type TeacherToTry = Readonly<Record<"regNo" | "tId" | "nin", string | number>>;
 

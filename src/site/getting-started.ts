@@ -5,12 +5,7 @@ import { demoPartner } from "../domain/sandbox/state.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import { publicDocument, sendDocument } from "../http/public-document.ts";
-import {
-  type CodeLanguage,
-  codeLanguages,
-  type ExampleKind,
-  exampleAt,
-} from "./getting-started-languages.ts";
+import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-languages.ts";
 import * as steps from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
@@ -56,10 +51,11 @@ export function gettingStarted(
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
         query: queryOf(language),
         hasContact: Object.keys(site.contact).length > 0,
+        code,
       };
       return {
         title: texts.title,
-        main: guide({ at, code, progress, texts }),
+        main: guide({ at, progress, texts }),
         scripts: ["getting-started/page.js"],
         styles: ["getting-started/page.css"],
       };
@@ -76,7 +72,6 @@ export const exampleFile: PageHandler = async (c) => {
 
 type Guide = {
   readonly at: steps.Surroundings;
-  readonly code: CodeLanguage;
   readonly progress: GoingLive | null;
   readonly texts: GuideTexts;
 };
@@ -91,19 +86,20 @@ function listing(
 `;
 }
 
-function run(step: steps.Commands, { at, texts }: Guide): Markup {
-  return listing(texts.commands(step.id.replaceAll("-", " ")), {
-    id: `run-${step.id}`,
+function run(step: keyof typeof steps.commands, { at, texts }: Guide): Markup {
+  const text = steps.commands[step](at);
+  return listing(texts.commands(step.replaceAll("-", " ")), {
+    id: `run-${step}`,
     caption: texts.shell,
-    text: step.lines(at),
+    text,
   });
 }
 
 /** A file of the chosen language: how to get it, how to run it, and what stands in it. */
 function example(kind: ExampleKind, shown: Guide): Markup {
-  const { code, texts } = shown;
-  const one = code[kind];
-  return html`${run(steps.runExample(code, kind), shown)}
+  const { at, texts } = shown;
+  const one = at.code[kind];
+  return html`${run(kind, shown)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
 ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, text: one.source })}
 </details>`;
@@ -133,12 +129,12 @@ ${liveSection(shown)}
 }
 
 /** The page in each language, each a link of its own that stays in sight. */
-function codeChoice({ at, code, texts }: Guide): Markup {
+function codeChoice({ at, texts }: Guide): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
   ({ id, name }) =>
-    html`<li><a href="?code=${id}${language}#call" ${id === code.id ? html`aria-current="true"` : ""}>${name}</a></li>`,
+    html`<li><a href="?code=${id}${language}#call" ${id === at.code.id ? html`aria-current="true"` : ""}>${name}</a></li>`,
 )}
 </ul></nav>`;
 }
@@ -150,20 +146,20 @@ function keySection(shown: Guide): Markup {
   const { at, texts } = shown;
   return html`${heading(shown, "key")}
 ${texts.key(at)}
-${run(steps.key, shown)}
+${run("key", shown)}
 ${texts.health(at)}`;
 }
 
 function callSection(shown: Guide): Markup {
-  const { at, code, texts } = shown;
+  const { at, texts } = shown;
   return html`${heading(shown, "call")}
 ${texts.call(at)}
-${code.prepare === null ? "" : html`<p>${texts.prepare(code.name)}</p>${run(steps.prepare(code.prepare), shown)}`}
+${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", shown)}`}
 ${example("ask", shown)}
 ${texts.envelope}
-${run(steps.retry, shown)}
+${run("retry", shown)}
 <h3>${texts.otherCalls}</h3>
-${run(steps.otherCalls, shown)}
+${run("other-calls", shown)}
 ${texts.lookups(at)}
 ${at.sandbox ? teacherTables(texts) : ""}`;
 }
@@ -196,28 +192,28 @@ ${example("verify", shown)}
 ${texts.librariesLeaveOut}
 <h3>${texts.ready.title}</h3>
 ${texts.ready.page(at)}
-${run(steps.verifyWithTvs, shown)}
+${run("verify-tvs", shown)}
 ${texts.exitCodes}
 ${texts.ready.library}
-${run(steps.verifyWithLibrary, shown)}`;
+${run("verify-library", shown)}`;
 }
 
 function keepSection(shown: Guide): Markup {
   const { at, texts } = shown;
   return html`${heading(shown, "keep")}
 ${texts.keep}
-${run(steps.keep, shown)}
+${run("keep", shown)}
 ${texts.keepRules(at)}
 ${texts.codesFormat}`;
 }
 
 function webhookSection(shown: Guide): Markup {
-  const { at, code, texts } = shown;
+  const { at, texts } = shown;
   return html`${heading(shown, "webhook")}
 ${texts.webhook(at)}
 ${example("receive", shown)}
-${code.isServer ? texts.tryDelivery : texts.tryKept}
-${run(steps.delivery(code), shown)}
+${at.code.isServer ? texts.tryDelivery : texts.tryKept}
+${run("delivery", shown)}
 ${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
 ${texts.webhookRules(at)}`;
 }

@@ -4,22 +4,11 @@ import { html } from "hono/html";
 import type { GoingLiveStep } from "../../domain/sandbox/going-live.ts";
 import { sandboxTeachers } from "../../domain/sandbox/teachers.ts";
 import { retryStepsMs } from "../../domain/webhook-schedule.ts";
+import type { Surroundings } from "../getting-started-steps.ts";
 import type { Markup } from "../markup.ts";
 
-/** Where the page speaks: of which service, and to whom. */
-type Place = {
-  readonly issuer: string;
-  readonly sandbox: boolean;
-  /** Whether the page shows a key to this reader. */
-  readonly offered: boolean;
-  /** What the address of a page of ours carries, so that it speaks this language; often empty. */
-  readonly query: string;
-  /** Whether the page's foot says how to reach the operator. */
-  readonly hasContact: boolean;
-};
-
 /** Whoever the reader has to turn to, with the way there where the page knows it. */
-const operator = ({ hasContact }: Place) =>
+const operator = ({ hasContact }: Surroundings) =>
   hasContact ? html`<a href="#contact">the operator</a>` : "the operator";
 
 function durationText(ms: number): string {
@@ -63,10 +52,10 @@ export const englishGuide = {
 
   about: ({
     issuer,
-  }: Place) => html`<p>The commands are written for this server, <code>${issuer}</code>, and for one shell:
+  }: Surroundings) => html`<p>The commands are written for this server, <code>${issuer}</code>, and for one shell:
 paste them one after the other into an empty folder. You need <code>curl</code> 7.76 or later and the language that you
 choose. A call that is refused prints why.</p>`,
-  place: (at: Place) =>
+  place: (at: Surroundings) =>
     at.sandbox
       ? html`<p>This is a <strong>sandbox</strong>: the same program as the live service, with made-up teachers and test
 keys. Nothing you do here touches anything real.</p>`
@@ -76,7 +65,7 @@ for one, or run your own with <code>tvs serve --sandbox</code> and open this pag
 operator can give you; in a clone of its source, <code>npm start</code> runs a sandbox without it.</p></div>`,
 
   key: (
-    at: Place,
+    at: Surroundings,
   ) => html`<p>Your partner record, a partner id and an API key come from ${operator(at)}. The key is shown
 once: keep it where you keep passwords, never in code, a link or a log.
 ${
@@ -86,12 +75,12 @@ ${
       ? "The sandbox’s own partner is called demo; its key is printed where the sandbox was started. Put it in place of the words in capitals."
       : "Put yours in place of the words in capitals."
 }</p>`,
-  health: ({ sandbox }: Place) =>
+  health: ({ sandbox }: Surroundings) =>
     html`<p>Healthy is <code>"status":"ok"</code>.${
       sandbox ? html` A <code>tvs_test_</code> key opens nothing that is live.` : ""
     }</p>`,
 
-  call: ({ sandbox }: Place) =>
+  call: ({ sandbox }: Surroundings) =>
     html`<p>Is this teacher eligible for a purpose? ${
       sandbox
         ? ""
@@ -104,7 +93,7 @@ each retry: a retry gets the first answer again, with the same <code>verificatio
   otherCalls: "The other lookups, and a batch",
   lookups: ({
     query,
-  }: Place) => html`<p>A lookup is judged by the purpose <code>GENERAL_PUBLIC_VERIFICATION</code>. A NIN goes in the body, never
+  }: Surroundings) => html`<p>A lookup is judged by the purpose <code>GENERAL_PUBLIC_VERIFICATION</code>. A NIN goes in the body, never
 in a URL. A batch has up to 100 items, and an answer for each or none at all. Instead of
 <code>Authorization: Bearer</code> you can send the header <code>x-agency-api-key</code>, or use a client certificate that
 the operator has registered.</p>
@@ -142,7 +131,7 @@ cannot be decided.`,
 call of the library.</p>`,
   ready: {
     title: "Or with what is ready",
-    page: ({ query }: Place) => html`<p>Nothing to install: open <code>envelope.json</code> on the page
+    page: ({ query }: Surroundings) => html`<p>Nothing to install: open <code>envelope.json</code> on the page
 <a href="../../verify-envelope${query}">Check a signed answer</a>, which checks it in your browser. With the service’s own program,
 <code>tvs</code>, one file that the operator can give you; it needs no service of its own and no network. Without it, leave this out; from a
 clone of its source, <code>npm --prefix FOLDER run tvs --</code> stands for <code>tvs</code>:</p>`,
@@ -154,7 +143,7 @@ the operator can give it to you (<code>tvs-partner</code>).</p>`,
   keep: html`<p>Keep the envelope together with the key set and the key history. They suffice to prove, years later, what was
 attested to you. Fetch both from this service yourself: a key history that comes with an envelope from somebody else
 proves nothing, because who forges the one can forge the other.</p>`,
-  keepRules: ({ query }: Place) => html`<ul>
+  keepRules: ({ query }: Surroundings) => html`<ul>
 <li>With both files given, the key history counts only when the key that signed it is in the key set; else everything is
 refused with <code>KEY_HISTORY_NOT_ANCHORED</code>. That says nothing about the envelope: fetch both files again.</li>
 <li>With <code>--key-history</code> alone, trust rests on that file, and <code>tvs verify</code> says so. A compromise that
@@ -174,7 +163,7 @@ of the base64url of its SHA-256, keeps the codes of two attestations apart. With
 evidence log, as base64url of its file.</p>`,
 
   webhook: (
-    at: Place,
+    at: Surroundings,
   ) => html`<p>When a licence or certificate changes, the service POSTs an event to you. Ask ${operator(at)} to set your
 endpoint (<code>https</code>, a public address); you get a secret, <code>whsec_…</code>, shown once. A receiver:</p>`,
   tryDelivery: html`<p>Try it with a delivery that you sign yourself. It prints 204 for the genuine one and 400 for the
@@ -183,11 +172,11 @@ forged one:</p>`,
 says <code>valid</code> to the genuine one, and why not to the forged one:</p>`,
   sandboxDelivery: ({
     query,
-  }: Place) => html`<p>In a sandbox on your own machine, its real events come to your receiver, too: the first command
+  }: Surroundings) => html`<p>In a sandbox on your own machine, its real events come to your receiver, too: the first command
 prints the secret to start the receiver with, the second, in another terminal, revokes a made-up licence, and the third
 sends forgeries. From a clone of the source, write <code>npm run tvs --</code> in its folder for <code>tvs</code>.
 <a href="help/sandbox${query}">More of that</a>.</p>`,
-  webhookRules: ({ query }: Place) => html`<ul>
+  webhookRules: ({ query }: Surroundings) => html`<ul>
 <li>The header <code>X-AGENCY-Signature</code> is <code>t=…,v1=…</code>: the time in seconds, and the HMAC-SHA256 of that
 time, a dot and the body, in lower-case hexadecimal, keyed with the whole text of the secret.</li>
 <li>Compute it over the bytes as they came, before anything parses them; compare in constant time; refuse a time more than
@@ -217,7 +206,7 @@ and so does the page <a href="../../verify-envelope${query}">Check a signed answ
       refusedForgery: html`Refused a delivery with a wrong signature: <code>tvs trigger forged</code>.`,
     } satisfies Record<GoingLiveStep, Markup>,
   },
-  live: (at: Place) => html`<ol>
+  live: (at: Surroundings) => html`<ol>
 <li>Ask ${operator(at)} for your live record: scopes, purposes, quotas, and a key that begins with <code>tvs_live_</code>, or
 register a client certificate.</li>
 <li>Change the base address, the expected <code>iss</code> and <code>aud</code>, and the key. Nothing else differs.</li>
