@@ -3,7 +3,7 @@
 import type { Worker } from "node:worker_threads";
 import type { Clock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { defaultLimits } from "../../src/http/http-server.ts";
+import { defaultLimits } from "../../src/http/limits.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
 import type { ThreadFigures } from "../../src/metrics/sources.ts";

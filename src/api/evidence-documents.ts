@@ -2,24 +2,11 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { verifierKeyOf } from "../domain/evidence/epochs.ts";
-import type { Inclusion, LogReader } from "../domain/evidence/evidence.ts";
+import type { LogReader } from "../domain/evidence/evidence.ts";
 import { type PublicDocument, publicDocument } from "../http/public-document.ts";
 
 /** What everybody may read of the evidence log (decision D13.5). What is not there throws TvsError NOT_KNOWN. */
-export type LogDocuments = {
-  /** The newest checkpoint, a signed note. */
-  checkpoint(): Promise<PublicDocument>;
-  /** The verifier keys of all epochs, a line each, the newest first. */
-  key(): Promise<PublicDocument>;
-  /**
-   * The proof that a leaf is in the log.
-   * @param leafHash in lower-case hexadecimal
-   * @param size of a checkpoint; the earliest one that covers the leaf when left out
-   */
-  inclusion(leafHash: string, size?: number): Promise<PublicDocument>;
-  /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
-  consistency(from: number, to: number): Promise<PublicDocument>;
-};
+export type LogDocuments = ReturnType<typeof createLogDocuments>;
 
 /** How long a thread goes by what it has read of the newest checkpoint and of the keys. */
 const recentMs = 1_000;
@@ -32,7 +19,7 @@ const costOfOne = 500;
  * Makes the documents, and keeps them for who asks next: proofs because they never change, the newest checkpoint and
  * the keys for a second. What is not there is looked for each time, because it may be there soon.
  */
-export function createLogDocuments({ log, clock }: { log: LogReader; clock: Clock }): LogDocuments {
+export function createLogDocuments({ log, clock }: { log: LogReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await log.newest();
     return found && { epoch: found.epoch, document: textDocument(found.note) };
@@ -41,22 +28,30 @@ export function createLogDocuments({ log, clock }: { log: LogReader; clock: Cloc
   const kept = createKept();
 
   return {
-    async checkpoint() {
+    /** The newest checkpoint, a signed note. */
+    async checkpoint(): Promise<PublicDocument> {
       return (await newest())?.document ?? notKnown("there is no checkpoint yet");
     },
+    /** The verifier keys of all epochs, a line each, the newest first. */
     key,
-    async inclusion(leafHash, size) {
+    /**
+     * The proof that a leaf is in the log.
+     * @param leafHash in lower-case hexadecimal
+     * @param size of a checkpoint; the earliest one that covers the leaf when left out
+     */
+    async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const name = `${leafHash} ${size ?? ""}`;
       return kept.get(name) ?? kept.add(name, await proveInclusion(log, leafHash, size));
     },
-    async consistency(from, to) {
+    /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
+    async consistency(from: number, to: number): Promise<PublicDocument> {
       // Another epoch is another tree with sizes of its own.
       const nameIn = (epoch: number | undefined) => `${epoch} ${from} ${to}`;
       const known = kept.get(nameIn((await newest())?.epoch));
       if (known !== undefined) return known;
       const proof = await log.consistency(from, to);
       if (proof === null) return notKnown("no checkpoint covers so many leaves");
-      return kept.add(nameIn(proof.epoch), jsonDocument(describeConsistency(from, to, proof.hashes)));
+      return kept.add(nameIn(proof.epoch), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
     },
   };
 }
@@ -70,17 +65,8 @@ async function proveInclusion(
   if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
   if (found === "no-checkpoint")
     return notKnown("there was never a checkpoint of this size that covers the leaf");
-  return jsonDocument(describeInclusion(found));
-}
-
-/** What is answered of a leaf. */
-function describeInclusion({ index, size, hashes, checkpoint }: Inclusion) {
-  return { leafIndex: index, treeSize: size, hashes: hashes.map(base64), checkpoint };
-}
-
-/** What is answered of two sizes. */
-function describeConsistency(from: number, to: number, hashes: readonly Uint8Array[]) {
-  return { from, to, hashes: hashes.map(base64) };
+  const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
+  return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
 }
 
 async function keyLines(log: LogReader): Promise<string> {

@@ -37,29 +37,10 @@ export type Attempt = {
   readonly isProbe: boolean;
 };
 
-export type EndpointQueues = {
-  /** Takes over what the database says. @returns leases to give back, of endpoints that are closed now */
-  update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[];
-  /** True when something of an open endpoint has become due since the last update. */
-  isDue(now: number): boolean;
-  /** What to lease, as far as there is room. */
-  wants(): LeaseRequest[];
-  /** Takes in what was leased. */
-  add(requests: readonly LeaseRequest[], leased: readonly LeasedDelivery[], leasedAtMs: number): void;
-  /**
-   * The next attempt to make, endpoints in turn; null when there is none or no room. What was leased before
-   * `leasedSinceMs` is left for {@link takeStale}: a process that stood still meanwhile may have lost it to another.
-   */
-  next(leasedSinceMs?: number): Attempt | null;
-  /** An attempt has ended: its slot is free. The delivery stays in hand until {@link forget}. */
-  end(attempt: Attempt, hasFailed: boolean): void;
-  forget(delivery: LeasedDelivery): void;
-  /** Takes out what has waited since before `leasedBeforeMs`: its lease could end during an attempt. */
-  takeStale(leasedBeforeMs: number): LeasedDelivery[];
-};
+export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
 /** Keeps a queue for each endpoint and shares the room among them. */
-export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
+export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
   let order: EndpointQueue[] = [];
   let turn = 0;
@@ -71,7 +52,8 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
-    update(endpoints, now) {
+    /** Takes over what the database says. @returns leases to give back, of endpoints that are closed now */
+    update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
         const queue = queues.get(endpoint.partnerId) ?? newQueue(endpoint);
@@ -87,9 +69,11 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       order = [...queues.values()];
       return orphans;
     },
-    isDue: (now) =>
+    /** True when something of an open endpoint has become due since the last update. */
+    isDue: (now: number) =>
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
-    wants() {
+    /** What to lease, as far as there is room. */
+    wants(): LeaseRequest[] {
       const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
       let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;
       const requests: LeaseRequest[] = [];
@@ -101,7 +85,8 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       }
       return requests;
     },
-    add(requests, leased, leasedAtMs) {
+    /** Takes in what was leased. */
+    add(requests: readonly LeaseRequest[], leased: readonly LeasedDelivery[], leasedAtMs: number): void {
       for (const { partnerId, limit } of requests) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
@@ -114,7 +99,11 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
         }
       }
     },
-    next(leasedSinceMs = Number.NEGATIVE_INFINITY) {
+    /**
+     * The next attempt to make, endpoints in turn; null when there is none or no room. What was leased before
+     * `leasedSinceMs` is left for `takeStale`: a process that stood still meanwhile may have lost it to another.
+     */
+    next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {
       if (underWay >= limits.maxAttempts) return null;
       for (const [passed, queue] of inTurn().entries()) {
         const [first] = queue.waiting;
@@ -130,16 +119,18 @@ export function createEndpointQueues(limits: QueueLimits): EndpointQueues {
       }
       return null;
     },
-    end({ queue, isProbe }, hasFailed) {
+    /** An attempt has ended: its slot is free. The delivery stays in hand until `forget`. */
+    end({ queue, isProbe }: Attempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
       if (isProbe) probes--;
       queue.failures = hasFailed ? queue.failures + 1 : 0;
     },
-    forget(delivery) {
+    forget(delivery: LeasedDelivery): void {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
-    takeStale(leasedBeforeMs) {
+    /** Takes out what has waited since before `leasedBeforeMs`: its lease could end during an attempt. */
+    takeStale(leasedBeforeMs: number): LeasedDelivery[] {
       return order.flatMap((queue) => {
         const count = queue.waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
         return queue.waiting

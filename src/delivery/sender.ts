@@ -155,26 +155,13 @@ export function startSender(dependencies: SenderDependencies): Sender {
   };
 }
 
-/** How deliveries come from the outbox into the queues, and back. */
-type Intake = {
-  /** Brings the queues up to date; costs one point read, unless something has changed or become due. */
-  look(): Promise<void>;
-  /** Leases what there is room for. @returns false when there is no room or nothing due */
-  lease(): Promise<boolean>;
-  giveBack(deliveries: readonly LeasedDelivery[]): Promise<void>;
-  /** The times in the queues may be out of date although the revision has not moved. */
-  mistrust(): void;
-};
-
-type IntakeOptions = {
-  readonly outbox: Outbox;
-  readonly nodeId: string;
-  readonly clock: Clock;
+type IntakeOptions = Pick<SenderDependencies, "outbox" | "nodeId" | "clock"> & {
   readonly queues: EndpointQueues;
   readonly limits: SenderLimits;
 };
 
-function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions): Intake {
+/** How deliveries come from the outbox into the queues, and back. */
+function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) {
   let revision = "";
   let isStale = true;
 
@@ -186,7 +173,8 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions):
   }
 
   return {
-    async look() {
+    /** Brings the queues up to date; costs one point read, unless something has changed or become due. */
+    async look(): Promise<void> {
       await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
       const current = await outbox.revision();
       if (current === revision && !isStale && !queues.isDue(clock.now())) return;
@@ -194,7 +182,8 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions):
       isStale = false;
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
-    async lease() {
+    /** Leases what there is room for. @returns false when there is no room or nothing due */
+    async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
       const leasedAtMs = performance.now();
@@ -206,7 +195,8 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions):
       return true;
     },
     giveBack,
-    mistrust() {
+    /** The times in the queues may be out of date although the revision has not moved. */
+    mistrust(): void {
       isStale = true;
     },
   };
@@ -229,14 +219,6 @@ function finishedAttempt(
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
-/** The work of a sender, which is done by one at a time, however often it is woken. */
-type WorkLoop = {
-  /** @returns when there is nothing more to do */
-  wake(want: { look: boolean }): Promise<void>;
-  /** Resolves when the work that is under way is done. */
-  rest(): Promise<void>;
-};
-
 type Work = {
   /** Reads what has changed. */
   look(): Promise<void>;
@@ -246,7 +228,8 @@ type Work = {
   onError(error: unknown): void;
 };
 
-function createWorkLoop({ look, fill, isClosing, onError }: Work): WorkLoop {
+/** The work of a sender, which is done by one at a time, however often it is woken. */
+function createWorkLoop({ look, fill, isClosing, onError }: Work) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
@@ -269,11 +252,13 @@ function createWorkLoop({ look, fill, isClosing, onError }: Work): WorkLoop {
   }
 
   return {
-    wake(want) {
+    /** @returns when there is nothing more to do */
+    wake(want: { look: boolean }): Promise<void> {
       wanted = { look: wanted.look || want.look, fill: true };
       if (!isWorking) working = work();
       return working;
     },
+    /** Resolves when the work that is under way is done. */
     rest: () => working,
   };
 }

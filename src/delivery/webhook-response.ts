@@ -13,12 +13,6 @@ export type WebhookResponse = {
   readonly isStale: boolean;
 };
 
-type ResponseReading = {
-  readonly promise: Promise<WebhookResponse>;
-  /** Settles the promise with this error and closes the connection. */
-  readonly abort: (error: "TIMEOUT" | "ABORTED") => void;
-};
-
 type Phase = "connect" | "tls" | "response" | "body";
 type Settle = (error: DeliveryError | null, from?: IncomingMessage) => void;
 
@@ -34,8 +28,9 @@ const maxRetryAfterSeconds = 366 * 24 * 3600;
  * no body. A connection is given back for reuse only after a whole 2xx body; in every other case it is closed.
  *
  * @param maxBytes for status line, headers and body together
+ * @returns the promise, and what settles it with an error and closes the connection
  */
-export function readResponse(request: ClientRequest, maxBytes: number): ResponseReading {
+export function readResponse(request: ClientRequest, maxBytes: number) {
   const { promise, resolve } = Promise.withResolvers<WebhookResponse>();
   let phase: Phase = "connect";
   let status: number | null = null;
@@ -68,7 +63,7 @@ export function readResponse(request: ClientRequest, maxBytes: number): Response
     if (refusal !== null) return fail(refusal, response);
     readBody(response, maxBytes - headerBytes(response), settle);
   });
-  return { promise, abort: (error) => fail(error) };
+  return { promise, abort: (error: "TIMEOUT" | "ABORTED") => fail(error) };
 
   function readBody(response: IncomingMessage, budgetBytes: number, done: Settle): void {
     let leftBytes = budgetBytes;

@@ -1,7 +1,7 @@
 /** One connection with its open requests: how it is refused, and how its time runs out. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { ListenLimits } from "./http-server.ts";
+import type { ListenLimits } from "./limits.ts";
 import { type RefusalStatus, refuseSocket } from "./refusal.ts";
 import type { RequestListener } from "./request-listener.ts";
 

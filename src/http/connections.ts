@@ -20,27 +20,12 @@ import {
   refuseConnection,
 } from "./connection.ts";
 import { maxBodyBytes } from "./http-call.ts";
-import type { ListenLimits } from "./http-server.ts";
+import type { ListenLimits } from "./limits.ts";
 import type { Places } from "./places.ts";
 import { type RefusalStatus, refuseSocket } from "./refusal.ts";
 import type { RequestListener } from "./request-listener.ts";
 
-export type Connections = {
-  /** A connection has come; it is closed at once where there is no place for it. */
-  open(socket: Socket): void;
-  /** Its TLS handshake is done. On Deno what carries its requests is another object than what has come. */
-  secure(opened: Socket, secured: Socket): void;
-  /** A request whose head is complete: it is answered when not too many before it are open. */
-  begin(incoming: IncomingMessage, outgoing: CountedResponse, answer: RequestListener): void;
-  /** What arrives on the socket cannot be read, or is too late: refuses it, and closes the connection. */
-  refuse(socket: Socket, statusCode: RefusalStatus): void;
-  /** From now on every connection is closed after its last answer; idle ones at once. */
-  drain(): void;
-  /** Ends the connections whose time is up. */
-  sweep(nowMs: number): void;
-  /** Ends every connection. */
-  destroy(): void;
-};
+export type Connections = ReturnType<typeof createConnections>;
 
 type ConnectionsOptions = {
   readonly limits: ListenLimits;
@@ -55,10 +40,11 @@ type ConnectionsOptions = {
 /** What a request with a usual head takes in memory besides its body and its answer, about. */
 const requestBytes = 4 * 1024;
 
-export function createConnections(options: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions) {
   const { limits, places, backlog } = options;
   let draining = false;
 
+  /** A request whose head is complete: it is answered when not too many before it are open. */
   function begin(incoming: IncomingMessage, outgoing: CountedResponse, answer: RequestListener): void {
     const { socket } = incoming;
     // What one reading has brought is handed out to the end, even when the connection was closed meanwhile.
@@ -129,26 +115,32 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   return {
-    open: (socket) => void places.take(socket),
+    /** A connection has come; it is closed at once where there is no place for it. */
+    open: (socket: Socket) => void places.take(socket),
+    /** Its TLS handshake is done. On Deno what carries its requests is another object than what has come. */
     secure: places.move,
     begin,
-    refuse(socket, statusCode) {
+    /** What arrives on the socket cannot be read, or is too late: refuses it, and closes the connection. */
+    refuse(socket: Socket, statusCode: RefusalStatus): void {
       const connection = places.of(socket);
       if (connection === undefined) refuseSocket(socket, statusCode);
       else refuseConnection(connection, statusCode);
     },
-    drain() {
+    /** From now on every connection is closed after its last answer; idle ones at once. */
+    drain(): void {
       draining = true;
       for (const connection of places.all()) announceClose(connection);
       closeIdle();
     },
-    sweep(nowMs) {
+    /** Ends the connections whose time is up. */
+    sweep(nowMs: number): void {
       for (const connection of places.all()) {
         endSlowReader(connection, nowMs, limits);
         if (options.enforceDeadlines) enforceDeadlines(connection, nowMs, limits);
       }
     },
-    destroy() {
+    /** Ends every connection. */
+    destroy(): void {
       for (const { socket } of places.all()) socket.destroy();
     },
   };

@@ -17,12 +17,12 @@ import {
   endTrace,
   type Handler,
   type HttpCall,
+  hasTwice,
   maxBodyBytes,
   type Reply,
 } from "./http-call.ts";
 import { connectionInfo } from "./peer.ts";
 import { replyTo } from "./problem.ts";
-import { hasTwice } from "./request-listener.ts";
 
 type FastRoute = {
   readonly method: string;

@@ -6,11 +6,11 @@ import {
   bodyBrokenOff,
   bodyTooLarge,
   type CallTrace,
+  type ConnectionInfo,
   type Handler,
   type HttpCall,
   maxBodyBytes,
 } from "./http-call.ts";
-import type { ConnectionInfo } from "./peer.ts";
 import { problemReply, replyTo } from "./problem.ts";
 
 /** What handlers of this app find in their Hono context. */

@@ -1,11 +1,24 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../domain/calls.ts";
+import type { PresentedCertificate } from "../domain/certificates.ts";
 import { type ErrorCode, TvsError } from "../domain/errors.ts";
 import type { QuotaState } from "../domain/quota.ts";
-import type { ConnectionInfo } from "./peer.ts";
 
 /** The largest body of a request, in bytes. */
 export const maxBodyBytes = 256 * 1024;
+
+/**
+ * What the socket says about a request. `listen` hands it to the handler as its second argument, which is where
+ * `app.fetch` takes its bindings: `new Hono<{ Bindings: ConnectionInfo }>()` reads `c.env.remoteAddress`.
+ */
+export type ConnectionInfo = {
+  /** The peer of the socket as the runtime writes it: a proxy's address, if one stands in front. */
+  readonly remoteAddress: string;
+  /** Whether the request came over the TLS listener. */
+  readonly tls: boolean;
+  /** The certificate whose private key the client proved to hold; whether it counts is not decided here. */
+  readonly clientCertificate: PresentedCertificate | null;
+};
 
 /**
  * What a handler needs to know of a request, whichever path it took: through Hono's routes (hono-call.ts) or straight
@@ -104,4 +117,21 @@ function usualCode(status: number): ErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
   if (status === 429) return "QUOTA_EXCEEDED";
   return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
+}
+
+/**
+ * Whether one of some headers stands there on two lines; of most, node:http shows the first alone or joins them.
+ * @param names in lower case, 31 at most
+ */
+export function hasTwice(rawHeaders: readonly string[], names: readonly string[]): boolean {
+  let seen = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    // Every request pays for this: a name is only looked at closely where its length fits.
+    const place = names.findIndex((one) => one.length === name.length && one === name.toLowerCase());
+    if (place < 0) continue;
+    if ((seen & (1 << place)) !== 0) return true;
+    seen |= 1 << place;
+  }
+  return false;
 }

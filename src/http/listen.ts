@@ -11,15 +11,8 @@ import { lookup } from "node:dns/promises";
 import type { AddressInfo } from "node:net";
 import { type Backlog, createBacklog } from "./backlog.ts";
 import type { FastPath } from "./fast-path.ts";
-import {
-  closeServer,
-  createPlainServer,
-  createSecureServer,
-  type HttpServer,
-  type ListenLimits,
-  shareOfThread,
-  sweepIntervalMs,
-} from "./http-server.ts";
+import { closeServer, createPlainServer, createSecureServer, type HttpServer } from "./http-server.ts";
+import { type ListenLimits, shareOfThread, sweepIntervalMs } from "./limits.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
 import { createRequestListener, type Fetch } from "./request-listener.ts";

@@ -9,20 +9,7 @@ import type { TLSSocket } from "node:tls";
 import ipaddr from "ipaddr.js";
 import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
 import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../domain/networks.ts";
-import type { HttpCall } from "./http-call.ts";
-
-/**
- * What the socket says about a request. `listen` hands it to the handler as its second argument, which is where
- * `app.fetch` takes its bindings: `new Hono<{ Bindings: ConnectionInfo }>()` reads `c.env.remoteAddress`.
- */
-export type ConnectionInfo = {
-  /** The peer of the socket as the runtime writes it: a proxy's address, if one stands in front. */
-  readonly remoteAddress: string;
-  /** Whether the request came over the TLS listener. */
-  readonly tls: boolean;
-  /** The certificate whose private key the client proved to hold; whether it counts is not decided here. */
-  readonly clientCertificate: PresentedCertificate | null;
-};
+import type { ConnectionInfo, HttpCall } from "./http-call.ts";
 
 /** The facts of each connection, kept for its life: the address is gone from a socket whose peer has left. */
 const known = new WeakMap<object, ConnectionInfo>();

@@ -1,21 +1,12 @@
 /** The places that a listener has for connections, and how many of them one address may take. */
 import type { Socket } from "node:net";
-import { log } from "../logger.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Address, Connection } from "./connection.ts";
-import type { ListenLimits } from "./http-server.ts";
+import type { ListenLimits } from "./limits.ts";
 import { rateLimitKeys } from "./peer.ts";
+import { createWarning } from "./warning.ts";
 
-export type Places = {
-  /** Gives a connection a place. @returns null, and closes it, where there is none or its address has all it may */
-  take(socket: Socket): Connection | null;
-  of(socket: Socket): Connection | undefined;
-  /** Closes a connection at once. */
-  close(connection: Connection): void;
-  /** From now on another socket stands for a connection. */
-  move(from: Socket, to: Socket): void;
-  all(): Iterable<Connection>;
-};
+export type Places = ReturnType<typeof createPlaces>;
 
 type PlacesOptions = {
   readonly limits: Pick<ListenLimits, "maxConnections" | "maxConnectionsPerAddress">;
@@ -24,14 +15,15 @@ type PlacesOptions = {
   readonly backlog: Backlog;
 };
 
-/** How often an operator is told. */
-const warnEveryMs = 60_000;
-
-export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions): Places {
+export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions) {
   const bySocket = new Map<Socket, Connection>();
   const addresses = new Map<string, Address>();
-  const warn = createWarning(limits.maxConnectionsPerAddress);
+  // It may be a proxy that nobody named.
+  const warn = createWarning(
+    "one address has all the connections that it may; a proxy is named by --trusted-proxy",
+  );
 
+  /** Gives a connection a place. @returns null, and closes it, where there is none or its address has all it may */
   function take(socket: Socket): Connection | null {
     // A peer that resets the connection is no event of ours; "close" follows in any case.
     socket.on("error", ignore);
@@ -39,7 +31,7 @@ export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions): Pla
     const [name = ""] = rateLimitKeys(remoteAddress);
     const address = addresses.get(name) ?? { name, connections: 0 };
     const hasAll = address.connections >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
-    if (hasAll) warn();
+    if (hasAll) warn({ connections: limits.maxConnectionsPerAddress });
     if (hasAll || !makeRoom()) {
       socket.destroy();
       return null;
@@ -70,6 +62,7 @@ export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions): Pla
     return chosen !== undefined;
   }
 
+  /** Closes a connection at once. */
   function close(connection: Connection): void {
     leave(connection);
     connection.socket.destroy();
@@ -77,9 +70,10 @@ export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions): Pla
 
   return {
     take,
-    of: (socket) => bySocket.get(socket),
+    of: (socket: Socket) => bySocket.get(socket),
     close,
-    move(from, to) {
+    /** From now on another socket stands for a connection. */
+    move(from: Socket, to: Socket): void {
       const connection = bySocket.get(from);
       if (connection === undefined || from === to) return;
       bySocket.delete(from);
@@ -116,18 +110,6 @@ function longestIdle(connections: Iterable<Connection>): Connection | undefined 
     if (more > 0 || (more === 0 && connection.idleSinceMs < (chosen?.idleSinceMs ?? 0))) chosen = connection;
   }
   return chosen;
-}
-
-/** Tells the operator once in a while, because it may be a proxy that nobody named. */
-function createWarning(connections: number): () => void {
-  let warnedAtMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    const nowMs = performance.now();
-    if (nowMs - warnedAtMs < warnEveryMs) return;
-    warnedAtMs = nowMs;
-    const message = "one address has all the connections that it may; a proxy is named by --trusted-proxy";
-    log.warn(message, { connections });
-  };
 }
 
 function ignore(): void {}

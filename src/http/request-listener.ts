@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import type { FastPath } from "./fast-path.ts";
-import { type ConnectionInfo, connectionInfo } from "./peer.ts";
+import { type ConnectionInfo, hasTwice } from "./http-call.ts";
+import { connectionInfo } from "./peer.ts";
 import { refusal, sendRefusal } from "./refusal.ts";
 
 /** A fetch handler; `app.fetch` of Hono fits. */
@@ -62,21 +63,4 @@ function isWellFramed({ httpVersion, headers, rawHeaders }: IncomingMessage): bo
   if (coding !== undefined && (httpVersion === "1.0" || coding.trim().toLowerCase() !== "chunked"))
     return false;
   return !hasTwice(rawHeaders, decisive);
-}
-
-/**
- * Whether one of some headers stands there on two lines; of most, node:http shows the first alone or joins them.
- * @param names in lower case, 31 at most
- */
-export function hasTwice(rawHeaders: readonly string[], names: readonly string[]): boolean {
-  let seen = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    // Every request pays for this: a name is only looked at closely where its length fits.
-    const place = names.findIndex((one) => one.length === name.length && one === name.toLowerCase());
-    if (place < 0) continue;
-    if ((seen & (1 << place)) !== 0) return true;
-    seen |= 1 << place;
-  }
-  return false;
 }

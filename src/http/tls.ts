@@ -3,7 +3,7 @@
  * it (contract C17: a certificate counts by its fingerprint).
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createServer as createHttpServer, type Server as NodeHttpServer } from "node:http";
+import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
@@ -28,23 +28,16 @@ type TlsServerOptions = {
   readonly onSecured: (opened: Socket, secured: Socket) => void;
 };
 
-type TlsServers = {
-  /** The server that listens. */
-  readonly server: Server;
-  /** The server that reads HTTP; the same one, but for Bun. */
-  readonly http: NodeHttpServer;
-  /** Ends the connections whose handshake is under way. */
-  destroyHandshakes(): void;
-};
-
 /**
  * The servers for HTTPS. Bun's node:https does not give the client's certificate to the request, its node:tls does.
  * There the TLS server hands each socket to an HTTP server that does not listen, which also means that no time limit
  * of that HTTP server applies: they are enforced in connections.ts.
  *
+ * @returns the server that listens, the one that reads HTTP, which is the same but for Bun, and what ends the handshakes
+ * that are under way
  * @throws ListenError (`TLS_INVALID`)
  */
-export function createTlsServers(options: TlsServerOptions): TlsServers {
+export function createTlsServers(options: TlsServerOptions) {
   assertCredentials(options.credentials);
   const tlsOptions: TlsOptions = {
     ...options.credentials,
@@ -84,15 +77,8 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-type Handshakes = {
-  /** Ends those under way. */
-  destroy(): void;
-  /** @returns what has come as a connection, for what carries its requests */
-  takeOut(secured: Socket): Socket;
-};
-
 /** Ends failed and timed-out handshakes, of which Bun leaves the latter open. */
-function trackHandshakes(server: Server, onConnection: (socket: Socket) => void): Handshakes {
+function trackHandshakes(server: Server, onConnection: (socket: Socket) => void) {
   const pending = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
     onConnection(socket);
@@ -106,10 +92,12 @@ function trackHandshakes(server: Server, onConnection: (socket: Socket) => void)
   });
   server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
   return {
-    destroy() {
+    /** Ends those under way. */
+    destroy(): void {
       for (const socket of pending.values()) socket.destroy();
     },
-    takeOut(secured) {
+    /** @returns what has come as a connection, for what carries its requests */
+    takeOut(secured: Socket): Socket {
       const peer = peerOf(secured);
       const opened = pending.get(peer) ?? secured;
       pending.delete(peer);

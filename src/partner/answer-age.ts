@@ -26,13 +26,9 @@ export type AnswerAge = {
   readonly licenseEndedOn: string | null;
 };
 
-/** The last day that is over everywhere: a million envelopes are mostly judged on the same one. */
-let lastOver = { day: Number.NaN, date: "" };
-
+/** The last day that is over everywhere. */
 function overEverywhere(nowMs: number): string {
-  const day = Math.floor((nowMs - lastZoneMs) / dayMs) - 1;
-  if (day !== lastOver.day) lastOver = { day, date: new Date(day * dayMs).toISOString().slice(0, 10) };
-  return lastOver.date;
+  return new Date(nowMs - lastZoneMs - dayMs).toISOString().slice(0, 10);
 }
 
 function endedOn({ license }: Claims["result"], nowMs: number): string | null {

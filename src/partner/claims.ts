@@ -84,7 +84,7 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
     audience: String(payload.aud),
     verificationId: String(payload.sub),
     issuedAtSeconds,
-    result: asEligibilityResult(payload.result),
+    result: payload.result as unknown as EligibilityResult,
     expiresSeconds,
     notBeforeSeconds,
   };
@@ -109,20 +109,9 @@ function isTextList(value: JsonValue | undefined): boolean {
   return Array.isArray(value) && value.every(isText);
 }
 
-type Rules = { readonly members: readonly string[]; readonly checks: readonly Rule[] };
-
-/** Two lists side by side: pairs would be taken apart again for every member of every envelope. */
-function listRules(rules: Record<string, Rule>): Rules {
-  return { members: Object.keys(rules), checks: Object.values(rules) };
-}
-
 /** The first member that breaks its rule. */
-function findBroken({ members, checks }: Rules, value: JsonObject): string | undefined {
-  for (let index = 0; index < members.length; index++) {
-    const member = members[index] as string;
-    if (checks[index]?.(value[member]) !== true) return member;
-  }
-  return undefined;
+function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): string | undefined {
+  return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
 
 function oneOf(words: readonly string[]): Rule {
@@ -135,11 +124,10 @@ function orNull(rule: Rule): Rule {
 }
 
 function shape(rules: Record<string, Rule>): Rule {
-  const listed = listRules(rules);
-  return (value) => isJsonObject(value) && findBroken(listed, value) === undefined;
+  return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 
-const rules: Record<string, Rule> = {
+const resultRules: Record<string, Rule> = {
   found: isFlag,
   source: orNull(oneOf(sources)),
   status: oneOf(licenseStatuses),
@@ -161,8 +149,6 @@ const rules: Record<string, Rule> = {
   ),
   profile: orNull(isJsonObject),
 };
-
-const resultRules = listRules(rules);
 
 /** Contract C10: "when false, the other fields are null". */
 const nullWhenNotFound = ["source", "teacher", "license", "certificate", "profile"];
@@ -191,9 +177,4 @@ export function findResultProblem(value: JsonValue | undefined): string | null {
   const broken = findBroken(resultRules, value);
   if (broken !== undefined) return `The signed result's member ${broken} is missing or malformed.`;
   return findContradiction(value);
-}
-
-/** The claim under its contract type; only for a value without a problem. */
-function asEligibilityResult(value: JsonValue | undefined): EligibilityResult {
-  return value as unknown as EligibilityResult;
 }

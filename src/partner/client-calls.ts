@@ -1,5 +1,6 @@
 /** One call of the client, from the first attempt to the last: deadlines, retries and waits (contract C24). */
 
+import { concatenated } from "./bytes.ts";
 import { ClientError, type ClientErrorCode, failureOf } from "./client-error.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -138,13 +139,7 @@ async function readBounded(response: Response): Promise<Uint8Array | null> {
     await reader?.cancel();
     return null;
   }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return concatenated(parts);
 }
 
 /** One attempt: the answer's text, or why there is none. @throws the caller's own reason when its signal aborts */

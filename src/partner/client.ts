@@ -1,6 +1,7 @@
 /** The client of the partner API: calls, retries, and answers that are verified before they are given out. */
 
 import type { EligibilityCheckRequest, Health, Identifier, PublicLookup } from "./api-types.ts";
+import { toHex } from "./bytes.ts";
 import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 import { type Answer, type ClientVerification, createJudge } from "./client-keys.ts";
@@ -112,8 +113,7 @@ function connectionOf(options: ClientOptions): Connection {
 
 /** 128 random bits, wherever there is a generator: `randomUUID` is missing in pages without https. */
 function newIdempotencyKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(16)));
 }
 
 /** An answer that came, and is not to be relied on. */

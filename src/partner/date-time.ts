@@ -2,10 +2,6 @@
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
-function group(match: RegExpExecArray, index: number): number {
-  return Number(match[index]);
-}
-
 /** The offset in minutes, or null when it is no time of day. */
 function offsetMinutes(text: string): number | null {
   if (text === "Z") return 0;
@@ -24,8 +20,7 @@ function offsetMinutes(text: string): number | null {
 export function parseDateTime(text: string): number | null {
   const match = pattern.exec(text);
   if (match === null) return null;
-  const [year, month, day] = [group(match, 1), group(match, 2), group(match, 3)];
-  const [hour, minute, second] = [group(match, 4), group(match, 5), group(match, 6)];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
   const offset = offsetMinutes(match[8] ?? "");
   if (offset === null || year < 1970 || hour > 23 || minute > 59 || second > 59) return null;
   const date = new Date(Date.UTC(year, month - 1, day));
@@ -35,30 +30,10 @@ export function parseDateTime(text: string): number | null {
   return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
 }
 
-const secondsPerDay = 86_400;
-const lastShortYearSeconds = 253_402_300_799;
-const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, "0"));
-
-/** The date that was written last: envelopes of one run mostly are of the same day. */
-let lastDay = -1;
-let lastDate = "";
-
-function dateOf(day: number): string {
-  if (day !== lastDay) {
-    lastDate = new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10);
-    lastDay = day;
-  }
-  return lastDate;
-}
-
 /** A time in whole seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`, or null when no calendar has it. */
 export function formatSeconds(seconds: number): string | null {
-  if (!Number.isInteger(seconds) || seconds < 0 || seconds > lastShortYearSeconds)
-    return formatOther(seconds);
-  const day = Math.floor(seconds / secondsPerDay);
-  const inDay = seconds - day * secondsPerDay;
-  const hour = twoDigits[Math.floor(inDay / 3600)];
-  return `${dateOf(day)}T${hour}:${twoDigits[Math.floor(inDay / 60) % 60]}:${twoDigits[inDay % 60]}Z`;
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }
 
 /** Formats are dear to make, and a run of envelopes needs one. */
@@ -81,10 +56,4 @@ export function dayInWords(date: string, locale = "en-GB"): string {
     formats.set(locale, format);
   }
   return format.format(dayMs);
-}
-
-/** Years of other than four digits. */
-function formatOther(seconds: number): string | null {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }

@@ -5,6 +5,8 @@
  * Sizes go up to 2^53, so no bit operation of JavaScript may touch them.
  */
 
+import { concatenated } from "./bytes.ts";
+
 type Hash = Uint8Array<ArrayBuffer>;
 
 export type InclusionProof = {
@@ -29,13 +31,7 @@ type ConsistencyProof = {
 };
 
 async function sha256(...parts: readonly Uint8Array[]): Promise<Hash> {
-  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", concatenated(parts)));
 }
 
 const leafPrefix = Uint8Array.of(0);

@@ -4,7 +4,7 @@
  */
 
 import type { Claims } from "./claims.ts";
-import { formatSeconds, parseDateTime } from "./date-time.ts";
+import { parseDateTime } from "./date-time.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 
@@ -72,10 +72,6 @@ function firstDifference(signed: JsonValue, outer: JsonValue | undefined, path: 
 
 /** `iat` has whole seconds, so a `verifiedAt` agrees with it when its whole second does. */
 function isSameSecond(verifiedAt: string, seconds: number): boolean {
-  // The two spellings in which the service and JavaScript's own clock write it need no calendar.
-  const text = formatSeconds(seconds);
-  const isShortYear = text?.length === 20;
-  if (isShortYear && (verifiedAt === text || verifiedAt === `${text.slice(0, -1)}.000Z`)) return true;
   const time = parseDateTime(verifiedAt);
   return time !== null && Math.floor(time / 1000) === seconds;
 }

@@ -4,6 +4,7 @@
  */
 
 import { decodeBase64url, encodeBase64url } from "./base64url.ts";
+import { toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
@@ -30,12 +31,6 @@ const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 
-function toBigInt(bytes: Uint8Array): bigint {
-  let hex = "0x0";
-  for (const byte of bytes) hex += byte.toString(16).padStart(2, "0");
-  return BigInt(hex);
-}
-
 /** A Base64urlUInt: canonical, not empty, without leading zero bytes (RFC 7518 section 2). */
 function readUnsigned(value: unknown): Uint8Array | null {
   if (typeof value !== "string" || value === "") return null;
@@ -51,7 +46,7 @@ function vetExponent(bytes: Uint8Array, kid: string): Refusal | null {
 }
 
 function vetModulus(bytes: Uint8Array, kid: string): Refusal | null {
-  const modulus = toBigInt(bytes);
+  const modulus = BigInt(`0x${toHex(bytes)}`);
   const bits = bytes.length * 8 - (Math.clz32(bytes[0] ?? 0) - 24);
   if (bits < minModulusBits || bits > maxModulusBits) {
     return refuse("KEY_SET_MODULUS_SIZE", `Key ${kid} has ${bits} bits, not 2048 to 8192.`);

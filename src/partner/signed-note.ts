@@ -6,6 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
+import { fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -54,14 +55,6 @@ const verifierKeyForm = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/u;
 const notInName = /[\p{White_Space}\p{Cc}+]/u;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the format forbids exactly these
 const forbiddenInNote = /[\u0000-\u0009\u000b-\u001f]/;
-
-function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function fromHex(text: string): Uint8Array {
-  return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-}
 
 function isKeyName(text: string): boolean {
   return text !== "" && !notInName.test(text);

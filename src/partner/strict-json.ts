@@ -160,13 +160,6 @@ export function isParsed(text: string, { reason }: Refusal): boolean {
   return reason !== "JSON_MALFORMED" && reason !== "INPUT_NOT_UTF8" && reason !== "INPUT_TOO_LARGE";
 }
 
-/** The index after the string that opens at `quote`. */
-function afterString(text: string, quote: number): number {
-  let index = quote + 1;
-  while (text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
-  return index + 1;
-}
-
 /**
  * The parts of an array or object, as they are written, so that each can be judged by itself.
  *
@@ -181,7 +174,7 @@ export function sliceJson(text: string): string[] {
   while (index < text.length) {
     const character = text[index];
     if (character === '"') {
-      index = afterString(text, index);
+      index = endOfString(text, index + 1) + 1;
       continue;
     }
     if (character === "[" || character === "{") {
@@ -205,7 +198,7 @@ export function sliceJson(text: string): string[] {
  */
 export function sliceMembers(text: string): { name: string; value: string }[] {
   return sliceJson(text).map((part) => {
-    const end = afterString(part, 0);
+    const end = endOfString(part, 1) + 1;
     return {
       name: JSON.parse(part.slice(0, end)) as string,
       value: part.slice(part.indexOf(":", end) + 1).trim(),

@@ -1,5 +1,6 @@
 /** Verifies a received webhook delivery (contract C21). */
 
+import { concatenated, fromHex } from "./bytes.ts";
 import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
@@ -40,12 +41,6 @@ const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64
 const contractToleranceSeconds = 300;
 const utf8 = new TextEncoder();
 
-function hexToBytes(hex: string): Uint8Array {
-  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
-    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
-  );
-}
-
 async function hmac(secret: string, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", utf8.encode(secret), algorithm, false, ["sign"]);
@@ -54,12 +49,8 @@ async function hmac(secret: string, message: Uint8Array<ArrayBuffer>): Promise<U
 
 /** `<t>.<rawBody>`, with t as it was written. */
 function signedMessage(timestamp: string, rawBody: string | Uint8Array): Uint8Array<ArrayBuffer> {
-  const head = utf8.encode(`${timestamp}.`);
   const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
-  const message = new Uint8Array(head.length + body.length);
-  message.set(head);
-  message.set(body, head.length);
-  return message;
+  return concatenated([utf8.encode(`${timestamp}.`), body]);
 }
 
 /** Looks at every byte whatever it finds, so that the time taken tells nothing about the right digest. */
@@ -108,8 +99,8 @@ export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerific
   const [, time = "", first = "", second = first] = match;
   const expected = await hmac(secret, signedMessage(time, rawBody));
   // Both are compared in any case: which of two secrets fits must not show either.
-  const isFirst = isEqualInConstantTime(expected, hexToBytes(first));
-  const isSecond = isEqualInConstantTime(expected, hexToBytes(second));
+  const isFirst = isEqualInConstantTime(expected, fromHex(first));
+  const isSecond = isEqualInConstantTime(expected, fromHex(second));
   if (!isFirst && !isSecond) return refused("SIGNATURE_MISMATCH", null);
   const timestamp = Number(time);
   const isStale = Math.abs(now.getTime() / 1000 - timestamp) > toleranceSeconds;

@@ -23,17 +23,7 @@ export function createLoad(threads: number): Load {
 }
 
 /** The bound on how long a signature waits. */
-export type Admission = {
-  /**
-   * Lets a call in, and counts its signatures.
-   * @throws TvsError OVERLOADED, and then nothing is counted
-   */
-  admit(count: number, bulk: boolean): void;
-  /** So many of those that were let in wait no more. */
-  leave(count: number, bulk: boolean): void;
-  /** Learns from a signature how long one takes. */
-  learn(ms: number): void;
-};
+export type Admission = ReturnType<typeof createAdmission>;
 
 /** How long a call may have to wait until its first signature is begun, in milliseconds. */
 const waitAtMostMs = 2_000;
@@ -49,18 +39,24 @@ const outlier = 4;
  * anything of it is signed (decision D2.9).
  * @param signatureMs how long a signature took when the engine proved itself
  */
-export function createAdmission(load: Load, signatureMs: number): Admission {
+export function createAdmission(load: Load, signatureMs: number) {
   let averageMs = signatureMs;
   return {
-    admit(count, bulk) {
+    /**
+     * Lets a call in, and counts its signatures.
+     * @throws TvsError OVERLOADED, and then nothing is counted
+     */
+    admit(count: number, bulk: boolean): void {
       const before = load.waiting(false) + (bulk ? load.waiting(true) : 0);
       if ((before * averageMs) / load.threads > waitAtMostMs) {
         throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
       }
       load.count(bulk, count);
     },
-    leave: (count, bulk) => load.count(bulk, -count),
-    learn(ms) {
+    /** So many of those that were let in wait no more. */
+    leave: (count: number, bulk: boolean) => load.count(bulk, -count),
+    /** Learns from a signature how long one takes. */
+    learn(ms: number): void {
       averageMs += (Math.min(ms, outlier * averageMs) - averageMs) * weight;
     },
   };

@@ -14,13 +14,6 @@ type LoopParts<K> = {
   signFor(kid: string, hash: Uint8Array): Uint8Array | null;
 };
 
-/** The turns in which a thread signs. */
-type SigningLoop = {
-  /** There may be something to sign, now or from others. */
-  wake(): void;
-  close(): void;
-};
-
 /** How long a thread signs until it looks after its connections again, in milliseconds; one signature at least. */
 const turnMs = 1;
 /** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
@@ -31,7 +24,7 @@ const bulkEvery = 4;
  * connection waits for longer than that. What waits besides is offered to threads that have nothing to do; one that
  * has nothing of its own makes signatures for others, one after the other, and holds none that it has not begun.
  */
-export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>): SigningLoop {
+export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>) {
   const sharing = board === undefined ? undefined : createSharing(board, calls);
   const stopListening = board?.listen(() => {
     if (!isScheduled) turn();
@@ -85,6 +78,7 @@ export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>): S
     if (sharing?.hasLeft() || board.isAnythingOffered(keys.hasKey)) wake();
   }
 
+  /** There may be something to sign, now or from others. */
   function wake(): void {
     if (isScheduled || isClosed) return;
     isScheduled = true;
@@ -93,7 +87,7 @@ export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>): S
 
   return {
     wake,
-    close() {
+    close(): void {
       isClosed = true;
       stopListening?.();
     },

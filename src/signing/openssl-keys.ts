@@ -7,19 +7,7 @@ import type { Libcrypto, LoadedKey } from "./libcrypto.ts";
 export type OpensslKey = { readonly loaded: LoadedKey; users: number };
 
 /** The keys that this thread signs with. */
-type OpensslKeys = {
-  find(kid: string): OpensslKey | undefined;
-  /**
-   * Makes the ring's active and pending keys those that are found; null for none. When one cannot be loaded, those
-   * from before stay.
-   * @throws TvsError SIGNER_UNAVAILABLE when OpenSSL does not take one, and what opening a sealed key throws
-   */
-  change(ring: KeyRing | null): void;
-  /** Frees the keys that are not found any more, and that nobody uses. */
-  freeUnused(): void;
-};
-
-export function createOpensslKeys(libcrypto: Libcrypto, secrets: Secrets): OpensslKeys {
+export function createOpensslKeys(libcrypto: Libcrypto, secrets: Secrets) {
   let keys = new Map<string, OpensslKey>();
   /** Keys that have left the ring, and that somebody still uses. */
   let leaving: OpensslKey[] = [];
@@ -37,14 +25,20 @@ export function createOpensslKeys(libcrypto: Libcrypto, secrets: Secrets): Opens
     }
   }
 
+  /** Frees the keys that are not found any more, and that nobody uses. */
   function freeUnused(): void {
     for (const key of leaving) if (key.users === 0) key.loaded.free();
     leaving = leaving.filter(({ users }) => users > 0);
   }
 
   return {
-    find: (kid) => keys.get(kid),
-    change(ring) {
+    find: (kid: string) => keys.get(kid),
+    /**
+     * Makes the ring's active and pending keys those that are found; null for none. When one cannot be loaded, those
+     * from before stay.
+     * @throws TvsError SIGNER_UNAVAILABLE when OpenSSL does not take one, and what opening a sealed key throws
+     */
+    change(ring: KeyRing | null): void {
       const wanted = ring === null ? [] : [ring.active, ring.pending];
       const next = new Map<string, OpensslKey>();
       try {

@@ -87,16 +87,12 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
 
 const inWords = (threads: number) => `${threads} ${threads === 1 ? "thread" : "threads"}`;
 
-/** Signs in buffers that OpenSSL knows, and leaves nothing in them. */
-type Pen = {
-  /** @returns the signature, which is good until the next one; null when OpenSSL refuses */
-  sign(key: LoadedKey, input: string): Uint8Array | null;
-  /** The same for a SHA-256. */
-  signHash(key: LoadedKey, hash: Uint8Array): Uint8Array | null;
-};
-
-/** @param onSigned told how long each signature took, in milliseconds */
-function createPen(libcrypto: Libcrypto, onSigned: (ms: number) => void): Pen {
+/**
+ * Signs in buffers that OpenSSL knows, and leaves nothing in them. A signature is good until the next one; it is null
+ * when OpenSSL refuses.
+ * @param onSigned told how long each signature took, in milliseconds
+ */
+function createPen(libcrypto: Libcrypto, onSigned: (ms: number) => void) {
   const [input, output] = [new Uint8Array(inputBytes), new Uint8Array(outputBytes)];
   const buffers = libcrypto.bindBuffers(input, output);
   const encoder = new TextEncoder();
@@ -115,7 +111,7 @@ function createPen(libcrypto: Libcrypto, onSigned: (ms: number) => void): Pen {
   }
 
   return {
-    sign(key, text) {
+    sign(key: LoadedKey, text: string): Uint8Array | null {
       const { read, written } = encoder.encodeInto(text, input);
       if (read === text.length) return write(key, written, false);
       input.fill(0);

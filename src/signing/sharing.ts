@@ -3,22 +3,11 @@ import { createHash } from "node:crypto";
 import type { SigningBoard } from "./board.ts";
 import type { Calls, Job } from "./calls.ts";
 
-/** What this thread has put on its board, each in the order in which it was asked. */
-type Sharing<K> = {
-  /** Offers what waits, as long as others have nothing to do, or have just taken some. */
-  offer(): void;
-  /** Takes back the oldest of a sort that nobody has taken. */
-  takeBack(bulk: boolean): Job<K> | undefined;
-  /** Whether there is something to take back. */
-  hasLeft(): boolean;
-  /** Settles what others have signed. */
-  collect(): void;
-};
-
 type Offered<K> = { readonly slot: number; readonly job: Job<K> };
 
 /** The owner's side of a board: what it offers and gets back. */
-export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<K> {
+export function createSharing<K>(board: SigningBoard, calls: Calls<K>) {
+  /** What this thread has put on its board, each in the order in which it was asked. */
   const offered: Record<"single" | "bulk", Offered<K>[]> = { single: [], bulk: [] };
   /** What others could not sign; it is not offered again. */
   const returned: Record<"single" | "bulk", Job<K>[]> = { single: [], bulk: [] };
@@ -48,7 +37,8 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
   const announce = () => board.announce(offered.single.length + offered.bulk.length > 0);
 
   return {
-    offer() {
+    /** Offers what waits, as long as others have nothing to do, or have just taken some. */
+    offer(): void {
       if (!isHelped && !board.isAnyoneAsleep()) return;
       for (const bulk of [false, true]) {
         while (board.hasRoom(bulk)) {
@@ -58,7 +48,8 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
         }
       }
     },
-    takeBack(bulk) {
+    /** Takes back the oldest of a sort that nobody has taken. */
+    takeBack(bulk: boolean): Job<K> | undefined {
       const sort = sortOf(bulk);
       const refused = returned[sort].shift();
       if (refused !== undefined) return refused;
@@ -68,10 +59,12 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>): Sharing<
       announce();
       return back?.job;
     },
+    /** Whether there is something to take back. */
     hasLeft: () =>
       returned.single.length + returned.bulk.length > 0 ||
       [...offered.single, ...offered.bulk].some(({ slot }) => board.outcome(slot) !== "claimed"),
-    collect() {
+    /** Settles what others have signed. */
+    collect(): void {
       isHelped = false;
       offered.single = offered.single.filter(isPending);
       offered.bulk = offered.bulk.filter(isPending);

@@ -1,7 +1,7 @@
 /** What one client, one address and all of them together may hold of a listener. */
 import { afterEach, describe, expect, test } from "bun:test";
 import type { FastPath } from "../../src/http/fast-path.ts";
-import type { ListenLimits } from "../../src/http/http-server.ts";
+import type { ListenLimits } from "../../src/http/limits.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { until } from "../harness/eventually.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ListenLimits } from "../../src/http/http-server.ts";
+import type { ListenLimits } from "../../src/http/limits.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep } from "../harness/eventually.ts";

@@ -3,6 +3,7 @@
 import { el } from "./dom.ts";
 import type { Count, Gathered } from "./gathering.ts";
 import type { EnvelopeTexts } from "./texts.ts";
+import { actionButton } from "./view.ts";
 
 type Waiting = Extract<Gathered, { state: "waiting" }>;
 
@@ -30,11 +31,7 @@ function sentencesOf({ envelope, proof }: Waiting, words: EnvelopeTexts["gatheri
   return [...sentences, words.photograph].filter((sentence) => sentence !== "");
 }
 
-function button(words: string, act: () => void): HTMLElement {
-  const made = el("button", { type: "button", class: "quiet" }, words);
-  made.addEventListener("click", act);
-  return made;
-}
+const quietButton = (words: string, act: () => void) => actionButton(words, act, { class: "quiet" });
 
 /**
  * @param waiting what is here, and what is missing
@@ -59,8 +56,8 @@ export function gatheringBox(
     el(
       "div",
       { class: "actions" },
-      envelope?.missing.length === 0 ? button(words.withoutProof, actions.withoutProof) : null,
-      button(words.forget, actions.forget),
+      envelope?.missing.length === 0 ? quietButton(words.withoutProof, actions.withoutProof) : null,
+      quietButton(words.forget, actions.forget),
     ),
   );
 }

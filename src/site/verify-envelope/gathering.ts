@@ -22,14 +22,6 @@ export type Gathered =
   | { readonly state: "waiting"; readonly envelope: Count | null; readonly proof: Count | null }
   | { readonly state: "damaged" };
 
-type Gathering = {
-  /** Takes one more code. What is whole or damaged is no longer kept. */
-  add(part: CodePart): Promise<Gathered>;
-  /** What there is without the proof's codes. */
-  withoutProof(): Promise<Gathered>;
-  forget(): void;
-};
-
 /** Storage that can be full, or be refused to the page: then only this tab knows. */
 function attempt<T>(act: () => T): T | null {
   try {
@@ -79,7 +71,7 @@ function gatheredOf(reading: CodesReading, parts: readonly CodePart[]): Gathered
 }
 
 /** @param onOver told when what was gathered was forgotten because its time is over */
-export function createGathering(onOver: () => void): Gathering {
+export function createGathering(onOver: () => void) {
   let parts: readonly CodePart[] = [];
   let isStored = true;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -117,10 +109,12 @@ export function createGathering(onOver: () => void): Gathering {
   // What is too old is not left lying until the next code comes.
   if (readKept(Date.now()).length === 0) forget();
   return {
-    add(part) {
+    /** Takes one more code. What is whole or damaged is no longer kept. */
+    add(part: CodePart): Promise<Gathered> {
       const kept = isStored ? readKept(Date.now()) : parts;
       return judge([...keptBeside(part, kept), part]);
     },
+    /** What there is without the proof's codes. */
     withoutProof: () => judge(parts.filter(({ of }) => of === "envelope")),
     forget,
   };

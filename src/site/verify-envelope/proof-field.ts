@@ -4,18 +4,6 @@ import { byId } from "./dom.ts";
 import type { GivenProof } from "./files.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
-type ProofField = {
-  /** The proof that is there; null without one. */
-  current(): GivenProof | null;
-  take(proof: GivenProof | null): void;
-  /** Takes text that was pasted, here or by mistake elsewhere. */
-  paste(text: string): void;
-  /** Told when the proof was judged: it then belongs to that envelope, and the next file comes without it. */
-  used(): void;
-  /** Whether the proof was judged with an envelope already. */
-  readonly isUsed: boolean;
-};
-
 /** White space around it came with the pasting; its last line ends. */
 function pastedProof(text: string): GivenProof | null {
   const proof = text.trim();
@@ -27,7 +15,7 @@ function pastedProof(text: string): GivenProof | null {
  *
  * @param texts the page's sentences
  */
-export function proofField({ log }: EnvelopeTexts): ProofField {
+export function proofField({ log }: EnvelopeTexts) {
   const area = byId("proof", HTMLTextAreaElement);
   const remove = byId("proof-remove", HTMLButtonElement);
   const name = byId("proof-name", HTMLElement);
@@ -46,6 +34,7 @@ export function proofField({ log }: EnvelopeTexts): ProofField {
     describe(given === null ? null : given.name === null ? log.codes : log.file(given.name));
   }
 
+  /** Takes text that was pasted, here or by mistake elsewhere. */
   function paste(text: string): void {
     proof = pastedProof(text);
     isUsed = false;
@@ -59,12 +48,15 @@ export function proofField({ log }: EnvelopeTexts): ProofField {
     byId("files", HTMLInputElement).focus();
   });
   return {
+    /** The proof that is there; null without one. */
     current: () => proof,
     take,
     paste,
-    used() {
+    /** Told when the proof was judged: it then belongs to that envelope, and the next file comes without it. */
+    used(): void {
       isUsed = proof !== null;
     },
+    /** Whether the proof was judged with an envelope already. */
     get isUsed() {
       return isUsed;
     },

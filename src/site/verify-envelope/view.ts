@@ -9,18 +9,6 @@ import type { EnvelopeTexts } from "./texts.ts";
 /** What a check found. A result stands alone; a note stands above the form, in which something is still to be done. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
-type View = {
-  /** Tells of work that takes a while; what was shown before goes. */
-  busy(words: string): void;
-  show(shown: Shown): void;
-  /** An attestation alone, under the name that its PDF gets; `back` shows the result again. */
-  showCertificate(made: HTMLElement, title: string, actions: readonly Node[]): void;
-  /** The form below the result, with its settings open. */
-  openSettings(): void;
-  /** The form alone, as in the beginning. */
-  begin(): void;
-};
-
 /** A row of buttons; nothing of it is printed. */
 export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
   return el("div", { class: "actions screen" }, actions);
@@ -41,12 +29,10 @@ function headlineOf(outcome: HTMLElement): string {
 }
 
 /** @param texts the page's sentences */
-export function createView(texts: EnvelopeTexts): View {
-  const [lead, entry, outcome] = ["lead", "entry", "outcome"].map((id) => byId(id, HTMLElement)) as [
-    HTMLElement,
-    HTMLElement,
-    HTMLElement,
-  ];
+export function createView(texts: EnvelopeTexts) {
+  const lead = byId("lead", HTMLElement);
+  const entry = byId("entry", HTMLElement);
+  const outcome = byId("outcome", HTMLElement);
   const title = byId("title", HTMLElement);
   const progress = byId("progress", HTMLElement);
   const settings = byId("settings", HTMLDetailsElement);
@@ -70,26 +56,30 @@ export function createView(texts: EnvelopeTexts): View {
   }
 
   return {
-    busy(words) {
+    /** Tells of work that takes a while; what was shown before goes. */
+    busy(words: string): void {
       outcome.replaceChildren();
       progress.textContent = words;
     },
-    show({ kind, parts }) {
+    show({ kind, parts }: Shown): void {
       standAlone(kind === "result");
       put(parts);
       nameTab(headlineOf(outcome));
     },
-    showCertificate(made, name, actions) {
+    /** An attestation alone, under the name that its PDF gets. */
+    showCertificate(made: HTMLElement, name: string, actions: readonly Node[]): void {
       standAlone(true);
       put([actionsRow(...actions), made]);
       document.title = name;
     },
-    openSettings() {
+    /** The form below the result, with its settings open. */
+    openSettings(): void {
       standAlone(false);
       settings.open = true;
       byId("issuer", HTMLInputElement).focus();
     },
-    begin() {
+    /** The form alone, as in the beginning. */
+    begin(): void {
       standAlone(false);
       put([]);
       nameTab("");

@@ -5,7 +5,7 @@ import { startServingThreads } from "../../../cli/serve/serving-threads.ts";
 import { createApp } from "../../../src/app.ts";
 import { readServeConfig } from "../../../src/config.ts";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { shareOfThread } from "../../../src/http/http-server.ts";
+import { shareOfThread } from "../../../src/http/limits.ts";
 import { listen } from "../../../src/http/listen.ts";
 import { configureLog } from "../../../src/logger.ts";
 import { until } from "../../harness/eventually.ts";

@@ -1,0 +1,15 @@
+import { log } from "../logger.ts";
+
+/** How often an operator is told of what clients may bring about as often as they like. */
+const everyMs = 60_000;
+
+/** A warning that is given once in a while. */
+export function createWarning(message: string): (facts: Readonly<Record<string, number>>) => void {
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  return (facts) => {
+    const nowMs = performance.now();
+    if (nowMs - warnedAtMs < everyMs) return;
+    warnedAtMs = nowMs;
+    log.warn(message, facts);
+  };
+}
