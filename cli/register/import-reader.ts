@@ -3,7 +3,6 @@ import { constants, platform, setPriority } from "node:os";
 import { parentPort, Worker } from "node:worker_threads";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type ErrorCode, isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { readPatch, type WrittenPatch, writtenPatch } from "../../src/domain/import/patch.ts";
 import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { CheckedRow } from "../../src/domain/import/rows.ts";
 
@@ -25,7 +24,6 @@ export type ImportReaderData = {
 type Message =
   | { readonly piece: Omit<FilePiece, "rows">; readonly rows: string }
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
-type WrittenRow = [line: number, patch: WrittenPatch | null, issues: CheckedRow["issues"]];
 
 /** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
 export async function runImportReader({ file, name, blindIndexKey }: ImportReaderData): Promise<void> {
@@ -47,7 +45,7 @@ export async function runImportReader({ file, name, blindIndexKey }: ImportReade
         });
       }
       underWay++;
-      port.postMessage({ piece, rows: JSON.stringify(rows.map(writtenRow)) } satisfies Message);
+      port.postMessage({ piece, rows: JSON.stringify(rows) } satisfies Message);
     }
   } catch (error) {
     const code = isTvsError(error) ? error.code : null;
@@ -83,7 +81,7 @@ export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGe
       }
       if ("error" in message) throw readError(message.error);
       worker.postMessage("taken");
-      yield { ...message.piece, rows: (JSON.parse(message.rows) as WrittenRow[]).map(readRow) };
+      yield { ...message.piece, rows: JSON.parse(message.rows) as CheckedRow[] };
       if (message.piece.sha256 !== null) return;
     }
   } finally {
@@ -93,14 +91,6 @@ export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGe
 
 function readError({ code, message }: { code: ErrorCode | null; message: string }): Error {
   return code === null ? new Error(message) : new TvsError(code, message);
-}
-
-function writtenRow({ line, patch, issues }: CheckedRow): WrittenRow {
-  return [line, patch === null ? null : writtenPatch(patch), issues];
-}
-
-function readRow([line, patch, issues]: WrittenRow): CheckedRow {
-  return { line, patch: patch === null ? null : readPatch(patch), issues };
 }
 
 /**

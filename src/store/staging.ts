@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { hexOf, readPatch, type WrittenPatch, writtenPatch } from "../domain/import/patch.ts";
+import { changesNothing, hexOf, type TeacherPatch } from "../domain/import/patch.ts";
 import type { ImportIssue } from "../domain/import/report.ts";
 import { isRejection } from "../domain/import/report.ts";
 import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
@@ -120,9 +120,9 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
       for (const row of rows) {
         if (refused.has(row.seq)) continue;
         identities.push(writtenIdentity(row));
-        if (row.patch === null) unchanged++;
+        if (changesNothing(row)) unchanged++;
         else {
-          staged.push([row.seq, row.line, row.isNew ? 1 : 0, unchanged, writtenPatch(row.patch)]);
+          staged.push([row.seq, row.line, row.before === null ? 1 : 0, unchanged, row.patch]);
           unchanged = 0;
         }
       }
@@ -183,7 +183,7 @@ function createIdentityCheck(run: Run): IdentityCheck {
   let areIdentitiesKept = false;
 
   /** Every identifier is added, whatever is known of the others. */
-  function mayBeTaken({ regNo, tId, ninIndex }: StagedRow): boolean {
+  function mayBeTaken({ content: { regNo, tId, ninIndex } }: StagedRow): boolean {
     if (seen === null) throw new TypeError("rows were staged after the first were taken out");
     const number = addTo(seen, `r${regNo}`);
     const id = tId !== null && addTo(seen, `t${tId}`);
@@ -252,18 +252,20 @@ function takeAll(rows: readonly StagedRow[], run: Run): Duplicate[] {
 
 /** Which of its identifiers kept a row out; the registration number first, because the others follow from it. */
 function identityTaken(row: StagedRow, run: Run): Duplicate["of"] {
-  if (run("SELECT 1 FROM identities WHERE reg_no = ?", [row.regNo]).length > 0) return "regNo";
-  if (row.tId !== null && run("SELECT 1 FROM identities WHERE t_id = ?", [row.tId]).length > 0) return "tId";
+  const { regNo, tId } = row.content;
+  if (run("SELECT 1 FROM identities WHERE reg_no = ?", [regNo]).length > 0) return "regNo";
+  if (tId !== null && run("SELECT 1 FROM identities WHERE t_id = ?", [tId]).length > 0) return "tId";
   return "nin";
 }
 
 type WrittenIdentity = [seq: number, regNo: string, tId: number | null, nin: string | null, changes: 0 | 1];
-type WrittenRow = [seq: number, line: number, isNew: 0 | 1, unchangedBefore: number, patch: WrittenPatch];
+type WrittenRow = [seq: number, line: number, isNew: 0 | 1, unchangedBefore: number, patch: TeacherPatch];
 
-function writtenIdentity({ seq, regNo, tId, ninIndex, patch }: StagedRow): WrittenIdentity {
-  return [seq, regNo, tId, hexOf(ninIndex), patch === null ? 0 : 1];
+function writtenIdentity(row: StagedRow): WrittenIdentity {
+  const { regNo, tId, ninIndex } = row.content;
+  return [row.seq, regNo, tId, hexOf(ninIndex), changesNothing(row) ? 0 : 1];
 }
 
 function pendingRow([seq, line, isNew, unchangedBefore, patch]: WrittenRow): PendingRow {
-  return { seq, line, isNew: isNew === 1, unchangedBefore, patch: readPatch(patch) };
+  return { seq, line, isNew: isNew === 1, unchangedBefore, patch };
 }

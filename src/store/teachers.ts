@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import DataLoader from "dataloader";
 import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teachers/store.ts";
 import type {
@@ -11,7 +10,7 @@ import type {
 import type { EventType } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
-import { bytes, integer, text } from "./driver/rows.ts";
+import { integer, text } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
 import {
   aheadBy,
@@ -140,25 +139,11 @@ function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
 }
 
 /** What an import compares an extract with. */
-function createImportReads(
-  driver: Driver,
-): Pick<TeacherStore, "findMany" | "ownersOfTIds" | "ownersOfNins" | "isEmpty" | "countHoldings"> {
+function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isEmpty" | "countHoldings"> {
   return {
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(storedTeacher);
-    },
-    async ownersOfTIds(tIds) {
-      const sql = "SELECT t_id, reg_no FROM teachers WHERE t_id IN (SELECT value FROM json_each(?))";
-      const rows = await driver.query(sql, [JSON.stringify(tIds)]);
-      return rows.map((row) => ({ value: integer(row, "t_id"), regNo: text(row, "reg_no") }));
-    },
-    async ownersOfNins(ninIndexes) {
-      const sql =
-        "SELECT nin_index, reg_no FROM teachers WHERE nin_index IN (SELECT unhex(value) FROM json_each(?))";
-      const hex = ninIndexes.map((index) => Buffer.from(index).toString("hex"));
-      const rows = await driver.query(sql, [JSON.stringify(hex)]);
-      return rows.map((row) => ({ value: bytes(row, "nin_index"), regNo: text(row, "reg_no") }));
     },
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;

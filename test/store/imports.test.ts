@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
-import type { ImportStore } from "../../src/domain/import/store.ts";
+import type { ImportStore, StagedRow } from "../../src/domain/import/store.ts";
 import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
@@ -230,17 +230,9 @@ describe("rows that wait", () => {
 const everySixth = (first: number) => Array.from({ length: 10 }, (_, n) => first + 6 * n);
 
 /** Every third row changes nothing. */
-function waitingRow(seq: number) {
-  const regNo = `W/1/1/${seq}`;
+function waitingRow(seq: number): StagedRow {
   const ninIndex = new Uint8Array(16).fill(seq);
-  const content = aTeacher(regNo, { tId: seq, ninIndex });
-  return {
-    seq,
-    line: seq + 1,
-    regNo,
-    tId: seq,
-    ninIndex,
-    isNew: true,
-    patch: seq % 3 === 0 ? null : content,
-  };
+  const content = aTeacher(`W/1/1/${seq}`, { tId: seq, ninIndex });
+  const patch = { regNo: content.regNo, tId: seq, ninIndex: ninIndex.toHex() };
+  return { seq, line: seq + 1, patch, before: null, content, changed: seq % 3 === 0 ? [] : null };
 }

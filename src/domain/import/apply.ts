@@ -7,7 +7,7 @@ import type { StoredTeacher } from "../teachers/teachers.ts";
 import { type BatchSize, createBatchSize } from "./batch-size.ts";
 import { duplicateIssue, findKnown, findTaken } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
-import { applyPatch, changedFields, type RowEffect } from "./patch.ts";
+import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
 
@@ -32,7 +32,7 @@ type ApplyDependencies = {
   readonly onRow: (seq: number) => void;
 };
 
-type Context = ApplyDependencies & { readonly batchSize: BatchSize; readonly rejections: ImportIssue[] };
+type Context = ApplyDependencies & { readonly batchSize: BatchSize };
 type ChunkPlan = {
   readonly writes: ImportWrite[];
   readonly refused: ImportIssue[];
@@ -43,16 +43,16 @@ type ChunkPlan = {
  * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
  * after a kill the next run goes on where the last commit ended, no row is applied twice and none is lost.
  * @param lastSeq the last row of the file
- * @returns the run at its end, or where it was stopped, and the rows that could not be applied after all
+ * @returns the run at its end, or where it was stopped
  * @throws TvsError REFUSED when another import has begun meanwhile
  */
 export async function applyStaged(
   run: ImportRun,
   lastSeq: number,
   dependencies: ApplyDependencies,
-): Promise<{ run: ImportRun; rejections: ImportIssue[] }> {
+): Promise<ImportRun> {
   const { imports, staging, maxChunkRows } = dependencies;
-  const context: Context = { ...dependencies, batchSize: createBatchSize(maxChunkRows), rejections: [] };
+  const context: Context = { ...dependencies, batchSize: createBatchSize(maxChunkRows) };
   let written: Promise<ImportRun> = Promise.resolve(run);
   let contention = context.batchSize.contention();
   await imports.tune(contention);
@@ -73,9 +73,7 @@ export async function applyStaged(
       written.catch(() => {});
     }
     const reached = await written;
-    const { rejections } = context;
-    if (dependencies.stop?.aborted) return { run: reached, rejections };
-    return { run: await skipUnchanged(reached, lastSeq, context), rejections };
+    return dependencies.stop?.aborted ? reached : await skipUnchanged(reached, lastSeq, context);
   } finally {
     await written.catch(() => {});
     await imports.tune(null);
@@ -96,7 +94,7 @@ async function skipUnchanged(
   return next;
 }
 
-/** Applies rows in one commit, planning them anew when records have moved on; at last one by one. */
+/** Applies rows in one commit, planning them anew when records have moved on; at last one by one, or not at all. */
 async function applyRows(
   run: ImportRun,
   { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: ChunkPlan },
@@ -105,46 +103,38 @@ async function applyRows(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const plan =
       (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
-    const next = progressAfter(run, rows, plan);
-    if (await commit({ run, next, plan, rows: rows.length }, context)) {
-      await context.staging.addIssues(plan.refused);
-      context.rejections.push(...plan.refused);
-      context.onRow(next.applied);
-      return next;
-    }
+    const next = await commit(run, { rows, plan }, context);
+    if (next !== null) return next;
   }
   if (rows.length > 1) {
     let current = run;
     for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
     return current;
   }
-  return giveUp(run, rows, context);
-}
-
-async function giveUp(run: ImportRun, rows: readonly PendingRow[], context: Context): Promise<ImportRun> {
-  const refused = rows.map(
-    (row): ImportIssue => ({ line: row.line, field: null, code: "CHANGED_MEANWHILE" }),
-  );
-  const plan: ChunkPlan = { writes: [], refused, unchanged: 0 };
-  const next = progressAfter(run, rows, plan);
-  if (!(await commit({ run, next, plan, rows: rows.length }, context))) throw supersededError(run.applied);
-  await context.staging.addIssues(refused);
-  context.rejections.push(...refused);
+  const refused = rows.map(({ line }) => changedMeanwhile(line));
+  const next = await commit(run, { rows, plan: { writes: [], refused, unchanged: 0 } }, context);
+  if (next === null) throw supersededError(run.applied);
   return next;
 }
 
+/** @returns how far the run has come; null, having written nothing, when a record has moved on */
 async function commit(
-  { run, next, plan, rows }: { run: ImportRun; next: ImportRun; plan: ChunkPlan; rows: number },
-  { imports, batchSize }: Context,
-): Promise<boolean> {
+  run: ImportRun,
+  { rows, plan }: { rows: readonly PendingRow[]; plan: ChunkPlan },
+  { imports, staging, batchSize, onRow }: Context,
+): Promise<ImportRun | null> {
   const restMs = batchSize.notBefore() - performance.now();
   if (restMs > 0) await wait(restMs);
   const startedAt = performance.now();
+  const next = progressAfter(run, rows, plan);
   const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);
   const at = performance.now();
-  batchSize.committed({ rows, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
+  batchSize.committed({ rows: rows.length, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
   if (outcome === "superseded") throw supersededError(run.applied);
-  return outcome === "applied";
+  if (outcome === "conflict") return null;
+  await staging.addIssues(plan.refused);
+  onRow(next.applied);
+  return next;
 }
 
 function supersededError(row: number): TvsError {
@@ -157,33 +147,28 @@ async function planRows(
 ): Promise<ChunkPlan> {
   const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
   const known = await findCurrent(rows, context);
-  const planned = rows.map((row) => {
-    const before = known.get(row.patch.regNo) ?? null;
-    const content = applyPatch(before, row.patch, { liftRevocations });
-    return { row, before, content, changed: before === null ? null : changedFields(before, content) };
+  const effects = rows.map(({ patch, line }) => {
+    return { line, ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations }) };
   });
-  const taken = context.recheck ? await findTaken(teachers, planned) : new Map<unknown, ("tId" | "nin")[]>();
+  const taken = context.recheck ? await findTaken(teachers, effects) : new Map<unknown, never>();
   const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
-  for (const one of planned) {
-    const { row, before, content, changed } = one;
-    const duplicate = taken.get(one);
+  for (const effect of effects) {
+    const { line, before, content, changed } = effect;
+    const duplicate = taken.get(effect);
     if (duplicate !== undefined)
-      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line: row.line, format }, of)));
-    else if (takesBack({ patch: row.patch, before, content }, context.checkedAt)) {
-      plan.refused.push({ line: row.line, field: null, code: "CHANGED_MEANWHILE" });
-    } else if (changed?.length === 0) plan.unchanged++;
+      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format }, of)));
+    else if (takesBack(effect, context.checkedAt)) plan.refused.push(changedMeanwhile(line));
+    else if (changesNothing(effect)) plan.unchanged++;
     else {
-      const write = planWrite(before, content, {
-        action: "import",
-        actor,
-        calendar,
-        at: clock.now(),
-        announce,
-      });
-      plan.writes.push({ ...write, changed });
+      const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
+      plan.writes.push({ ...planWrite(before, content, change), changed });
     }
   }
   return plan;
+}
+
+function changedMeanwhile(line: number): ImportIssue {
+  return { line, field: null, code: "CHANGED_MEANWHILE" };
 }
 
 /**

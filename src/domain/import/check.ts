@@ -1,22 +1,14 @@
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { Holdings, TeacherStore } from "../teachers/store.ts";
-import type { StoredTeacher } from "../teachers/teachers.ts";
+import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
-import {
-  applyPatch,
-  changedFields,
-  checkContent,
-  hexOf,
-  losesRevocation,
-  type RowEffect,
-  type TeacherPatch,
-} from "./patch.ts";
+import { changesNothing, checkContent, effectOf, losesRevocation, type RowEffect } from "./patch.ts";
 import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import type { CheckedRow } from "./rows.ts";
-import type { Duplicate, ImportCounts, Staging } from "./store.ts";
+import type { Duplicate, ImportCounts, StagedRow, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;
@@ -41,11 +33,12 @@ export type CheckedFile = Arrival & {
   readonly lost: Holdings;
 };
 
+/** What is added up while the rows are checked. */
 type Tally = {
-  -readonly [K in "format" | "rows" | "rejected" | "warnings"]: CheckedFile[K];
-} & {
-  planned: { -readonly [K in keyof ImportCounts]: number };
-  lost: { -readonly [K in keyof Holdings]: number };
+  rejected: number;
+  warnings: number;
+  readonly planned: { -readonly [K in keyof ImportCounts]: number };
+  readonly lost: { -readonly [K in keyof Holdings]: number };
 };
 
 /**
@@ -59,8 +52,6 @@ export async function checkFile(
 ): Promise<CheckedFile> {
   const { teachers, today, onBytes } = dependencies;
   const tally: Tally = {
-    format: "csv",
-    rows: 0,
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     rejected: 0,
     warnings: 0,
@@ -68,57 +59,45 @@ export async function checkFile(
   };
   const arriving = nothingArrived();
   const remarks: ImportIssue[] = [];
+  const unchecked: CheckedRow[] = [];
   let sha256 = "";
-  let unchecked: CheckedRow[] = [];
+  const checkNext = () => {
+    const firstSeq = arriving.rows - unchecked.length + 1;
+    const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
+    return checkChunk(chunk, { ...dependencies, tally, format: arriving.format });
+  };
   for await (const piece of pieces) {
     onBytes(piece.bytes);
     addArrived(arriving, piece);
-    tally.format = piece.format;
     for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
     sha256 = piece.sha256 ?? sha256;
-    unchecked = unchecked.length === 0 ? [...piece.rows] : [...unchecked, ...piece.rows];
-    for (; unchecked.length >= chunkRows; unchecked = unchecked.slice(chunkRows)) {
-      await checkChunk(unchecked.slice(0, chunkRows), remarks.splice(0), { ...dependencies, tally });
-    }
+    unchecked.push(...piece.rows);
+    while (unchecked.length >= chunkRows) await checkNext();
   }
-  await checkChunk(unchecked, remarks.splice(0), { ...dependencies, tally });
+  await checkNext();
   return { ...tally, ...arriving, sha256, holdings: await teachers.countHoldings(today) };
 }
 
-type ComparedRow = RowEffect & {
-  readonly seq: number;
-  readonly line: number;
-  readonly issues: readonly ImportIssue[];
+type Chunk = {
+  readonly rows: readonly CheckedRow[];
+  /** The place of the first row in the file. */
+  readonly firstSeq: number;
+  readonly remarks: readonly ImportIssue[];
 };
+type ComparedRow = StagedRow & { readonly issues: readonly ImportIssue[] };
+type CheckContext = CheckDependencies & { readonly tally: Tally; readonly format: ImportFormat };
 
-async function checkChunk(
-  rows: readonly CheckedRow[],
-  remarks: readonly ImportIssue[],
-  dependencies: CheckDependencies & { tally: Tally },
-): Promise<void> {
-  const { staging, tally } = dependencies;
-  const issues: ImportIssue[] = [...remarks];
-  const compared = await compareWithRegister(rows, issues, dependencies);
-  const staged = compared.map((row) => ({ row, changes: changes(row) }));
-  const duplicates = await staging.add(
-    staged.map(({ row: { seq, line, before, content, patch }, changes }) => ({
-      seq,
-      line,
-      regNo: content.regNo,
-      tId: content.tId,
-      ninIndex: content.ninIndex,
-      isNew: before === null,
-      patch: changes ? patch : null,
-    })),
-  );
-  const refused = new Map(duplicates.map((duplicate) => [duplicate.seq, duplicate]));
-  for (const { row, changes } of staged) {
-    const duplicate = refused.get(row.seq);
-    if (duplicate !== undefined)
-      issues.push(duplicateIssue({ line: row.line, format: tally.format }, duplicate.of));
+async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
+  const { staging, tally, format } = context;
+  const issues: ImportIssue[] = [...chunk.remarks];
+  const compared = await compareWithRegister(chunk, issues, context);
+  const duplicates = new Map((await staging.add(compared)).map(({ seq, of }) => [seq, of]));
+  for (const row of compared) {
+    const duplicate = duplicates.get(row.seq);
+    if (duplicate !== undefined) issues.push(duplicateIssue({ line: row.line, format }, duplicate));
     else {
       issues.push(...row.issues);
-      count(row, changes, dependencies);
+      count(row, context);
     }
   }
   const rejections = issues.filter(isRejection);
@@ -127,44 +106,31 @@ async function checkChunk(
   await staging.addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-function changes({ before, content }: ComparedRow): boolean {
-  return before === null || changedFields(before, content).length > 0;
-}
-
 /** The rows that stand so far; for the others the reasons are added to `issues`. */
 async function compareWithRegister(
-  rows: readonly CheckedRow[],
+  { rows, firstSeq }: Chunk,
   issues: ImportIssue[],
-  { teachers, today, liftRevocations, tally }: CheckDependencies & { tally: Tally },
+  context: CheckContext,
 ): Promise<ComparedRow[]> {
-  const { format } = tally;
-  const read: { seq: number; line: number; patch: TeacherPatch; issues: readonly ImportIssue[] }[] = [];
-  for (const { line, patch, issues: found } of rows) {
-    tally.rows++;
-    // Of a row that is refused only the reasons are told: its warnings are about what did not happen.
-    if (patch === null) issues.push(...found.filter(isRejection));
-    else read.push({ seq: tally.rows, line, patch, issues: found });
-  }
+  const { teachers, today, format } = context;
   // Whoever is added to an empty register from here on is found by the commit, which then fails.
   const isEmpty = await teachers.isEmpty();
-  const known = isEmpty
-    ? new Map<string, StoredTeacher>()
-    : await findKnown(
-        teachers,
-        read.map(({ patch }) => patch.regNo),
-      );
-  const compared = read.map((one): ComparedRow => {
-    const before = known.get(one.patch.regNo) ?? null;
-    const content = applyPatch(before, one.patch, { liftRevocations });
-    const found = checkContent({ line: one.line, format }, { patch: one.patch, before, content, today });
-    return { ...one, before, content, issues: found.length === 0 ? one.issues : [...one.issues, ...found] };
-  });
-  const taken = isEmpty ? new Map<ComparedRow, ("tId" | "nin")[]>() : await findTaken(teachers, compared);
+  const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
+  const known = await findKnown(teachers, regNos);
+  const compared: ComparedRow[] = [];
+  for (const [index, { line, patch, issues: found }] of rows.entries()) {
+    // Of a row that is refused only the reasons are told: its warnings are about what did not happen.
+    if (patch === null) issues.push(...found.filter(isRejection));
+    else {
+      const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
+      const all = [...found, ...checkContent({ line, format }, effect, today)];
+      compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
+    }
+  }
+  const taken = isEmpty ? new Map<ComparedRow, never>() : await findTaken(teachers, compared);
   return compared.filter((row) => {
-    const duplicate = taken.get(row);
-    if (row.issues.length === 0 && duplicate === undefined) return true;
-    const reasons = row.issues.filter(isRejection);
-    for (const of of duplicate ?? []) reasons.push(duplicateIssue({ line: row.line, format }, of));
+    const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ line: row.line, format }, of));
+    const reasons = [...row.issues.filter(isRejection), ...duplicate];
     issues.push(...reasons);
     return reasons.length === 0;
   });
@@ -179,34 +145,29 @@ export async function findKnown(
 }
 
 /** The rows whose teacher id or NIN another teacher of the register has. */
-export async function findTaken<T extends Pick<RowEffect, "before" | "content">>(
+export async function findTaken<T extends RowEffect>(
   teachers: TeacherStore,
   rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
+  const asked = rows.flatMap((row) => newKeys(row).map((key) => ({ row, key })));
+  const owners = await teachers.findEach(asked.map(({ key }) => key));
   const taken = new Map<T, ("tId" | "nin")[]>();
-  const note = (row: T, of: "tId" | "nin") => taken.set(row, [...(taken.get(row) ?? []), of]);
-  const newTIds = rows.filter(({ before, content }) => content.tId !== null && content.tId !== before?.tId);
-  if (newTIds.length > 0) {
-    const owners = await teachers.ownersOfTIds(newTIds.map(({ content }) => content.tId as number));
-    const byTId = new Map(owners.map(({ value, regNo }) => [value, regNo]));
-    for (const row of newTIds) {
-      const owner = byTId.get(row.content.tId as number);
-      if (owner !== undefined && owner !== row.content.regNo) note(row, "tId");
-    }
-  }
-  const newNins = rows.filter(
-    ({ before, content }) =>
-      content.ninIndex !== null && hexOf(content.ninIndex) !== hexOf(before?.ninIndex ?? null),
-  );
-  if (newNins.length > 0) {
-    const owners = await teachers.ownersOfNins(newNins.map(({ content }) => content.ninIndex as Uint8Array));
-    const byNin = new Map(owners.map(({ value, regNo }) => [hexOf(value), regNo]));
-    for (const row of newNins) {
-      const owner = byNin.get(hexOf(row.content.ninIndex));
-      if (owner !== undefined && owner !== row.content.regNo) note(row, "nin");
-    }
+  for (const [index, { row, key }] of asked.entries()) {
+    const owner = owners[index] ?? null;
+    if (owner !== null && owner.regNo !== row.content.regNo)
+      taken.set(row, [...(taken.get(row) ?? []), key.by]);
   }
   return taken;
+}
+
+/** The identifiers that a row gives a teacher who did not have them. */
+function newKeys({ content, changed }: RowEffect): (UniqueKey & { readonly by: "tId" | "nin" })[] {
+  const { tId, ninIndex } = content;
+  const isNew = (field: "tId" | "ninIndex") => changed === null || changed.includes(field);
+  return [
+    ...(tId !== null && isNew("tId") ? [{ by: "tId" as const, value: tId }] : []),
+    ...(ninIndex !== null && isNew("ninIndex") ? [{ by: "nin" as const, value: ninIndex }] : []),
+  ];
 }
 
 const duplicateCodes: Readonly<Record<Duplicate["of"], RejectionCode>> = {
@@ -222,20 +183,17 @@ export function duplicateIssue(
   return { line: row.line, field: fieldLabel(of, row.format), code: duplicateCodes[of] };
 }
 
-function count(
-  { before, content }: ComparedRow,
-  changed: boolean,
-  { today, announce, tally }: CheckDependencies & { tally: Tally },
-): void {
+function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
+  const { before, content } = row;
   const { planned, lost } = tally;
   const after = statusesOn(content, today);
   if (before !== null) {
     const { license, certificate } = statusesOn(before, today);
     if (license === "VALID" && after.license !== "VALID") lost.validLicenses++;
     if (certificate === "VERIFIED" && after.certificate !== "VERIFIED") lost.verifiedCertificates++;
-    if (losesRevocation({ before, content })) lost.revocations++;
+    if (losesRevocation(row)) lost.revocations++;
   }
-  if (!changed) {
+  if (changesNothing(row)) {
     planned.unchanged++;
     return;
   }

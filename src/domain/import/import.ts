@@ -162,7 +162,7 @@ async function applyChecked(
   const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
   const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
   let applied = begun.applied;
-  const { run, rejections } = await applyStaged(begun, rows, {
+  const run = await applyStaged(begun, rows, {
     ...dependencies,
     announce: !baseline,
     liftRevocations,
@@ -178,8 +178,7 @@ async function applyChecked(
   });
   if (run.applied < rows) throw new TvsError("REFUSED", stoppedAfter(run.applied, rows));
   const { inserted, updated, unchanged, events } = run;
-  // Of a run that was resumed, rows may have been rejected before the kill that could be applied by now.
-  const rejected = Math.max(rows - inserted - updated - unchanged, rejections.length);
+  const rejected = rows - inserted - updated - unchanged;
   // Those of rows that were refused only when they were applied are among them by now.
   const codes = dependencies.codes.counts();
   const fields = [...checked.fields];

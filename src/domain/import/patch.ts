@@ -8,8 +8,13 @@ import {
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 
-/** What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number. */
-export type TeacherPatch = Partial<TeacherContent> & Pick<TeacherContent, "regNo">;
+/**
+ * What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number; and the blind
+ * indexes in hex, so that a patch can travel and wait as JSON.
+ */
+export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
+  Partial<Record<IndexField, string | null>> &
+  Pick<TeacherContent, "regNo">;
 
 const plainFields = contentFields.filter((field) => !["bytes", "json"].includes(teacherFields[field].kind));
 const jsonFields = contentFields.filter((field) => teacherFields[field].kind === "json");
@@ -30,20 +35,40 @@ const newTeacher: Partial<TeacherContent> = {
   active: true,
 };
 
+/** A row with the record that it names, as it is and as the row would make it. */
+export type RowEffect = {
+  readonly patch: TeacherPatch;
+  readonly before: StoredTeacher | null;
+  readonly content: TeacherContent;
+  /** The fields in which the record would change; null for a teacher who is new. */
+  readonly changed: readonly (keyof TeacherContent)[] | null;
+};
+
 /**
- * The record after a row. A NIN that changed is not verified, unless the row says so itself. A revocation that the
+ * What a row does to a record. A NIN that changed is not verified, unless the row says so itself. A revocation that the
  * operator made stays as the command set it, unless revocations are to be lifted.
  */
-export function applyPatch(
+export function effectOf(
   before: StoredTeacher | null,
   patch: TeacherPatch,
   { liftRevocations }: { liftRevocations: boolean },
-): TeacherContent {
-  const content = { ...(before === null ? newTeacher : contentOf(before)), ...patch } as TeacherContent;
+): RowEffect {
+  const indexes: Partial<Record<IndexField, Uint8Array>> = {};
+  for (const field of indexFields) {
+    const hex = patch[field];
+    if (typeof hex === "string") indexes[field] = Uint8Array.fromHex(hex);
+  }
+  const base = before === null ? newTeacher : contentOf(before);
+  const content = { ...base, ...patch, ...indexes } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && patch.ninVerified === undefined ? false : content.ninVerified;
   // Into the copy that was made above: another one of so many fields costs as much as all the rest of this.
-  return Object.assign(content, { ninVerified }, revocationAfter(before, content, liftRevocations));
+  Object.assign(content, { ninVerified }, revocationAfter(before, content, liftRevocations));
+  return { patch, before, content, changed: before === null ? null : changedFields(before, content) };
+}
+
+export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean {
+  return changed?.length === 0;
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
@@ -75,8 +100,7 @@ function contentOf(teacher: StoredTeacher): TeacherContent {
   return content;
 }
 
-/** The fields in which a record would change; none means that the row leaves it as it is. */
-export function changedFields(before: StoredTeacher, content: TeacherContent): (keyof TeacherContent)[] {
+function changedFields(before: StoredTeacher, content: TeacherContent): (keyof TeacherContent)[] {
   const changed: (keyof TeacherContent)[] = plainFields.filter((field) => before[field] !== content[field]);
   for (const field of indexFields) if (!sameBytes(before[field], content[field])) changed.push(field);
   for (const field of jsonFields)
@@ -89,17 +113,11 @@ function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }
 
-/** A row with the record that it names, as it is and as the row would make it. */
-export type RowEffect = {
-  readonly patch: TeacherPatch;
-  readonly before: StoredTeacher | null;
-  readonly content: TeacherContent;
-};
-
 /** What is to be said about the record that a row would make. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
-  { patch, before, content, today }: RowEffect & { today: CalendarDate },
+  { patch, before, content }: RowEffect,
+  today: CalendarDate,
 ): ImportIssue[] {
   const { licenseIssueDate: issued, licenseExpiryDate: expires, licenseRevokedOn: revoked } = content;
   const issues: ImportIssue[] = [];
@@ -128,28 +146,6 @@ function keptFrom(
 /** Whether the record's revocation would be gone; a date that is moved, into the future too, revokes all the same. */
 export function losesRevocation({ before, content }: Pick<RowEffect, "before" | "content">): boolean {
   return before !== null && before.licenseRevokedOn !== null && content.licenseRevokedOn === null;
-}
-
-/** A patch on its way through JSON: its blind indexes are hex. */
-export type WrittenPatch = Readonly<Record<string, unknown>>;
-
-export function writtenPatch(patch: TeacherPatch): WrittenPatch {
-  const written: Record<string, unknown> = { ...patch };
-  for (const field of indexFields) {
-    const bytes = patch[field];
-    if (bytes !== undefined) written[field] = hexOf(bytes);
-  }
-  return written;
-}
-
-/** The patch as it was. @param written is taken over and changed */
-export function readPatch(written: WrittenPatch): TeacherPatch {
-  const patch = written as Record<string, unknown>;
-  for (const field of indexFields) {
-    const hex = patch[field];
-    if (typeof hex === "string") patch[field] = Uint8Array.fromHex(hex);
-  }
-  return patch as TeacherPatch;
 }
 
 export function hexOf(bytes: Uint8Array | null): string | null {

@@ -1,6 +1,5 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { digitsOf } from "../personal-data.ts";
-import type { TeacherContent } from "../teachers/teachers.ts";
 import {
   fieldLabel,
   type ImportField,
@@ -29,7 +28,7 @@ import {
 } from "./values.ts";
 
 /** A patch that is still being read. */
-type OpenPatch = { -readonly [F in keyof TeacherContent]?: TeacherContent[F] };
+type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
 
 /** A row that was read and checked by itself: what it sets, or null when it is rejected, and what is to be said about it. */
 export type CheckedRow = {
@@ -114,8 +113,8 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   return { line: row.line, patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
 }
 
-function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<Uint8Array | null> {
-  return "code" in read || read.value === null ? (read as Read<null>) : { value: index(read.value) };
+function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<string | null> {
+  return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
 /** A NIN, an address or a number of the same row must not stand in a column that is stored as it is. */

@@ -4,26 +4,22 @@ import type { AppliedImport } from "./arrival.ts";
 import type { Contention } from "./batch-size.ts";
 import type { CodeCount } from "./codes.ts";
 import type { ArrivedField } from "./fields.ts";
-import type { TeacherPatch } from "./patch.ts";
+import type { RowEffect } from "./patch.ts";
 import type { ImportIssue, IssuePages } from "./report.ts";
 
-/** A checked row on its way into the staging area; `patch` is null when the row would change nothing. */
-export type StagedRow = {
+/** A checked row on its way into the staging area. */
+export type StagedRow = RowEffect & {
   /** The row's place in the file, from 1, rejected rows included. */
   readonly seq: number;
   readonly line: number;
-  readonly regNo: string;
-  readonly tId: number | null;
-  readonly ninIndex: Uint8Array | null;
-  /** True when the register had no such record when the row was checked. */
-  readonly isNew: boolean;
-  readonly patch: TeacherPatch | null;
 };
 
-export type PendingRow = Pick<StagedRow, "seq" | "line" | "isNew"> & {
+/** A row that changes something, as it waits there. */
+export type PendingRow = Pick<StagedRow, "seq" | "line" | "patch"> & {
+  /** True when the register had no such record when the row was checked. */
+  readonly isNew: boolean;
   /** How many rows that change nothing lie between this one and the one before that changes something. */
   readonly unchangedBefore: number;
-  readonly patch: TeacherPatch;
 };
 
 /** Which identifier of a row an earlier row of the file has already. */

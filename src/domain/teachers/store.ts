@@ -37,10 +37,6 @@ export type TeacherStore = TeacherReader &
     findStored(key: TeacherKey): Promise<StoredTeacher | null>;
     /** Records by registration number, in one read: what an import compares with. */
     findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
-    /** Which records hold these teacher ids. */
-    ownersOfTIds(tIds: readonly number[]): Promise<{ value: number; regNo: string }[]>;
-    /** Which records hold these NIN indexes. */
-    ownersOfNins(ninIndexes: readonly Uint8Array[]): Promise<{ value: Uint8Array; regNo: string }[]>;
     /**
      * Applies changes, each with its history and events, in one commit.
      * @returns for each change whether it took effect; not when the record has moved on since it was read,
