@@ -77,7 +77,7 @@ const issueKeyCommand = command({
 const maxLooked = 500_000;
 
 function describeUses({ count, firstAt, isAll }: CredentialUses) {
-  return { count, isAll, firstAt: firstAt === null ? null : isoTime(firstAt) };
+  return { count, isAll, firstAt: isoTime(firstAt) };
 }
 
 function usesText({ count, isAll, firstAt }: ReturnType<typeof describeUses>, keyId: string): string {

@@ -1,8 +1,14 @@
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
-import { type CodeCount, describeCode, firstRejected } from "../../src/domain/import/codes.ts";
 import { maxLostPercent } from "../../src/domain/import/import.ts";
-import type { ImportIssue, ImportResult, Loss } from "../../src/domain/import/report.ts";
+import {
+  type CodeCount,
+  describeCode,
+  firstRejected,
+  type ImportIssue,
+  type ImportResult,
+  type Loss,
+} from "../../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/template.ts";
 import { hint, note, print, record, table, terminalWidth } from "../terminal/output.ts";
 

@@ -52,7 +52,7 @@ export function describeFacts({
   log,
 }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
-  const newest = newestAttestation === null ? null : isoTime(newestAttestation);
+  const newest = isoTime(newestAttestation);
   const [logOrigin, logEpoch, logEntries] = [log?.origin, log?.epoch, log?.entries].map((one) => one ?? null);
   const ofLog = { logOrigin, logEpoch, logEntries };
   return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest, ...ofLog };

@@ -1,7 +1,7 @@
 /** The pages of a single teacher and of a single import. */
 
 import { html } from "hono/html";
-import { describeCode } from "../domain/import/codes.ts";
+import { describeCode } from "../domain/import/report.ts";
 import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
 import {
   type HistoryLine,

@@ -121,9 +121,11 @@ export function isoSeconds(seconds: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-/** ISO 8601 in milliseconds, as commands and documents show a time. */
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
+/** ISO 8601 in milliseconds, as commands and documents show a time; null for none. */
+export function isoTime(ms: number): string;
+export function isoTime(ms: number | null): string | null;
+export function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }
 
 /**

@@ -198,15 +198,14 @@ export function isLive(key: ApiKey, now: number): boolean {
 
 /** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
-  const time = (ms: number | null) => (ms === null ? null : isoTime(ms));
   const ended = key.revokedAt === null ? "expired" : "revoked";
   return {
     keyId: key.keyId,
     partnerId: key.partnerId,
     state: isLive(key, now) ? "live" : ended,
     createdAt: isoTime(key.createdAt),
-    expiresAt: time(key.expiresAt),
-    revokedAt: time(key.revokedAt),
+    expiresAt: isoTime(key.expiresAt),
+    revokedAt: isoTime(key.revokedAt),
   };
 }
 

@@ -251,9 +251,9 @@ export function describeDelivery(delivery: Delivery) {
     lastStatus: rest.lastStatus,
     lastError: rest.lastError,
     createdAt: isoTime(createdAt),
-    dueAt: dueAt === null ? null : isoTime(dueAt),
+    dueAt: isoTime(dueAt),
     heldBy: rest.heldBy,
-    finishedAt: finishedAt === null ? null : isoTime(finishedAt),
+    finishedAt: isoTime(finishedAt),
   };
 }
 

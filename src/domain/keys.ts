@@ -223,14 +223,13 @@ export async function privateKeyOf(key: SigningKey, secrets: Secrets): Promise<C
 
 /** A key as `keys list` and the key history show it; times in ISO 8601. */
 export function describeKey(key: SigningKey) {
-  const time = (ms: number | null) => (ms === null ? null : isoTime(ms));
   return {
     kid: key.kid,
     state: key.state,
     createdAt: isoTime(key.createdAt),
     publishedAt: isoTime(key.publishedAt),
-    activatedAt: time(key.activatedAt),
-    retiredAt: time(key.retiredAt),
-    compromisedSince: time(key.compromisedSince),
+    activatedAt: isoTime(key.activatedAt),
+    retiredAt: isoTime(key.retiredAt),
+    compromisedSince: isoTime(key.compromisedSince),
   };
 }

@@ -185,7 +185,7 @@ export function describePartner(partner: Partner) {
   return {
     ...terms,
     createdAt: isoTime(createdAt),
-    disabledAt: disabledAt === null ? null : isoTime(disabledAt),
+    disabledAt: isoTime(disabledAt),
   };
 }
 

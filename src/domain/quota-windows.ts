@@ -47,17 +47,13 @@ export type QuotaStore = {
 
 /** The windows that are open at a time, in milliseconds since the epoch. */
 export function openWindows(now: number): WindowStarts {
-  return { minute: startOf("minute", now), day: startOf("day", now) };
+  const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];
+  return { minute: startOf("minute"), day: startOf("day") };
 }
 
 /** What {@link QuotaStore.prune} may forget at a time, in milliseconds since the epoch. */
 export function forgottenWindows(now: number): WindowStarts {
   return { minute: now - keepWindowMs.minute, day: now - keepWindowMs.day };
-}
-
-/** When the window began that is open at a time. */
-export function startOf(kind: WindowKind, now: number): number {
-  return Math.floor(now / windowMs[kind]) * windowMs[kind];
 }
 
 /** Unix epoch seconds at which the window ends. */

@@ -4,10 +4,10 @@ import type { Partner } from "./partners.ts";
 import {
   endOf,
   keepWindowMs,
+  openWindows,
   type QuotaCharge,
   type QuotaStore,
   type QuotaWindow,
-  startOf,
   type WindowKind,
   type WindowStarts,
   type WindowsUsed,
@@ -99,32 +99,24 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
     minute: new Map<number, Map<string, KnownWindow>>(),
     day: new Map<number, Map<string, KnownWindow>>(),
   };
-  for (const { kind, startsAt, partnerId, used } of stored)
-    begun(kind, startsAt).set(partnerId, { startsAt, used, underWay: 0 });
+  for (const { kind, startsAt, partnerId, used } of stored) windowOf(partnerId, kind, startsAt).used = used;
 
-  function begun(kind: WindowKind, startsAt: number): Map<string, KnownWindow> {
-    const known = windows[kind].get(startsAt);
-    if (known !== undefined) return known;
-    for (const other of windows[kind].keys()) {
-      if (other < startsAt - keepWindowMs[kind]) windows[kind].delete(other);
+  function windowOf(partnerId: string, kind: WindowKind, startsAt: number): KnownWindow {
+    let partners = windows[kind].get(startsAt);
+    if (partners === undefined) {
+      for (const other of windows[kind].keys())
+        if (other < startsAt - keepWindowMs[kind]) windows[kind].delete(other);
+      partners = new Map();
+      windows[kind].set(startsAt, partners);
     }
-    const fresh = new Map<string, KnownWindow>();
-    windows[kind].set(startsAt, fresh);
-    return fresh;
-  }
-
-  function current(partnerId: string, kind: WindowKind, now: number): KnownWindow {
-    const startsAt = startOf(kind, now);
-    const partners = begun(kind, startsAt);
-    const known = partners.get(partnerId);
-    if (known !== undefined) return known;
-    const fresh: KnownWindow = { startsAt, used: 0, underWay: 0 };
-    partners.set(partnerId, fresh);
-    return fresh;
+    const known = partners.get(partnerId) ?? { startsAt, used: 0, underWay: 0 };
+    partners.set(partnerId, known);
+    return known;
   }
 
   function knownOf({ partnerId }: Partner, at: number): KnownWindows {
-    return { minute: current(partnerId, "minute", at), day: current(partnerId, "day", at) };
+    const { minute, day } = openWindows(at);
+    return { minute: windowOf(partnerId, "minute", minute), day: windowOf(partnerId, "day", day) };
   }
 
   return {

@@ -83,7 +83,7 @@ export async function readFigures(
       total: attestations.total,
       today,
       lastHour,
-      newestAt: attestations.newestAt === null ? null : isoTime(attestations.newestAt),
+      newestAt: isoTime(attestations.newestAt),
     },
     keys: { active: keyAge(keys, "active", now), pending: keyAge(keys, "pending", now) },
     idempotencyRecords: await store.idempotencyRecords(),
@@ -123,7 +123,7 @@ function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord
     warnings,
     events,
     startedAt: isoTime(startedAt),
-    finishedAt: finishedAt === null ? null : isoTime(finishedAt),
+    finishedAt: isoTime(finishedAt),
   };
 }
 
@@ -134,7 +134,7 @@ export function describeLog(log: LogFigures | null) {
   return {
     ...rest,
     leaves,
-    uncoveredSince: uncoveredSince === null ? null : isoTime(uncoveredSince),
+    uncoveredSince: isoTime(uncoveredSince),
     checkpoint: signedAt === null ? null : { leaves: signedSize, signedAt: isoTime(signedAt) },
     anchors: anchors.map(({ size, anchoredAt, ...one }) => ({
       ...one,

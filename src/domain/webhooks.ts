@@ -136,7 +136,8 @@ export async function setWebhook(
   const terms = { partnerId, url, events, teachers, secret: sealed, at: clock.now(), isDisabled };
   const endpoint = await webhooks.set(terms);
   if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
-  return { endpoint, secret: openSecret(secrets, endpoint) };
+  const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
+  return { endpoint, secret: newest };
 }
 
 /**
@@ -171,20 +172,16 @@ export async function requireEndpoint(
   partnerId: string,
 ): Promise<WebhookEndpoint> {
   await requirePartner(partners, partnerId);
-  const endpoint = await webhooks.endpoint(partnerId);
-  if (endpoint === null) throw noEndpoint(partnerId);
-  return endpoint;
+  return (await webhooks.endpoint(partnerId)) ?? noEndpoint(partnerId);
 }
 
 /** Stops sending; deliveries of later events are made and held. @throws TvsError NOT_KNOWN */
 export async function disableWebhook(
-  dependencies: WebhookDependencies,
+  { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
 ): Promise<WebhookEndpoint> {
-  await requireEndpoint(dependencies, partnerId);
-  const endpoint = await dependencies.webhooks.disable(partnerId, dependencies.clock.now());
-  if (endpoint === null) throw noEndpoint(partnerId);
-  return endpoint;
+  await requirePartner(partners, partnerId);
+  return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
 /**
@@ -193,13 +190,12 @@ export async function disableWebhook(
  * @throws TvsError NOT_KNOWN
  */
 export async function enableWebhook(
-  dependencies: WebhookDependencies,
+  { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
 ): Promise<WebhookEndpoint> {
-  await requireEndpoint(dependencies, partnerId);
-  const endpoint = await dependencies.webhooks.enable(partnerId);
-  if (endpoint === null) throw noEndpoint(partnerId);
-  await dependencies.webhooks.makeDue(partnerId, dependencies.clock.now());
+  await requirePartner(partners, partnerId);
+  const endpoint = (await webhooks.enable(partnerId)) ?? noEndpoint(partnerId);
+  await webhooks.makeDue(partnerId, clock.now());
   return endpoint;
 }
 
@@ -216,7 +212,7 @@ export async function removeWebhook(
   const removed = await webhooks.remove(partnerId);
   // Also after a removal that was killed half-way, whose endpoint is gone already.
   const dead = await webhooks.markDead(partnerId, clock.now());
-  if (!removed && dead === 0) throw noEndpoint(partnerId);
+  if (!removed && dead === 0) noEndpoint(partnerId);
   return dead;
 }
 
@@ -253,10 +249,6 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-function openSecret(secrets: Secrets, { secret, partnerId }: WebhookEndpoint): string {
-  return new TextDecoder().decode(secrets.open(secret, secretName(partnerId)));
-}
-
 /**
  * The secrets that sign at a time, in clear: one, or during a rotation two, the newest first.
  * @throws TvsError MASTER_KEY_WRONG
@@ -273,14 +265,13 @@ export function signingSecrets(
   return sealed.map((one) => new TextDecoder().decode(secrets.open(one, name)));
 }
 
-function noEndpoint(partnerId: string): TvsError {
+function noEndpoint(partnerId: string): never {
   const message = `partner "${partnerId}" has no webhook endpoint; \`tvs partners webhook set\` gives it one`;
-  return new TvsError("NOT_KNOWN", message);
+  throw new TvsError("NOT_KNOWN", message);
 }
 
 /** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
 export function describeEndpoint(endpoint: WebhookEndpoint, partner?: Pick<Partner, "disabledAt">) {
-  const time = (at: number | null) => (at === null ? null : isoTime(at));
   return {
     partnerId: endpoint.partnerId,
     url: endpoint.url,
@@ -288,10 +279,10 @@ export function describeEndpoint(endpoint: WebhookEndpoint, partner?: Pick<Partn
     teachers: endpoint.teachers,
     state: endpoint.disabledAt === null && (partner?.disabledAt ?? null) === null ? "enabled" : "disabled",
     createdAt: isoTime(endpoint.createdAt),
-    disabledAt: time(endpoint.disabledAt),
+    disabledAt: isoTime(endpoint.disabledAt),
     disabledReason: endpoint.disabledReason,
-    previousSecretUntil: time(endpoint.previousUntil),
-    failingSince: time(endpoint.failingSince),
+    previousSecretUntil: isoTime(endpoint.previousUntil),
+    failingSince: isoTime(endpoint.failingSince),
     lastError: endpoint.lastError,
   };
 }

@@ -2,7 +2,7 @@ import { service } from "../domain/changes.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { AppliedImport } from "../domain/import/arrival.ts";
 import type { Contention } from "../domain/import/batch-size.ts";
-import { type CodeCount, inOrder } from "../domain/import/codes.ts";
+import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type {
   CommitOutcome,
   ImportHistory,

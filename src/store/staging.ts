@@ -1,8 +1,7 @@
 import { closeSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { changesNothing, hexOf, type TeacherPatch } from "../domain/import/patch.ts";
-import type { ImportIssue } from "../domain/import/report.ts";
-import { isRejection } from "../domain/import/report.ts";
+import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";

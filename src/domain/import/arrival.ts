@@ -21,11 +21,8 @@ export type UnknownName = {
   readonly near: ImportField | null;
 };
 
-/** Is told which fields the file brings, and once of each name that is not known. */
-export type NameListener = {
-  onField(field: ArrivedField): void;
-  onUnknown(name: UnknownName): void;
-};
+/** The names that a reader finds in a file: the fields that it brings, and once each name that is not known. */
+export type ArrivedNames = { readonly fields: ArrivedField[]; readonly unknown: UnknownName[] };
 
 /** What a file carried, whatever became of its rows. */
 export type Arrival = {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { parse } from "csv-parse";
-import { type NameListener, nameLabel, nearField } from "./arrival.ts";
+import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
 import {
   columnOfField,
   fieldNamed,
@@ -126,23 +126,22 @@ function csvError(error: unknown, line: number): unknown {
   return new CsvError(line, "the quotes of the row that begins here do not match");
 }
 
-type Header = { readonly fields: readonly (ImportField | null)[] };
-
 /**
  * Reads an extract in CSV, with a header that names the columns in any order.
  * @param bytes the file in pieces, UTF-8
+ * @param names is added to
  * @throws UnreadableError, CsvError
  */
 export async function* readCsvRows(
   bytes: AsyncIterable<Uint8Array>,
-  listener: NameListener,
+  names: ArrivedNames,
 ): AsyncGenerator<RawRow[]> {
   let header: Header | undefined;
   for await (const records of readCsv(bytes, { maxRecordBytes: maxRowLength, rules: "strict" })) {
     const rows: RawRow[] = [];
     for (const record of records) {
       if (isBlank(record.cells)) continue;
-      if (header === undefined) header = readHeader(record, listener);
+      if (header === undefined) header = readHeader(record, names);
       else rows.push(rowOf(record, header));
     }
     yield rows;
@@ -155,7 +154,10 @@ function isBlank(cells: readonly string[]): boolean {
   return cells.every((cell) => cell.trim() === "");
 }
 
-function readHeader({ line, cells }: CsvRecord, { onField, onUnknown }: NameListener): Header {
+/** The field of each column; null for one that is not known. */
+type Header = readonly (ImportField | null)[];
+
+function readHeader({ line, cells }: CsvRecord, { fields: found, unknown }: ArrivedNames): Header {
   const names = cells.map((cell) => cell.trim());
   const fields = names.map((name) => fieldNamed(name) ?? null);
   const twice = fields.find((field, index) => field !== null && fields.indexOf(field) !== index);
@@ -171,10 +173,10 @@ function readHeader({ line, cells }: CsvRecord, { onField, onUnknown }: NameList
   }
   for (const [index, name] of names.entries()) {
     const field = fields[index];
-    if (field != null) onField(field);
-    else onUnknown({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
+    if (field != null) found.push(field);
+    else unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
-  return { fields };
+  return fields;
 }
 
 /**
@@ -188,7 +190,7 @@ function holdsRows(cell: string, index: number, columns: number): boolean {
   return commas(first) === columns - 1 - index && commas(last) === index;
 }
 
-function rowOf({ line, cells }: CsvRecord, { fields }: Header): RawRow {
+function rowOf({ line, cells }: CsvRecord, fields: Header): RawRow {
   const row: Partial<Record<ImportField, string>> = {};
   if (cells.length !== fields.length) {
     return { line, format: "csv", cells: row, fault: { field: null, code: "COLUMN_COUNT" } };

@@ -1,6 +1,6 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
-import { type NameListener, nameLabel, nearField } from "./arrival.ts";
+import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
 
 import {
   type ArrivedField,
@@ -23,15 +23,15 @@ const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
  * @param text the file in pieces
- * @param listener is told of the members of all rows together
+ * @param names is added to, by the members of all rows together
  * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
  *   not one row of it is to be called a wrong one
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,
-  listener: NameListener,
+  names: ArrivedNames,
 ): AsyncGenerator<RawRow[]> {
-  const tell = createTeller(listener);
+  const find = createNameFinder(names);
   let line = 0;
   let others = 0;
   let hasObject = false;
@@ -42,7 +42,7 @@ export async function* readJsonRows(
       if (one.trim() === "") continue;
       const reading = readObject(one);
       rows.push("code" in reading ? faulty(reading.code, line) : rowOf(reading.members, line));
-      if ("members" in reading) for (const name of Object.keys(reading.members)) tell(name);
+      if ("members" in reading) for (const name of Object.keys(reading.members)) find(name);
       hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
       if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
     }
@@ -53,19 +53,22 @@ export async function* readJsonRows(
 
 const noNdjson = "no line up to here is a JSON object; NDJSON has one on each line";
 
-/** Tells of each member once: of those that are not known the first ones, and all that are nearly known. */
-function createTeller({ onField, onUnknown }: NameListener): (name: string) => void {
+/** Adds each member once: of those that are not known the first ones, and all that are nearly known. */
+function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => void {
   const seen = new Set<string>();
-  let unknown = 0;
+  let count = 0;
   return (name) => {
     const key = name.slice(0, maxUnknown.letters);
     const field = memberNamed(name);
     if (seen.has(key) || (field === undefined && seen.size >= maxUnknown.lookedAt)) return;
     seen.add(key);
-    if (field !== undefined) return onField(field);
+    if (field !== undefined) {
+      fields.push(field);
+      return;
+    }
     const near = nearField(name);
-    if (++unknown <= maxUnknown.told || near !== null)
-      onUnknown({ label: nameLabel(name, `member ${unknown}`), near });
+    if (++count <= maxUnknown.told || near !== null)
+      unknown.push({ label: nameLabel(name, `member ${count}`), near });
   };
 }
 

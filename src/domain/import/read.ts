@@ -1,8 +1,9 @@
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 
 import { TvsError } from "../errors.ts";
-import type { Arrival, NameListener, UnknownName } from "./arrival.ts";
+import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
 import { CsvError, readCsvRows } from "./csv.ts";
 import {
   type ArrivedField,
@@ -15,13 +16,15 @@ import {
 import { readJsonRows } from "./ndjson.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 
-/** The next part of an extract. The last one has no rows, but the hash of the file. */
+/**
+ * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
+ * worth. The last one has no rows, but the hash of the file.
+ */
 export type FilePiece = {
   readonly rows: readonly CheckedRow[];
   readonly format: ImportFormat;
   /** Bytes of the file that were read since the piece before. */
   readonly bytes: number;
-  /** The fields that the file brings and its names that are not known, each told once, whatever the rows are worth. */
   readonly fields: readonly ArrivedField[];
   readonly unknown: readonly UnknownName[];
   /** Of all bytes, in hex; null until the end. */
@@ -53,27 +56,27 @@ export function addArrived(arriving: Arriving, piece: FilePiece): void {
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
   const digest = createHash("sha256");
+  const names: ArrivedNames = { fields: [], unknown: [] };
   let bytes = 0;
-  let fields: ArrivedField[] = [];
-  let unknown: UnknownName[] = [];
   let format: ImportFormat = "csv";
-  const rows = readRows(input, {
-    onBytes(chunk) {
-      digest.update(chunk);
-      bytes += chunk.length;
-    },
-    onField: (field) => fields.push(field),
-    onUnknown: (name) => unknown.push(name),
-  });
-  for await (const some of rows) {
-    format = some[0]?.format ?? format;
-    const checked = some.map((row) => checkRow(row, blindIndex));
-    yield { rows: checked, format, bytes, fields, unknown, sha256: null };
+  function piece(rows: readonly CheckedRow[], sha256: string | null): FilePiece {
+    const { fields, unknown } = names;
+    const next = { rows, format, bytes, fields: fields.splice(0), unknown: unknown.splice(0), sha256 };
     bytes = 0;
-    fields = [];
-    unknown = [];
+    return next;
   }
-  yield { rows: [], format, bytes, fields, unknown, sha256: digest.digest("hex") };
+  function onBytes(chunk: Uint8Array): void {
+    digest.update(chunk);
+    bytes += chunk.length;
+  }
+  for await (const rows of readRows(input, names, onBytes)) {
+    format = rows[0]?.format ?? format;
+    yield piece(
+      rows.map((row) => checkRow(row, blindIndex)),
+      null,
+    );
+  }
+  yield piece([], digest.digest("hex"));
 }
 
 /** An extract as bytes. `name` is what messages call it. */
@@ -81,24 +84,23 @@ export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable
 
 /**
  * Reads an extract in bounded memory, some rows at a time. The format is that of the name, else of the text.
- * @param options `onBytes` sees every byte of the file once, in order
+ * @param onBytes sees every byte of the file once, in order
  * @throws TvsError INPUT_UNREADABLE, naming the line, when CSV is not UTF-8, holds NUL or is not well-formed, or
  *   when a file has no line of NDJSON; the message never repeats what was read
  */
 async function* readRows(
   input: ImportInput,
-  options: NameListener & { onBytes: (chunk: Uint8Array) => void },
+  names: ArrivedNames,
+  onBytes: (chunk: Uint8Array) => void,
 ): AsyncGenerator<RawRow[]> {
   try {
-    const { onBytes } = options;
     const chunks = input.bytes[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done) throw new UnreadableError(1, "the file is empty");
     refuseOtherKinds(first.value);
     const bytes = joined(first.value, chunks);
-    if (formatOf(input.name, first.value) === "csv")
-      yield* readCsvRows(checkedBytes(bytes, onBytes), options);
-    else yield* readJsonRows(readText(bytes, onBytes), options);
+    if (formatOf(input.name, first.value) === "csv") yield* readCsvRows(checkedBytes(bytes, onBytes), names);
+    else yield* readJsonRows(readText(bytes, onBytes), names);
   } catch (error) {
     throw explain(input.name, error);
   }
@@ -225,7 +227,7 @@ function firstBadLine(chunk: Uint8Array): number {
     const end = chunk.indexOf(10, start);
     if (end === -1) return line;
     // The first line may begin within a character of the chunk before: only its own end is judged.
-    if (!isText(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end)))
+    if (!isUtf8(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end)))
       return line;
     start = end + 1;
   }
@@ -235,13 +237,4 @@ function withoutContinuation(line: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && ((line[start] ?? 0) & 0xc0) === 0x80) start++;
   return line.subarray(start);
-}
-
-function isText(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }

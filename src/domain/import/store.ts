@@ -2,10 +2,9 @@ import type { TeacherWrite } from "../teachers/store.ts";
 import type { TeacherContent } from "../teachers/teachers.ts";
 import type { AppliedImport } from "./arrival.ts";
 import type { Contention } from "./batch-size.ts";
-import type { CodeCount } from "./codes.ts";
 import type { ArrivedField } from "./fields.ts";
 import type { RowEffect } from "./patch.ts";
-import type { ImportIssue, IssuePages } from "./report.ts";
+import type { CodeCount, ImportIssue, IssuePages } from "./report.ts";
 
 /** A checked row on its way into the staging area. */
 export type StagedRow = RowEffect & {
