@@ -14,66 +14,9 @@ beforeAll(async () => {
 
 afterAll(() => folder?.remove());
 
-const leaves = [
-  "serve",
-  "keys list",
-  "keys rotate",
-  "keys compromise",
-  "keys jwks",
-  "keys history",
-  "keys import",
-  "partners add",
-  "partners list",
-  "partners show",
-  "partners set",
-  "partners disable",
-  "partners enable",
-  "partners key issue",
-  "partners key revoke",
-  "partners key list",
-  "partners cert add",
-  "partners cert remove",
-  "partners cert list",
-  "partners webhook set",
-  "partners webhook rotate-secret",
-  "partners webhook show",
-  "partners webhook disable",
-  "partners webhook enable",
-  "partners webhook remove",
-  "partners webhook test",
-  "teachers import",
-  "teachers show",
-  "teachers revoke",
-  "teachers reinstate",
-  "teachers deactivate",
-  "teachers reactivate",
-  "teachers history",
-  "teachers sweep",
-  "teachers export-subject",
-  "webhooks list",
-  "webhooks show",
-  "webhooks retry",
-  "attestations list",
-  "attestations show",
-  "attestations check",
-  "verify",
-  "verify-webhook",
-  "roster",
-  "backup",
-  "backup verify",
-  "restore",
-  "migrate",
-  "nodes list",
-  "status",
-  "doctor",
-  "policy show",
-  "policy check",
-  "openapi",
-  "completion",
-  "console",
-  "service install",
-  "webhooks release",
-];
+/** Of every kind: a command alone, one of a group, one of a group within a group. */
+const leaves = ["serve", "keys rotate", "partners webhook rotate-secret"];
+const groups = ["keys", "partners", "teachers", "webhooks", "attestations", "backup", "nodes", "policy"];
 
 describe.concurrent("help", () => {
   test.each(leaves)("tvs %s --help has an example of itself", async (words) => {
@@ -86,8 +29,7 @@ describe.concurrent("help", () => {
   test("tvs --help names every command, and a group names its own", async () => {
     const { code, stdout } = await runTvs(["--help"]);
     expect(code).toBe(0);
-    for (const name of new Set(leaves.map((words) => words.split(" ")[0] ?? "")))
-      expect(stdout).toContain(name);
+    for (const name of ["serve", "verify", "restore", "doctor", ...groups]) expect(stdout).toContain(name);
     const keys = await runTvs(["keys", "--help"]);
     for (const name of ["list", "rotate", "compromise", "jwks", "history", "import"]) {
       expect(keys.stdout).toContain(name);

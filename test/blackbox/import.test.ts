@@ -1,159 +1,202 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { withinOneSecond } from "../harness/eventually.ts";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { untilAnswer, withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
-import { counts, createImporter, type Importer, isFound, numbersOf } from "./importer.ts";
-import { columns, csv, day, type Row, teacher } from "./registry.ts";
+import type { Envelope, ImportReport, License, PublicAnswer } from "./contract.ts";
+import { type Column, columns, csv, day, type Row, teacher } from "./registry.ts";
+import { createWorld, type Partner, readJson, type World } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
-let importer: Importer;
+const sample = fileURLToPath(new URL("../../data/sample-registry.csv", import.meta.url));
+let world: World;
+let partner: Partner;
+let numbers = 0;
 
 beforeAll(async () => {
-  importer = await createImporter();
+  // They look a person up until a change is seen, and soon more often than the public may.
+  world = await createWorld({ rows: [], args: ["--public-per-minute", "100000"] });
+  partner = await world.partner();
 });
 
-afterAll(() => importer?.world.end());
+afterAll(() => world?.end());
+
+/** A number that no other row of this file has. */
+const next = () => ++numbers;
+const freshRegNo = () => `IM/PT/2024/${String(next()).padStart(5, "0")}`;
+const fresh = (changes: Partial<Row> = {}): Row => teacher(freshRegNo(), changes);
+const freshNin = () => String(60_000_000_000 + next());
+
+/** Whatever the last one had: each has its own few rows. */
+async function importFile(path: string, ...words: string[]) {
+  const told = ["teachers", "import", path, "--allow-change", "--json", ...words];
+  const { code, stdout, stderr } = await world.tvs(...told);
+  return { code, stdout, stderr, report: JSON.parse(stdout) as ImportReport };
+}
+
+const importText = async (text: string, ...words: string[]) =>
+  importFile(await world.file(`extract-${crypto.randomUUID()}.csv`, text), ...words);
+const importRows = (rows: readonly Row[], ...words: string[]) => importText(csv(rows), ...words);
+
+async function lookUp(term: string): Promise<PublicAnswer> {
+  return readJson(await world.get(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`));
+}
+
+/** The public look-up, until it answers as is waited for. */
+const find = (term: string, isIt: (answer: PublicAnswer) => boolean) => untilAnswer(() => lookUp(term), isIt);
+const isFound = ({ found }: PublicAnswer) => found;
+
+/** Whether a check says so of the licence within the second that D1.4 promises. */
+function licenseBecomes(regNo: string, status: License["status"]): Promise<boolean> {
+  return withinOneSecond(async () => {
+    const { result } = await readJson<Envelope>(await partner.check({ regNo }));
+    return result.license?.status === status;
+  });
+}
 
 describe("counts", () => {
   test("of a first import, of the same again, and of a change", async () => {
-    const rows = [importer.fresh(), importer.fresh(), importer.fresh({ certificate_status: "CLAIMED" })];
-    const first = await importer.importRows(rows);
-    expect(first.code).toBe(0);
-    expect(Object.keys(first.report)).toEqual(expect.arrayContaining(["file", "sha256", ...counts]));
+    const rows = [fresh(), fresh(), fresh({ certificate_status: "CLAIMED" })];
+    const first = await importRows(rows);
     const expected = { rows: 3, inserted: 3, updated: 0, unchanged: 0, rejected: 0, warnings: 0, events: 5 };
-    expect(numbersOf(first)).toEqual(expected);
+    expect([first.code, first.report]).toEqual([0, expect.objectContaining(expected)]);
+    expect(Object.keys(first.report)).toEqual(expect.arrayContaining(["file", "sha256"]));
     expect(first.report.sha256).toBe(new Bun.CryptoHasher("sha256").update(csv(rows)).digest("hex"));
 
-    const again = await importer.importRows(rows);
+    const again = await importRows(rows);
     expect(again.code).toBe(0);
-    expect(numbersOf(again)).toEqual({ ...expected, inserted: 0, unchanged: 3, events: 0 });
+    expect(again.report).toMatchObject({ ...expected, inserted: 0, unchanged: 3, events: 0 });
 
     const [one, ...others] = rows as [Row, ...Row[]];
-    const changed = await importer.importRows([{ ...one, state: "Kano" }, ...others]);
-    expect(numbersOf(changed)).toEqual({ ...expected, inserted: 0, updated: 1, unchanged: 2, events: 0 });
-    expect((await importer.find(one.reg_no, ({ state }) => state === "Kano")).state).toBe("Kano");
+    const changed = await importRows([{ ...one, state: "Kano" }, ...others]);
+    expect(changed.report).toMatchObject({ ...expected, inserted: 0, updated: 1, unchanged: 2, events: 0 });
+    expect((await find(one.reg_no, ({ state }) => state === "Kano")).state).toBe("Kano");
   });
 
-  test("a baseline tells partners nothing", async () => {
-    const { code, report } = await importer.importRows([importer.fresh(), importer.fresh()], "--baseline");
-    expect(code).toBe(0);
-    expect(report).toMatchObject({ inserted: 2, events: 0 });
-  });
-
-  test("people see the same figures", async () => {
-    const path = await importer.world.file("people.csv", csv([importer.fresh(), importer.fresh()]));
-    const { code, stdout } = await importer.world.tvs("teachers", "import", path);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/inserted\D+2\b/);
-  });
-
-  test("a dry run says what would be, and changes nothing", async () => {
-    const row = importer.fresh();
-    const dry = await importer.importRows([row], "--dry-run");
-    expect(dry.code).toBe(0);
-    expect(numbersOf(dry)).toMatchObject({ rows: 1, inserted: 1, rejected: 0 });
-    expect((await importer.find(row.reg_no)).found).toBe(false);
-    expect(numbersOf(await importer.importRows([row]))).toMatchObject({ inserted: 1 });
+  test("of the sample extract, which is taken as it is, and answers", async () => {
+    const store = await createWorld({ rows: [] });
+    try {
+      const lines = (await readFile(sample, "utf8")).trim().split("\n");
+      const report = await store.tvsJson<ImportReport>("teachers", "import", sample);
+      expect(report.rows).toBeGreaterThan(0);
+      expect(report).toMatchObject({ inserted: report.rows, updated: 0, unchanged: 0, rejected: 0 });
+      expect(report.rows).toBeLessThanOrEqual(lines.length - 1);
+      const again = await store.tvsJson<ImportReport>("teachers", "import", sample);
+      expect(again).toMatchObject({ inserted: 0, unchanged: report.rows, events: 0, sha256: report.sha256 });
+      const header = (lines[0] ?? "").replace("\uFEFF", "").split(",");
+      const regNo = (lines[1] ?? "").split(",")[header.indexOf("reg_no")] ?? "";
+      const path = `/teacher/verify-license?searchTerm=${encodeURIComponent(regNo)}`;
+      const answer = async () => readJson<PublicAnswer>(await store.get(path));
+      expect(await withinOneSecond(async () => isFound(await answer()))).toBe(true);
+    } finally {
+      await store.end();
+    }
   });
 });
 
 describe("what a serving process sees", () => {
   test("a new teacher, a change and an end, at once", async () => {
-    const row = importer.fresh();
-    expect((await importer.find(row.reg_no)).found).toBe(false);
-    await importer.importRows([row]);
-    expect(await withinOneSecond(async () => (await importer.licenseOf(row.reg_no)) === "VALID")).toBe(true);
-    await importer.importRows(
-      [{ ...row, license_revoked_on: day(0), license_revoked_reason: "test" }],
-      "--allow-change",
-    );
-    expect(await withinOneSecond(async () => (await importer.licenseOf(row.reg_no)) === "REVOKED")).toBe(
-      true,
-    );
-    await importer.importRows([row], "--allow-change");
-    expect(await withinOneSecond(async () => (await importer.licenseOf(row.reg_no)) === "VALID")).toBe(true);
+    const row = fresh();
+    expect((await lookUp(row.reg_no)).found).toBe(false);
+    await importRows([row]);
+    expect(await licenseBecomes(row.reg_no, "VALID")).toBe(true);
+    const revoked = { license_revoked_on: day(0), license_revoked_reason: "test" };
+    await importRows([{ ...row, ...revoked }]);
+    expect(await licenseBecomes(row.reg_no, "REVOKED")).toBe(true);
+    await importRows([row]);
+    expect(await licenseBecomes(row.reg_no, "VALID")).toBe(true);
   });
 
   test("an empty cell clears a member, an absent column leaves it, a row left out changes nothing", async () => {
-    const [one, other] = [importer.fresh({ t_id: "5550001" }), importer.fresh()];
-    await importer.importRows([one, other]);
-    await importer.importRows([{ ...one, state: "" }]);
-    const cleared = await importer.find(one.reg_no, ({ found, state }) => found && state === null);
+    const [one, other] = [fresh({ t_id: "5550001" }), fresh()];
+    await importRows([one, other]);
+    await importRows([{ ...one, state: "" }]);
+    const cleared = await find(one.reg_no, ({ found, state }) => found && state === null);
     expect(cleared).toMatchObject({ state: null, tId: "5550001" });
     const without = columns.filter((column) => column !== "category" && column !== "t_id");
-    const { code } = await importer.importText(csv([{ ...one, state: "Edo" }], without), "--allow-change");
+    const { code } = await importText(csv([{ ...one, state: "Edo" }], without));
     expect(code).toBe(0);
-    expect(await importer.find(one.reg_no, ({ state }) => state === "Edo")).toMatchObject({
+    expect(await find(one.reg_no, ({ state }) => state === "Edo")).toMatchObject({
       state: "Edo",
       tId: "5550001",
       teacher: { category: "Secondary" },
     });
-    expect((await importer.find(other.reg_no, isFound)).found).toBe(true);
+    expect((await find(other.reg_no, isFound)).found).toBe(true);
   });
 
   test("contacts and NINs that are cleared lead to nobody any more", async () => {
-    const row = importer.fresh({
-      nin: importer.freshNin(),
-      email: `t${importer.next()}@example.com`,
-      phone: `+23480355${10_000 + importer.next()}`,
-    });
-    await importer.importRows([row]);
-    for (const term of [row.nin, row.email, row.phone])
-      expect((await importer.find(term ?? "", isFound)).found).toBe(true);
-    await importer.importRows([{ ...row, nin: "", email: "", phone: "" }]);
-    for (const term of [row.nin, row.email, row.phone])
-      expect((await importer.find(term ?? "", ({ found }) => !found)).found).toBe(false);
+    const contacts = {
+      nin: freshNin(),
+      email: `t${next()}@example.com`,
+      phone: `+23480355${10_000 + next()}`,
+    };
+    const row = fresh(contacts);
+    await importRows([row]);
+    for (const term of Object.values(contacts)) await find(term, isFound);
+    await importRows([{ ...row, nin: "", email: "", phone: "" }]);
+    for (const term of Object.values(contacts)) await find(term, ({ found }) => !found);
   });
 
-  test("a number in another spelling is the same teacher", async () => {
-    const row = importer.fresh();
-    await importer.importRows([row]);
-    const spelled = { ...row, reg_no: ` ${row.reg_no.toLowerCase().replaceAll("/", " / ")}` };
-    expect(numbersOf(await importer.importRows([spelled]))).toMatchObject({ inserted: 0, unchanged: 1 });
+  test("of NDJSON, the profile too", async () => {
+    const regNo = freshRegNo();
+    const profile = {
+      qualifications: [{ title: "B.Ed.", institution: "University of Lagos", year: 2010 }],
+      employment: [{ employer: "Model College", role: "Teacher", from: "2011-09-01", to: null }],
+    };
+    const line = {
+      regNo,
+      name: "Profile Teacher",
+      source: "new_system",
+      ninVerified: true,
+      certificateStatus: "VERIFIED",
+      licenseIssueDate: day(-10),
+      licenseExpiryDate: day(10),
+      profile,
+    };
+    const path = await world.file("extract.ndjson", `${JSON.stringify(line)}\n`);
+    const { code, report } = await importFile(path);
+    expect([code, report.rejected]).toEqual([0, 0]);
+    const { result } = await readJson<Envelope>(await partner.check({ regNo }));
+    expect(result.profile).toStrictEqual({ ninVerified: true, ...profile });
   });
 });
 
-describe("events", () => {
-  const never = { license_issue_date: "", license_expiry_date: "" };
-  const expired = { license_issue_date: day(-900), license_expiry_date: day(-2) };
-  const revoked = { license_revoked_on: day(-1), license_revoked_reason: "test" };
-  const valid = {};
-
-  /** The table of decision D7.5: how many events a change of one record causes. */
-  const changes: [string, Partial<Row>, Partial<Row>, number][] = [
-    ["NOT_FOUND to VALID", never, valid, 1],
-    ["EXPIRED to VALID", expired, valid, 1],
-    ["REVOKED to VALID", revoked, valid, 1],
-    ["VALID to EXPIRED", valid, expired, 1],
-    ["REVOKED to EXPIRED", revoked, expired, 1],
-    ["VALID to REVOKED", valid, revoked, 1],
-    ["EXPIRED to REVOKED", expired, { ...expired, ...revoked }, 1],
-    ["VALID to NOT_FOUND", valid, never, 0],
-    ["NOT_FOUND to EXPIRED", never, expired, 0],
-    ["certificate to VERIFIED", { certificate_status: "CLAIMED" }, valid, 1],
-    ["certificate VERIFIED to CLAIMED", valid, { certificate_status: "CLAIMED" }, 1],
-    [
-      "certificate CLAIMED to LEGACY_RECORD",
-      { certificate_status: "CLAIMED" },
-      { certificate_status: "LEGACY_RECORD" },
-      0,
-    ],
-    ["licence and certificate", { ...expired, certificate_status: "CLAIMED" }, valid, 2],
-    ["deactivation, alone", valid, { active: "false", certificate_status: "CLAIMED" }, 1],
-    ["reactivation with a VALID licence", { active: "false" }, valid, 1],
-    ["reactivation without", { ...never, active: "false" }, never, 0],
-    ["a name", valid, { name: "Another Name" }, 0],
+test("a rejected row has its line, field and code in the report, never its value; the others are taken", async () => {
+  const secret = "SECRET7";
+  const faults: [Partial<Row>, Column][] = [
+    [{ reg_no: `${secret}/PT/2024` }, "reg_no"],
+    [{ t_id: secret }, "t_id"],
+    [{ nin: "6123456789" }, "nin"],
+    [{ nin: "7.01E+10" }, "nin"],
+    [{ license_expiry_date: "31/12/2030" }, "license_expiry_date"],
   ];
-  const regNos = new Map<string, string>();
+  const good = faults.map(() => fresh({ name: 'Ade "Bayo", Jr.' }));
+  const bad = faults.map(([changes]): Row => ({ ...fresh(), ...changes }));
+  const reportFile = join(world.dataDir, "..", "report.json");
+  // With a BOM and Windows line ends, as a spreadsheet writes it.
+  const text = `\uFEFF${csv(bad.flatMap((row, at) => [row, good[at] as Row])).replaceAll("\n", "\r\n")}`;
+  const { code, report, stdout, stderr } = await importText(text, "--report", reportFile);
+  const counted = { rows: 2 * faults.length, inserted: faults.length, rejected: faults.length };
+  expect([code, report]).toEqual([1, expect.objectContaining(counted)]);
+  const told = await readFile(reportFile, "utf8");
+  const { rejected } = JSON.parse(told) as { rejected: { line: number; field: string; code: string }[] };
+  // Each fault stands on its own line, the header being 1, with a good row behind it.
+  expect(rejected.map(({ line, field }) => [line, field])).toEqual(
+    faults.map(([, field], at) => [2 + 2 * at, field]),
+  );
+  for (const one of rejected) expect(one.code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
+  const everything = (stdout + stderr + told).replaceAll(report.file, "");
+  for (const value of faults.flatMap(([changes]) => Object.values(changes)))
+    expect(everything).not.toContain(value);
+  for (const { reg_no, name } of good) expect((await find(reg_no, isFound)).name).toBe(name);
+});
 
-  beforeAll(async () => {
-    for (const [name] of changes) regNos.set(name, importer.freshRegNo());
-    await importer.importRows(changes.map(([name, before]) => teacher(regNos.get(name) ?? "", before)));
-  });
-
-  test.each(changes)("%s", async (name, _before, after, events) => {
-    const changed = await importer.importRows([teacher(regNos.get(name) ?? "", after)], "--allow-change");
-    expect(changed.code).toBe(0);
-    expect(changed.report).toMatchObject({ updated: 1, events });
-  });
+test("a file that is none, or not there, could not be read: exit code 2 and one line", async () => {
+  const empty = await world.file("empty.csv", "");
+  for (const path of [empty, "/no/such/extract.csv", world.dataDir]) {
+    const { code, stderr } = await world.tvs("teachers", "import", path);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^[^\n]+\n$/) });
+  }
 });
