@@ -36,22 +36,13 @@ async function expectRefused(body: unknown, message: RegExp | string): Promise<v
 }
 
 describe("answers", () => {
-  test("one item", async () => {
-    const answer = await batch([item(teachers.valid.reg_no)]);
-    expect(Object.keys(answer)).toEqual(["count", "results"]);
-    expect(answer.count).toBe(1);
-    expect(answer.results).toHaveLength(1);
-    const [envelope] = answer.results as [Envelope];
-    expectGenuine(envelope, await fetchJwks(world), partner.id);
-    expect(envelope.result).toMatchObject({ found: true, eligible: true });
-  });
-
   test("a hundred items, in their order, found and not found mixed, each signed on its own", async () => {
     const asked = Array.from({ length: 100 }, (_, index) =>
       index % 3 === 0 ? `ZZ/PT/2000/${index}` : (rows[index % rows.length] as Row).reg_no,
     );
     const answer = await batch(asked.map(item));
     const jwks = await fetchJwks(world);
+    expect(Object.keys(answer)).toEqual(["count", "results"]);
     expect(answer.count).toBe(100);
     expect(answer.results).toHaveLength(100);
     for (const [index, envelope] of answer.results.entries()) {
@@ -92,32 +83,15 @@ describe("answers", () => {
 
 describe("requests", () => {
   const good = item("LA/PT/2019/00001");
-  const withBad = (bad: unknown) => ({ items: [good, good, good, bad] });
 
   test.each([
-    ["no items", {}, /^items\b/],
     ["0 items", { items: [] }, /^items\b.*1 to 100/],
     ["101 items", { items: Array.from({ length: 101 }, () => good) }, /^items\b.*1 to 100/],
-    ["items that are no list", { items: { 0: good } }, /^items\b/],
-    ["a list alone", [good], /body/],
     [
       "a bad NIN in the fourth",
-      withBad({ identifier: { nin: "777" }, purpose }),
+      { items: [good, good, good, { identifier: { nin: "777" }, purpose }] },
       /^items\[3\]\.identifier\.nin must be 11 digits$/,
     ],
-    ["no identifier in the fourth", withBad({ purpose }), /^items\[3\]\.identifier\b/],
-    [
-      "two identifiers in the fourth",
-      withBad({ identifier: { tId: 1, regNo: "A/B/C/D" }, purpose }),
-      /^items\[3\]\.identifier\b/,
-    ],
-    ["no purpose in the fourth", withBad({ identifier: { tId: 1 } }), /^items\[3\]\.purpose\b/],
-    [
-      "a purpose that is none in the fourth",
-      withBad({ ...good, purpose: "OTHER" }),
-      /^items\[3\]\.purpose\b/,
-    ],
-    ["null in the fourth", withBad(null), /^items\[3\] /],
   ])("%s is refused, by its name", (_name, body, message) => expectRefused(body, message));
 
   test("one purpose that is not the partner's refuses the whole batch, and nothing of it is attested", async () => {

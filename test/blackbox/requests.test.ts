@@ -33,54 +33,23 @@ async function expectRefused(body: unknown, member: RegExp): Promise<void> {
 
 test.each([
   ["no identifier", { purpose }, /^identifier\b/],
-  ["an identifier that is text", { identifier: "7777", purpose }, /^identifier\b/],
-  ["an identifier that is null", { identifier: null, purpose }, /^identifier\b/],
-  ["an empty identifier", { identifier: {}, purpose }, /^identifier\b/],
   ["an identifier with two", { identifier: { tId: 7777, nin: "77777777777" }, purpose }, /^identifier\b/],
-  [
-    "an identifier with three",
-    { identifier: { tId: 7777, nin: "77777777777", regNo: "A/B/C/7777" }, purpose },
-    /^identifier\b/,
-  ],
   [
     "a NIN of ten digits",
     { identifier: { nin: "7777777777" }, purpose },
     /^identifier\.nin must be 11 digits$/,
   ],
-  [
-    "a NIN of twelve",
-    { identifier: { nin: "777777777777" }, purpose },
-    /^identifier\.nin must be 11 digits$/,
-  ],
-  [
-    "a NIN with a letter",
-    { identifier: { nin: "7777777777O" }, purpose },
-    /^identifier\.nin must be 11 digits$/,
-  ],
-  ["a NIN with a line end", { identifier: { nin: "77777777777\n" }, purpose }, /^identifier\.nin\b/],
-  ["a NIN that is a number", { identifier: { nin: 77777777777 }, purpose }, /^identifier\.nin\b/],
-  ["a NIN in other digits", { identifier: { nin: "٧٧٧٧٧٧٧٧٧٧٧" }, purpose }, /^identifier\.nin\b/],
   ["a tId that is text", { identifier: { tId: "7777" }, purpose }, /^identifier\.tId\b/],
-  ["a tId with a fraction", { identifier: { tId: 7777.5 }, purpose }, /^identifier\.tId\b/],
-  ["a tId below zero", { identifier: { tId: -7777 }, purpose }, /^identifier\.tId\b/],
-  ["a tId that is too large", { identifier: { tId: 7.777e30 }, purpose }, /^identifier\.tId\b/],
   ["a regNo of three segments", { identifier: { regNo: "Q7Q/B/C" }, purpose }, /^identifier\.regNo\b/],
-  ["a regNo of five segments", { identifier: { regNo: "Q7Q/B/C/D/E" }, purpose }, /^identifier\.regNo\b/],
   ["a regNo with an empty segment", { identifier: { regNo: "Q7Q//C/D" }, purpose }, /^identifier\.regNo\b/],
-  ["a regNo that is a number", { identifier: { regNo: 7777 }, purpose }, /^identifier\.regNo\b/],
   ["no purpose", { identifier: good.identifier }, /^purpose\b/],
   ["a purpose that is none", { ...good, purpose: "Q7Q" }, /^purpose\b/],
-  ["a purpose in lower case", { ...good, purpose: purpose.toLowerCase() }, /^purpose\b/],
   ["a purpose of an object's own", { ...good, purpose: "__proto__" }, /^purpose\b/],
-  ["a purpose that is null", { ...good, purpose: null }, /^purpose\b/],
-  ["a context that is text", { ...good, context: "Q7Q" }, /^context\b/],
   ["a batch that is a number", { ...good, context: { examBatch: 7777 } }, /^context\.examBatch\b/],
   ["an employer that is a list", { ...good, context: { employerName: ["Q7Q"] } }, /^context\.employerName\b/],
   ["a null correlation id", { ...good, context: { correlationId: null } }, /^context\.correlationId\b/],
   ["a list", [good], /body/],
-  ["null", null, /body/],
   ["nothing", "", /body/],
-  ["no JSON", "{Q7Q", /body/],
   ["something after the JSON", `${JSON.stringify(good)} Q7Q`, /body/],
 ])("%s is refused, by its name", (_name, body, member) => expectRefused(body, member));
 
@@ -110,13 +79,10 @@ test("unknown members are ignored, at every level", async () => {
   expect((await partner.post("/eligibility-check", body)).status).toBe(200);
 });
 
-test.each(["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"])(
-  "the body is JSON, though its type says %s",
-  async (type) => {
-    const response = await partner.post("/eligibility-check", good, { "Content-Type": type });
-    expect(response.status).toBe(200);
-  },
-);
+test("the body is JSON, though its type says otherwise", async () => {
+  const response = await partner.post("/eligibility-check", good, { "Content-Type": "application/xml" });
+  expect(response.status).toBe(200);
+});
 
 test("256 KiB are read, one byte more is 413", async () => {
   const text = JSON.stringify(good);
