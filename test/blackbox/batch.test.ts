@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
-import { patienceMs, roomInMinute } from "../harness/program.ts";
+import { roomInMinute } from "../harness/program.ts";
 import type { Batch, Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { type Row, teachers } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld();
 let partner: Partner;
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
 const item = (regNo: string) => ({ identifier: { regNo }, purpose });
 const rows = Object.values(teachers) as Row[];
 
 beforeAll(async () => {
-  world = await createWorld();
   partner = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 async function batch(items: unknown[]): Promise<Batch> {
   const response = await partner.post("/batch", { items });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { createWorld, type Partner, sharedWorld } from "./world.ts";
 
 type Call = {
   requestId: string;
@@ -16,16 +13,13 @@ type Call = {
   error: string | null;
 };
 
-let world: World;
+const world = sharedWorld({ args: ["--access-log"] });
 let partner: Partner;
 let folder: string;
 beforeAll(async () => {
-  world = await createWorld({ args: ["--access-log"] });
   partner = await world.partner();
   folder = join(world.dataDir, "calls");
 });
-afterAll(() => world.end());
-
 /** Written within half a second; a busy machine takes longer. */
 const soon = (holds: () => Promise<boolean>) => eventually(holds, 10_000);
 const idOf = (response: Response) => response.headers.get("X-Request-Id") ?? "";

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { patienceMs, programWords, runTvs } from "../harness/program.ts";
-import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { programWords, runTvs } from "../harness/program.ts";
+import { expectOneLine, sharedUsedFolder } from "./used-folder.ts";
 
-setDefaultTimeout(patienceMs);
-
-let folder: UsedFolder;
-
-beforeAll(async () => {
-  folder = await makeUsedFolder();
-});
-
-afterAll(() => folder?.remove());
+const folder = sharedUsedFolder();
 
 describe.concurrent("usage errors", () => {
   test.each([

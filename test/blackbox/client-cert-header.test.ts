@@ -11,9 +11,9 @@ import { api } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
-let { world, first, second, serverArgs, call, callTls, addCertificate, statusOf } = {} as TlsWorld;
+let { world, first, second, call, callTls, addCertificate, statusOf } = {} as TlsWorld;
 beforeAll(async () => {
-  ({ world, first, second, serverArgs, call, callTls, addCertificate, statusOf } = await createTlsWorld());
+  ({ world, first, second, call, callTls, addCertificate, statusOf } = await createTlsWorld());
 });
 afterAll(() => world?.end());
 
@@ -29,13 +29,13 @@ test("Client-Cert counts from the peers of --client-cert-from alone, whatever --
   try {
     for (const args of [[], proxies, [...proxies, "--client-cert-from", "10.0.0.0/8"]]) {
       // Without any it is running already.
-      if (args.length > 0) await world.restart({ args: [...serverArgs, ...args] });
+      if (args.length > 0) await world.restart({ args });
       expect(await statusOf(forwarded)).toBe(401);
       expect(await statusOf({ ...forwarded, "X-Forwarded-For": "10.0.0.1" })).toBe(401);
       expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(second.id);
     }
 
-    await world.restart({ args: [...serverArgs, "--client-cert-from", "127.0.0.0/8"] });
+    await world.restart({ args: ["--client-cert-from", "127.0.0.0/8"] });
     expect(await audienceOf(await call(forwarded))).toBe(first.id);
     expect(await audienceOf(await call({ ...forwarded, ...bearer(second.apiKey) }))).toBe(first.id);
     const proxy = await makeCertificate({ commonName: "proxy" });
@@ -55,7 +55,7 @@ test("Client-Cert counts from the peers of --client-cert-from alone, whatever --
     expect(await client.closed).toStartWith("HTTP/1.1 401 ");
     expect(await statusOf({ "Client-Cert-Chain": forwarded["Client-Cert"] })).toBe(401);
   } finally {
-    await world.restart({ args: serverArgs });
+    await world.restart();
   }
 });
 

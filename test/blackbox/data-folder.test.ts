@@ -1,20 +1,12 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
+import { runTvs, type Service, startService } from "../harness/program.ts";
 import type { KeyInfo } from "./contract.ts";
-import { addPartner, expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { addPartner, expectOneLine, sharedUsedFolder } from "./used-folder.ts";
 
-setDefaultTimeout(patienceMs);
-
-let folder: UsedFolder;
-
-beforeAll(async () => {
-  folder = await makeUsedFolder();
-});
-
-afterAll(() => folder?.remove());
+const folder = sharedUsedFolder();
 
 describe.concurrent("data folder", () => {
   test("is made for its owner alone, with database, master key and two signing keys, and that is said", async () => {

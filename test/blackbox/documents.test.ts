@@ -1,16 +1,7 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
-import { api, createWorld, readJson, type World } from "./world.ts";
+import { describe, expect, test } from "bun:test";
+import { api, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
-
-beforeAll(async () => {
-  world = await createWorld({ rows: [] });
-});
-
-afterAll(() => world?.end());
+const world = sharedWorld({ rows: [] });
 
 type OpenApi = {
   openapi: string;

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
 import {
   type EligibilityResult,
   type Envelope,
@@ -10,19 +9,14 @@ import {
 } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { dateIn, daysBetween, type Row, type TeacherName, teachers } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld();
 let partner: Partner;
 
 beforeAll(async () => {
-  world = await createWorld();
   partner = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 async function envelopeOf(response: Response): Promise<Envelope> {
   expect(response.status).toBe(200);

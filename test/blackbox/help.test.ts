@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { databaseOf } from "../harness/databases.ts";
-import { patienceMs, programWords, runTvs } from "../harness/program.ts";
-import { makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { programWords, runTvs } from "../harness/program.ts";
+import { sharedUsedFolder } from "./used-folder.ts";
 
-setDefaultTimeout(patienceMs);
-
-let folder: UsedFolder;
-
-beforeAll(async () => {
-  folder = await makeUsedFolder();
-});
-
-afterAll(() => folder?.remove());
+const folder = sharedUsedFolder();
 
 /** Of every kind: a command alone, one of a group, one of a group within a group. */
 const leaves = ["serve", "keys rotate", "partners webhook rotate-secret"];

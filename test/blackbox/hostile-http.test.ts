@@ -1,29 +1,24 @@
 /** What comes in over the network and is no request that anybody should answer: on both ports, on every runtime. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeCertificate } from "../harness/certificates.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { eventually, until } from "../harness/eventually.ts";
-import { patienceMs, roomInMinute } from "../harness/program.ts";
+import { roomInMinute } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
 import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { api, createWorld, type Partner, readJson, type World } from "./world.ts";
+import { api, createWorld, type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld({
+  rows: [teachers.valid],
+  args: ["--admin-port", "0", "--public-per-minute", "100000"],
+  isTls: true,
+});
 let partner: Partner;
 /** Of each node. */
 let consoleUrls: string[];
 let ports: { name: string; port: number; tls: boolean }[];
 
 beforeAll(async () => {
-  world = await createWorld({ rows: [teachers.valid] });
   partner = await world.partner();
-  const server = await makeCertificate({ commonName: "verify.example.gov" });
-  const certFile = await world.file("server.pem", server.certPem);
-  const keyFile = await world.file("server.key", server.keyPem);
-  const tls = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
-  await world.restart({ args: [...tls, "--admin-port", "0", "--public-per-minute", "100000"] });
   const { url, tlsUrl } = world.service();
   ports = [
     { name: "plain", port: Number(new URL(url).port), tls: false },
@@ -43,8 +38,6 @@ beforeAll(async () => {
   await until(() => consoles().length === services());
   consoleUrls = consoles().map(([, url = ""]) => url);
 });
-
-afterAll(() => world?.end());
 
 const lookup = "GET /teacher/verify-license?searchTerm=1 HTTP/1.1\r\n";
 const health = `GET ${api}/health HTTP/1.1\r\n`;
@@ -182,9 +175,8 @@ describe("a body that does not come to its end", () => {
 
   test("is not even read on the page when its address has no lookup left", async () => {
     // By a service of its own: this address would have none left for the other tests.
-    const own = await createWorld({ rows: [teachers.valid] });
+    const own = await createWorld({ rows: [teachers.valid], args: ["--public-per-minute", "1"] });
     try {
-      await own.restart({ args: ["--public-per-minute", "1"] });
       await roomInMinute();
       // Several nodes have one each: enough connections find all of them.
       const ask = () => own.get("/teacher/verify-license?searchTerm=1", { Connection: "close" });

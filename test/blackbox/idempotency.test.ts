@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
 import type { Envelope, Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, type World } from "./world.ts";
+import { type Partner, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld();
 let partner: Partner;
 let keys = 0;
 
 beforeAll(async () => {
-  world = await createWorld();
   partner = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
 const question = { identifier: { regNo: teachers.valid.reg_no }, purpose };

@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { untilAnswer, withinOneSecond } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
 import type { Envelope, ImportReport, License, PublicAnswer } from "./contract.ts";
 import { type Column, columns, csv, day, type Row, teacher } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { createWorld, type Partner, readJson, sharedWorld } from "./world.ts";
 
 const sample = fileURLToPath(new URL("../../data/sample-registry.csv", import.meta.url));
-let world: World;
+// They look a person up until a change is seen, and soon more often than the public may.
+const world = sharedWorld({ rows: [], args: ["--public-per-minute", "100000"] });
 let partner: Partner;
 let numbers = 0;
 
 beforeAll(async () => {
-  // They look a person up until a change is seen, and soon more often than the public may.
-  world = await createWorld({ rows: [], args: ["--public-per-minute", "100000"] });
   partner = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 /** A number that no other row of this file has. */
 const next = () => ++numbers;

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
-import { patienceMs } from "../harness/program.ts";
 import type { Envelope, Problem } from "./contract.ts";
 import { type Checkpoint, leafOf, openCheckpoint, rootOfPath, rootsOfProof } from "./merkle-tree.ts";
-import { api, createWorld, issuer, type Partner, readJson, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { api, issuer, type Partner, readJson, sharedWorld } from "./world.ts";
 
 type Inclusion = { leafIndex: number; treeSize: number; hashes: string[]; checkpoint: string };
 type Consistency = { from: number; to: number; hashes: string[] };
 
-let world: World;
+const world = sharedWorld({ args: ["--public-per-minute", "100000"] });
 let partner: Partner;
 const envelopes: Envelope[] = [];
 /** Each with its note. */
@@ -49,7 +46,6 @@ async function askEveryThread(path: string): Promise<number[]> {
 let beforeAny: { checkpoint: Response; inclusion: Response; consistency: Response };
 
 beforeAll(async () => {
-  world = await createWorld({ args: ["--public-per-minute", "100000"] });
   partner = await world.partner();
   beforeAny = {
     checkpoint: await log("/checkpoint"),
@@ -58,8 +54,6 @@ beforeAll(async () => {
   };
   for (const calls of [1, 2, 11]) await grow(calls);
 });
-
-afterAll(() => world?.end());
 
 test("before the first checkpoint there is a key, and nothing to prove", async () => {
   for (const [what, answer] of Object.entries(beforeAny)) {

@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { Envelope, Problem } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld();
 let partner: Partner;
 const { valid, legacyRecord } = teachers;
 
 beforeAll(async () => {
-  world = await createWorld();
   partner = await world.partner({ purposes: "BODYA_EXAMINER_CREDENTIAL_CHECK" });
 });
-
-afterAll(() => world?.end());
 
 async function find(response: Response): Promise<Envelope> {
   expect(response.status).toBe(200);

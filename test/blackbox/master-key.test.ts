@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { cp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { patienceMs, runTvs } from "../harness/program.ts";
+import { runTvs } from "../harness/program.ts";
 import type { KeyInfo } from "./contract.ts";
-import { addPartner, expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { addPartner, expectOneLine, sharedUsedFolder } from "./used-folder.ts";
 
-setDefaultTimeout(patienceMs);
-
-let folder: UsedFolder;
-
-beforeAll(async () => {
-  folder = await makeUsedFolder();
-});
-
-afterAll(() => folder?.remove());
+const folder = sharedUsedFolder();
 
 test("two first commands at once agree on one register", async () => {
   const data = folder.freshPath();

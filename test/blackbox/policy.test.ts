@@ -1,11 +1,8 @@
 /** Policies and time zones of the operator's own: what the default ones cannot show. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
+import { beforeAll, expect, test } from "bun:test";
 import type { EligibilityResult, Envelope, Purpose } from "./contract.ts";
 import { dateIn, type Row, teacher, teachers } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
 // Niue is 25 hours behind Kiritimati: its today is always over there.
 const lastDayInNiue = teacher("AB/PT/2020/00001", { license_expiry_date: dateIn("Pacific/Niue") });
@@ -24,17 +21,14 @@ const policy = {
     },
   },
 };
-let world: World;
+const world = sharedWorld({ rows: [teachers.valid, teachers.revoked, lastDayInNiue] });
 let caller: Partner;
 
 beforeAll(async () => {
-  world = await createWorld({ rows: [teachers.valid, teachers.revoked, lastDayInNiue] });
   const file = await world.file("policy.json", JSON.stringify(policy));
   await world.restart({ args: ["--policy", file, "--time-zone", "Pacific/Kiritimati"] });
   caller = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 async function resultOf(row: Row, purpose: Purpose): Promise<EligibilityResult> {
   const response = await caller.check({ regNo: row.reg_no }, purpose);

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs, roomInMinute } from "../harness/program.ts";
+import { expect, test } from "bun:test";
+import { roomInMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
-import { createWorld, readJson, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { readJson, sharedWorld } from "./world.ts";
 
 const path = "/teacher/verify-license";
 const perMinute = 60;
-let world: World;
-let callers = 0;
-
-beforeAll(async () => {
-  const args = ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)];
-  world = await createWorld({ rows: [], args });
+const world = sharedWorld({
+  rows: [],
+  args: ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)],
 });
-
-afterAll(() => world?.end());
+let callers = 0;
 
 function freshAddress(): string {
   callers++;

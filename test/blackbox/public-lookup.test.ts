@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
+import { describe, expect, test } from "bun:test";
 import type { Problem, PublicAnswer } from "./contract.ts";
 import { dateIn, daysBetween, type TeacherName, teacher, teachers } from "./registry.ts";
-import { createWorld, readJson, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { readJson, sharedWorld } from "./world.ts";
 
 const path = "/teacher/verify-license";
 const perMinute = 60;
-let world: World;
 let callers = 0;
 
 /** The NIN of `eleven` is also the teacher id of one and, from its zero on, the telephone of another. */
@@ -19,14 +15,10 @@ const eleven = [
   teacher("OY/PT/2015/00004", { name: "Eleven Digit Id", t_id: "70000000099" }),
 ];
 
-beforeAll(async () => {
-  world = await createWorld({
-    rows: [...Object.values(teachers), ...eleven],
-    args: ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)],
-  });
+const world = sharedWorld({
+  rows: [...Object.values(teachers), ...eleven],
+  args: ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)],
 });
-
-afterAll(() => world?.end());
 
 /** Each call comes from an address of its own, so that the limit is met only where it is tested. */
 function freshAddress(): string {

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { untilAnswer, withinOneSecond } from "../harness/eventually.ts";
-import { patienceMs, roomInMinute } from "../harness/program.ts";
+import { roomInMinute } from "../harness/program.ts";
 import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, type PartnerOptions, readJson, type World } from "./world.ts";
+import { type Partner, type PartnerOptions, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld({ rows: [teachers.valid] });
 const tId = Number(teachers.valid.t_id);
 /** Not `lookup_by_nin`: by a call without scope, which costs nothing, the helper sees that the partner is known. */
 const scopes = "eligibility,lookup_by_reg_no,lookup_by_tid,batch";
-
-beforeAll(async () => {
-  world = await createWorld({ rows: [teachers.valid] });
-});
-
-afterAll(() => world?.end());
 
 /** A partner whose windows are untouched, and a minute that has time enough left for the test. */
 async function freshPartner(limits: PartnerOptions): Promise<Partner> {

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { patienceMs } from "../harness/program.ts";
+import { beforeAll, expect, test } from "bun:test";
 import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, readJson, type World } from "./world.ts";
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
-setDefaultTimeout(patienceMs);
-
-let world: World;
+const world = sharedWorld();
 let partner: Partner;
 
 beforeAll(async () => {
-  world = await createWorld();
   partner = await world.partner();
 });
-
-afterAll(() => world?.end());
 
 const purpose = "GENERAL_PUBLIC_VERIFICATION";
 const good = { identifier: { tId: 1_000_001 }, purpose };

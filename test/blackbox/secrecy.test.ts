@@ -1,20 +1,16 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { databaseFile } from "../harness/databases.ts";
-import { patienceMs } from "../harness/program.ts";
 import { teacher, teachers } from "./registry.ts";
-import { api, createWorld, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { api, sharedWorld, type World } from "./world.ts";
 
 /**
  * Uses everything once and then reads what is left behind: in the data folder, in the logs, in what the commands
  * have printed. No raw NIN, e-mail address or phone number, no key and no secret may be in it.
  */
-let world: World;
 const secrets = new Map<string, string>();
 let printed = "";
 const uploaded = new Map<string, Buffer>();
@@ -41,12 +37,12 @@ function keep(name: string, value: string): void {
   secrets.set(name, value);
 }
 
+const world = sharedWorld({
+  rows: [teacher("SE/CR/2020/00001", { ...person, t_id: "8880001", nin_verified: "true" }), teachers.valid],
+  args: ["--access-log", "--public-per-minute", "1000"],
+});
+
 beforeAll(async () => {
-  const row = teacher("SE/CR/2020/00001", { ...person, t_id: "8880001", nin_verified: "true" });
-  world = await createWorld({
-    rows: [row, teachers.valid],
-    args: ["--access-log", "--public-per-minute", "1000"],
-  });
   for (const [name, value] of Object.entries(person)) keep(`a teacher's ${name}`, value);
   for (const [name, value] of Object.entries(stranger)) keep(`a search for the ${name} of nobody`, value);
   keep("a phone number in groups", "816 999 8888");
@@ -78,8 +74,6 @@ beforeAll(async () => {
   await world.restart({ kill: true });
   await askEverything(partner);
 });
-
-afterAll(() => world?.end());
 
 type Caller = Awaited<ReturnType<World["partner"]>>;
 

@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
-import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
+import { runTvs, type Service, startService } from "../harness/program.ts";
 import type { Health } from "./contract.ts";
-import { expectOneLine, makeUsedFolder, type UsedFolder } from "./used-folder.ts";
+import { expectOneLine, sharedUsedFolder } from "./used-folder.ts";
 
-setDefaultTimeout(patienceMs);
-
-let folder: UsedFolder;
-
-beforeAll(async () => {
-  folder = await makeUsedFolder();
-});
-
-afterAll(() => folder?.remove());
+const folder = sharedUsedFolder();
 
 describe("serve", () => {
   /** Starts, acts and ends; the service has to end with 0. */

@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { until, untilAnswer, withinOneSecond } from "../harness/eventually.ts";
-import { patienceMs, roomInMinute, runTvs } from "../harness/program.ts";
+import { roomInMinute, runTvs } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
-import { api, createWorld, type Partner, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { api, type Partner, sharedWorld } from "./world.ts";
 
 const threads = 4;
 const perMinute = 60;
 const alone = { Connection: "close" };
-let world: World;
-
-beforeAll(async () => {
-  const args = ["--threads", String(threads), "--admin-port", "0", "--access-log"];
-  const limits = ["--public-per-minute", String(perMinute), "--trusted-proxy", "127.0.0.1/32"];
-  world = await createWorld({ args: [...args, ...limits] });
+const world = sharedWorld({
+  args: [
+    ...["--threads", String(threads), "--admin-port", "0", "--access-log"],
+    ...["--public-per-minute", String(perMinute), "--trusted-proxy", "127.0.0.1/32"],
+  ],
 });
-
-afterAll(() => world?.end());
 
 /** The value of a series, its labels as they are written. */
 async function metric(series: string): Promise<number> {

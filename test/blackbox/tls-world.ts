@@ -1,6 +1,6 @@
 /** A world that also listens with TLS, and two partners that call it by whatever credential. */
 import { expect } from "bun:test";
-import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
+import type { TestCertificate } from "../harness/certificates.ts";
 import type { Envelope } from "./contract.ts";
 import { teachers } from "./registry.ts";
 import { api, createWorld, type Partner, readJson } from "./world.ts";
@@ -13,12 +13,7 @@ export const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 export const header = (key: string) => ({ "x-agency-api-key": key });
 
 export async function createTlsWorld() {
-  const world = await createWorld({ rows: [teachers.valid] });
-  const server = await makeCertificate({ commonName: "verify.example.gov" });
-  const certFile = await world.file("server.pem", server.certPem);
-  const keyFile = await world.file("server.key", server.keyPem);
-  const serverArgs = ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile];
-  await world.restart({ args: serverArgs });
+  const world = await createWorld({ rows: [teachers.valid], isTls: true });
   const call = (headers: Record<string, string>) => world.get(`${api}/lookup/by-tid/${tId}`, headers);
   function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}) {
     const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };
@@ -41,8 +36,6 @@ export async function createTlsWorld() {
     addCertificate,
     first: await world.partner(),
     second: await world.partner(),
-    /** What `serve` is told of TLS, for a service that is started anew. */
-    serverArgs,
     call,
     statusOf: async (headers: Record<string, string>) => (await call(headers)).status,
   };

@@ -1,27 +1,18 @@
 /** What a stranger asks for and does not read: a service's memory is not the place where it waits. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { makeCertificate } from "../harness/certificates.ts";
-import { patienceMs } from "../harness/program.ts";
 import { get, openClient, type RawClient } from "../harness/raw-client.ts";
-import { api, createWorld, type World } from "./world.ts";
-
-setDefaultTimeout(patienceMs);
+import { api, sharedWorld } from "./world.ts";
 
 const pdf = "/verify-envelope/pdf.js";
 const health = `${api}/health`;
 /** Each took gigabytes when it was answered into memory. */
 const mostMegabytes = 500;
 
-let world: World;
+const world = sharedWorld({ rows: [], isTls: true });
 let ports: Readonly<Record<"plain" | "TLS", { port: number; tls: boolean }>>;
 
 beforeAll(async () => {
-  world = await createWorld({ rows: [] });
-  const server = await makeCertificate({ commonName: "verify.example.gov" });
-  const certFile = await world.file("server.pem", server.certPem);
-  const keyFile = await world.file("server.key", server.keyPem);
-  await world.restart({ args: ["--tls-port", "0", "--tls-cert", certFile, "--tls-key", keyFile] });
   const { url, tlsUrl } = world.service();
   ports = {
     plain: { port: Number(new URL(url).port), tls: false },
@@ -29,8 +20,6 @@ beforeAll(async () => {
   };
   for (const path of [pdf, health]) await answered(path);
 });
-
-afterAll(() => world?.end());
 
 /** Asks on a connection of its own, and reads the whole answer. */
 async function answered(path: string): Promise<string> {

@@ -1,9 +1,9 @@
 /** For tests of commands: a folder with a data folder that was used once, and copies of it. */
-import { expect } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { copyData } from "../harness/databases.ts";
-import { makeFolder } from "../harness/folder.ts";
-import { type Finished, type RunOptions, runJson, runTvs } from "../harness/program.ts";
+import { sharedFolder } from "../harness/folder.ts";
+import { type Finished, patienceMs, type RunOptions, runJson, runTvs } from "../harness/program.ts";
 
 export type UsedFolder = {
   readonly path: string;
@@ -14,24 +14,39 @@ export type UsedFolder = {
   freshPath(name?: string): string;
   /** A data folder to do with as one likes. */
   copyOfUsed(): Promise<string>;
-  remove(): Promise<void>;
 };
 
-export async function makeUsedFolder(): Promise<UsedFolder> {
-  const { path, remove } = await makeFolder();
+/** A used folder for all tests of a file, made before the first of them and removed after the last. */
+export function sharedUsedFolder(): UsedFolder {
+  setDefaultTimeout(patienceMs);
+  const path = sharedFolder();
   const original = join(path, "original");
-  const partner = ["partners", "add", "agency", "--name", "Agency", "--scopes", "all", "--purposes", "all"];
-  const limits = ["--per-minute", "1000", "--per-day", "1000", "--data", original];
-  const { apiKey } = await runJson<{ apiKey: string }>([...partner, ...limits]);
   let copies = 0;
+  let used = "";
+  let apiKey = "";
   const freshPath = (name = "data") => join(path, `${name}-${++copies}`);
   async function copyOfUsed(): Promise<string> {
     const copy = freshPath();
     await copyData(original, copy);
     return copy;
   }
-  const used = await copyOfUsed();
-  return { path, used, apiKey, freshPath, copyOfUsed, remove };
+  beforeAll(async () => {
+    const partner = ["partners", "add", "agency", "--name", "Agency", "--scopes", "all", "--purposes", "all"];
+    const most = ["--per-minute", "1000", "--per-day", "1000", "--data", original];
+    ({ apiKey } = await runJson<{ apiKey: string }>([...partner, ...most]));
+    used = await copyOfUsed();
+  });
+  return {
+    path,
+    get used() {
+      return used;
+    },
+    get apiKey() {
+      return apiKey;
+    },
+    freshPath,
+    copyOfUsed,
+  };
 }
 
 const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];

@@ -1,9 +1,11 @@
 /** A data folder with a registry, partners and a running service: what most of the test files start with. */
+import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
-import { makeFolder } from "../harness/folder.ts";
-import { runJson, runTvs, type Service, startService } from "../harness/program.ts";
+import { type Folder, makeFolder } from "../harness/folder.ts";
+import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Identifier, Purpose } from "./contract.ts";
 import { csv, type Row, teachers } from "./registry.ts";
 
@@ -15,6 +17,8 @@ export type WorldOptions = {
   /** Arguments of `serve` besides data folder, port and issuer. */
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
+  /** Whether the service listens with TLS too, whatever its arguments are. */
+  isTls?: boolean;
 };
 
 export type PartnerOptions = {
@@ -54,39 +58,64 @@ export type World = {
   end(): Promise<void>;
 };
 
+/** A world for all tests of a file, made before the first of them and ended after the last. */
+export function sharedWorld(options: WorldOptions = {}): World {
+  setDefaultTimeout(patienceMs);
+  const { world, begin } = newWorld(options);
+  beforeAll(begin);
+  afterAll(() => world.end());
+  return world;
+}
+
 export async function createWorld(options: WorldOptions = {}): Promise<World> {
-  const folder = await makeFolder();
-  const dataDir = join(folder.path, "data");
+  const { world, begin } = newWorld(options);
+  await begin();
+  return world;
+}
+
+function newWorld({ rows = Object.values(teachers), args = [], env = {}, isTls = false }: WorldOptions) {
+  let folder: Folder | undefined;
+  let current: Service | undefined;
   const past: Service[] = [];
   let partners = 0;
-  const start = (args: readonly string[]) =>
-    startService({ dataDir, args: ["--issuer", issuer, ...args], env: options.env ?? {} });
-  const common = ["--data", dataDir];
-  const env = options.env ?? {};
+  const pathOf = (name: string) => join(folder?.path ?? "", name);
+  const common = () => ["--data", pathOf("data")];
 
   async function file(name: string, text: string): Promise<string> {
-    const path = join(folder.path, name);
-    await writeFile(path, text);
-    return path;
+    await writeFile(pathOf(name), text);
+    return pathOf(name);
   }
 
-  async function importRows(rows: readonly Row[]): Promise<void> {
-    const path = await file(`import-${crypto.randomUUID()}.csv`, csv(rows));
-    await runJson(["teachers", "import", path, "--allow-change", ...common], { env });
+  async function importRows(imported: readonly Row[]): Promise<void> {
+    const path = await file(`import-${crypto.randomUUID()}.csv`, csv(imported));
+    await runJson(["teachers", "import", path, "--allow-change", ...common()], { env });
   }
 
-  async function setUp(): Promise<Service> {
-    const rows = options.rows ?? Object.values(teachers);
-    if (rows.length > 0) await importRows(rows);
-    return start(options.args ?? []);
+  function start(more: readonly string[]): Promise<Service> {
+    const tls = ["--tls-port", "0", "--tls-cert", pathOf("server.pem"), "--tls-key", pathOf("server.key")];
+    const words = ["--issuer", issuer, ...(isTls ? tls : []), ...more];
+    return startService({ dataDir: pathOf("data"), args: words, env });
   }
 
-  let current: Service;
-  try {
-    current = await setUp();
-  } catch (error) {
-    await folder.remove();
-    throw error;
+  async function begin(): Promise<void> {
+    folder = await makeFolder();
+    try {
+      if (isTls) {
+        const { certPem, keyPem } = await makeCertificate({ commonName: "verify.example.gov" });
+        await file("server.pem", certPem);
+        await file("server.key", keyPem);
+      }
+      if (rows.length > 0) await importRows(rows);
+      current = await start(args);
+    } catch (error) {
+      await folder.remove();
+      throw error;
+    }
+  }
+
+  function service(): Service {
+    if (current === undefined) throw new Error("the world has not begun");
+    return current;
   }
 
   async function partner(limits: PartnerOptions = {}): Promise<Partner> {
@@ -95,9 +124,9 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     const { scopes = "all", purposes = "all", perMinute = 100_000, perDay = 1_000_000 } = limits;
     words.push("--scopes", scopes, "--purposes", purposes);
     words.push("--per-minute", String(perMinute), "--per-day", String(perDay));
-    const made = await runJson<{ apiKey: string; keyId: string }>([...words, ...common], { env });
+    const made = await runJson<{ apiKey: string; keyId: string }>([...words, ...common()], { env });
     const authorization = { Authorization: `Bearer ${made.apiKey}` };
-    const call = (path: string, init: RequestInit) => fetch(`${current.url}${api}${path}`, init);
+    const call = (path: string, init: RequestInit) => fetch(`${service().url}${api}${path}`, init);
     const post: Partner["post"] = (path, body, headers = {}) =>
       call(path, {
         method: "POST",
@@ -125,31 +154,32 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     if (!(await withinOneSecond(isKnown))) throw new Error("the service does not know the new partner");
   }
 
-  return {
-    dataDir,
-    logs: () => [...past, current].map((service) => service.stdout() + service.stderr()).join(""),
-    service: () => current,
-    async restart({ kill = false, args = options.args ?? [] } = {}) {
-      past.push(current);
-      if (kill) {
-        await current.stop("SIGKILL");
-      } else if ((await current.stop()) !== 0) {
-        throw new Error(`serve ended badly: ${current.stderr()}`);
-      }
-      current = await start(args);
+  const world: World = {
+    get dataDir() {
+      return pathOf("data");
     },
-    tvs: (...words) => runTvs([...words, ...common], { env }),
-    tvsJson: (...words) => runJson([...words, ...common], { env }),
+    logs: () => [...past, service()].map((one) => one.stdout() + one.stderr()).join(""),
+    service,
+    async restart({ kill = false, args: told = args } = {}) {
+      const old = service();
+      past.push(old);
+      const code = await old.stop(kill ? "SIGKILL" : "SIGTERM");
+      if (!kill && code !== 0) throw new Error(`serve ended badly: ${old.stderr()}`);
+      current = await start(told);
+    },
+    tvs: (...words) => runTvs([...words, ...common()], { env }),
+    tvsJson: (...words) => runJson([...words, ...common()], { env }),
     file,
     importRows,
     partner,
-    get: (path, headers = {}) => fetch(`${current.url}${path}`, { headers }),
+    get: (path, headers = {}) => fetch(`${service().url}${path}`, { headers }),
     async end() {
-      const code = await current.stop();
-      await folder.remove();
-      if (code !== 0) throw new Error(`serve ended with ${code}: ${current.stderr()}`);
+      const code = await current?.stop();
+      await folder?.remove();
+      if (code !== undefined && code !== 0) throw new Error(`serve ended with ${code}: ${current?.stderr()}`);
     },
   };
+  return { world, begin };
 }
 
 export async function readJson<T>(response: Response): Promise<T> {

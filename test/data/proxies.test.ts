@@ -76,11 +76,8 @@ let known: TestCertificate;
 
 beforeAll(async () => {
   if (installed.length === 0) return;
-  let serverArgs: string[];
-  ({ world, second: partner, serverArgs } = await createTlsWorld());
-  await world.restart({
-    args: [...serverArgs, "--trusted-proxy", "127.0.0.1", "--client-cert-from", "127.0.0.1"],
-  });
+  ({ world, second: partner } = await createTlsWorld());
+  await world.restart({ args: ["--trusted-proxy", "127.0.0.1", "--client-cert-from", "127.0.0.1"] });
   known = await makeCertificate({ commonName: "agency" });
   const path = await world.file("agency.pem", known.certPem);
   expect((await world.tvs("partners", "cert", "add", partner.id, path)).code).toBe(0);

@@ -1,6 +1,7 @@
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runWell, startService } from "../harness/program.ts";
+import { printFindings } from "./killed.ts";
 import { addPartner, importTeachers, type Register } from "./register.ts";
 
 /**
@@ -160,6 +161,5 @@ async function ask(url: string, apiKey: string): Promise<Call> {
 
 if (import.meta.main) {
   const [rounds = "10", threads = "2"] = process.argv.slice(2);
-  const findings = await changeUnderLoad(Number(rounds), Number(threads));
-  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  printFindings(await changeUnderLoad(Number(rounds), Number(threads)));
 }

@@ -2,18 +2,20 @@ import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
 import { type Callers, type KeyedLoad, type LoadFindings, startLoad } from "./keyed-load.ts";
+import { damageOf, printFindings } from "./killed.ts";
 import { addPartner, importTeachers, openDatabase, type Register } from "./register.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while callers wait for answers, and then compares
  * what the callers hold with what the database says. Run alone: `bun test/faults/kill.ts KILLS THREADS`.
  */
-export type Findings = LoadFindings & {
+export type Findings = {
   readonly kills: number;
   readonly answered: number;
   readonly replayed: number;
   readonly interrupted: number;
-  readonly integrity: string;
+  /** Must be nothing. */
+  readonly faults: LoadFindings & { readonly damage: string };
 };
 
 const teachers = 200;
@@ -60,14 +62,12 @@ export async function prepareCallers(register: Register): Promise<Callers[]> {
 async function compare(register: Register, load: KeyedLoad, kills: number): Promise<Findings> {
   const database = await openDatabase(register);
   try {
-    const [check] = await database.query("PRAGMA integrity_check");
     return {
       kills,
       answered: load.answers.length,
       replayed: load.answers.filter(({ isReplay }) => isReplay).length,
       interrupted: load.failures.length,
-      ...(await load.judge(database)),
-      integrity: String(check?.integrity_check),
+      faults: { ...(await load.judge(database)), damage: await damageOf(database) },
     };
   } finally {
     await database.close();
@@ -76,6 +76,5 @@ async function compare(register: Register, load: KeyedLoad, kills: number): Prom
 
 if (import.meta.main) {
   const [kills = "50", threads = "2"] = process.argv.slice(2);
-  const findings = await killRepeatedly(Number(kills), Number(threads));
-  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  printFindings(await killRepeatedly(Number(kills), Number(threads)));
 }

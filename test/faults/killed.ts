@@ -1,3 +1,4 @@
+import type { Driver } from "../../src/store/driver/driver.ts";
 import { childEnvironment, type Environment, programWords } from "../harness/program.ts";
 
 /** What is to be killed: a command line, with what its environment has besides. */
@@ -25,4 +26,25 @@ export async function durationOf(act: () => Promise<unknown>): Promise<number> {
   const begin = performance.now();
   await act();
   return performance.now() - begin;
+}
+
+/** What was found of faults: how many, their names, or a sentence. */
+export type Faults = Readonly<Record<string, number | string | readonly string[]>>;
+
+/** Those faults that there were: of a program that keeps its promises, none. */
+export function broken(faults: Faults): Faults {
+  return Object.fromEntries(
+    Object.entries(faults).filter(([, found]) => found !== 0 && String(found) !== ""),
+  );
+}
+
+/** What `PRAGMA integrity_check` has to say against a database. */
+export async function damageOf(database: Driver): Promise<string> {
+  const [check] = await database.query("PRAGMA integrity_check");
+  return check?.integrity_check === "ok" ? "" : String(check?.integrity_check);
+}
+
+/** What a driver prints when it is run by itself. */
+export function printFindings(findings: unknown): void {
+  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
 }

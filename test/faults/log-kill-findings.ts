@@ -7,6 +7,7 @@ import { isSameHash } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readNote } from "../../src/partner/signed-note.ts";
 import type { Driver, Row } from "../../src/store/driver/driver.ts";
+import { leaf, mth } from "../fixtures/rfc6962.ts";
 import { runTvs } from "../harness/program.ts";
 import type { KeyedLoad, LoadFindings } from "./keyed-load.ts";
 import type { LogObserver } from "./log-observer.ts";
@@ -109,32 +110,15 @@ async function attestationsOf(database: Driver): Promise<Row[]> {
   return rows;
 }
 
-function sha256(...parts: readonly Uint8Array[]): Buffer {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part);
-  return hash.digest();
+/** The roots over the first so many envelopes: the log's own code and the partners' have no part in it. */
+function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
+  const leaves = envelopes.map((jws) =>
+    leaf(Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(jws)])),
+  );
+  const covered = [...new Set(sizes)].filter((size) => size > 0 && size <= leaves.length);
+  return new Map(covered.map((size) => [size, mth(leaves.slice(0, size))]));
 }
 
-/**
- * The roots over the first so many envelopes (RFC 6962, 2.1), written for this alone: the log's own code and the
- * partners' have no part in it.
- */
-function rootsAt(envelopes: readonly string[], sizes: readonly number[]): ReadonlyMap<number, Uint8Array> {
-  const wanted = new Set(sizes);
-  const roots = new Map<number, Uint8Array>();
-  /** Complete subtrees from the left, each smaller than the one before. */
-  const subtrees: { leaves: number; hash: Buffer }[] = [];
-  const node = (left: Uint8Array, right: Uint8Array) => sha256(Buffer.of(1), left, right);
-  for (const [n, jws] of envelopes.entries()) {
-    const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), sha256(Buffer.from(jws))]);
-    let last = { leaves: 1, hash: sha256(Buffer.of(0), entry) };
-    for (let left = subtrees.at(-1); left?.leaves === last.leaves; left = subtrees.at(-1)) {
-      subtrees.pop();
-      last = { leaves: 2 * last.leaves, hash: node(left.hash, last.hash) };
-    }
-    subtrees.push(last);
-    const root = () => subtrees.map(({ hash }) => hash).reduceRight((right, left) => node(left, right));
-    if (wanted.has(n + 1)) roots.set(n + 1, root());
-  }
-  return roots;
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

@@ -4,6 +4,7 @@ import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { type KeyedLoad, startLoad } from "./keyed-load.ts";
 import { answersAndReplays, prepareCallers } from "./kill.ts";
+import { printFindings } from "./killed.ts";
 import { type HeadSeen, headOf, judgeLog, type LogKillFindings } from "./log-kill-findings.ts";
 import { observeLog } from "./log-observer.ts";
 import type { Register } from "./register.ts";
@@ -124,6 +125,5 @@ function startWatching(register: Register, load: KeyedLoad, url: () => string) {
 
 if (import.meta.main) {
   const [kills = "50", mode = "file"] = process.argv.slice(2);
-  const findings = await (mode === "nodes" ? killOverServer(Number(kills)) : killOverFile(Number(kills), 2));
-  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  printFindings(await (mode === "nodes" ? killOverServer(Number(kills)) : killOverFile(Number(kills), 2)));
 }

@@ -6,9 +6,10 @@ import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { sleep } from "../harness/eventually.ts";
 import { attestSome, newestNote } from "../harness/evidence-log.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { programWords, runJson, runTvs, runWell } from "../harness/program.ts";
+import { runJson, runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer } from "../harness/sqld.ts";
 import { migrateTo } from "../store/driver/old-database.ts";
+import { durationOf, killed } from "./killed.ts";
 
 /** Of the log whose database is replaced by another one in every way that there is. */
 const origin = "verify.example.gov/log";
@@ -59,20 +60,6 @@ test(
   60_000,
 );
 
-/** Starts a command and kills it after a while, unless it is over by then. */
-async function killAfter(words: readonly string[], dataDir: string, waitMs: number): Promise<void> {
-  const env = { ...process.env, TVS_DATA: dataDir };
-  const child = Bun.spawn([...programWords, ...words], { env, stdio: ["ignore", "ignore", "ignore"] });
-  const timer = sleep(waitMs).then(() => child.kill("SIGKILL"));
-  await Promise.all([child.exited, timer]);
-}
-
-async function timeOf(act: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now();
-  await act();
-  return performance.now() - begin;
-}
-
 test(
   "a restore that is killed, and the opening of the epoch that is due, leave one log that goes on",
   () =>
@@ -92,15 +79,16 @@ test(
         ["log", "checkpoint"],
       ];
       const durations = [
-        await timeOf(() => runWell(restore, { dataDir })),
-        await timeOf(() => runWell(sign, { dataDir })),
+        await durationOf(() => runWell(restore, { dataDir })),
+        await durationOf(() => runWell(sign, { dataDir })),
       ];
       for (let round = 0; round < 6; round++) {
         again();
         const isOfRestore = round % 2 === 0;
         if (!isOfRestore) await runWell(restore, { dataDir });
-        const part = 0.4 + 0.65 * Math.random();
-        await killAfter(isOfRestore ? restore : sign, dataDir, part * (durations[isOfRestore ? 0 : 1] ?? 0));
+        const waitMs = (0.4 + 0.65 * Math.random()) * (durations[isOfRestore ? 0 : 1] ?? 0);
+        const words = isOfRestore ? restore : sign;
+        await killed({ words, env: { TVS_DATA: dataDir } }, () => sleep(waitMs));
         // The old database as it was, or the restored one in an epoch of its own: which follows the two leaves that are left.
         const allowed = isOfRestore ? [`${origin} 5`, `${origin}/2 1`] : [`${origin}/2 1`];
         expect(allowed).toContain(await signedAndWhole(dataDir));

@@ -6,7 +6,7 @@ import { withTempDir } from "../harness/folder.ts";
 import { runJson, runTvs, runWell } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
 import { noServer, startServer } from "../harness/sqld.ts";
-import { durationOf, killed } from "./killed.ts";
+import { durationOf, killed, printFindings } from "./killed.ts";
 
 /**
  * Kills `tvs migrate` with SIGKILL at random moments, to a file and to a server in turn, says who may use the register
@@ -100,4 +100,4 @@ async function countTeachers(place: readonly string[]): Promise<number> {
   return (await runJson<{ teachers: { total: number } }>(["status", ...place])).teachers.total;
 }
 
-if (import.meta.main) console.log(await killMoves(Number(process.argv[2] ?? 20)));
+if (import.meta.main) printFindings(await killMoves(Number(process.argv[2] ?? 20)));

@@ -88,6 +88,13 @@ export async function makeFault(kind: FaultKind, world: FaultyWorld, node: Clust
   return { kind, felt, failedCalls: failures.length, healed: Math.max(...healed), ...seen };
 }
 
+/** Seconds within which a node without its server says so, and refuses partners (decision D12.3). */
+const promised = { unhealthyAfter: 2, refusedAfter: 5 };
+
+export function isNoticedTooLate({ unhealthyAfter, refusedAfter }: Fault): boolean {
+  return (unhealthyAfter ?? 0) > promised.unhealthyAfter || (refusedAfter ?? 0) > promised.refusedAfter;
+}
+
 const patience = () => ({ signal: AbortSignal.timeout(10_000) });
 
 /** A call whose envelope nobody looks at. */

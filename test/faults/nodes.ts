@@ -6,9 +6,9 @@ import { runTvs } from "../harness/program.ts";
 import { type ChangeFindings, changeWhileAsked } from "./changes.ts";
 import { type FaultyReceiver, startFaultyReceiver } from "./faulty-receiver.ts";
 import { type Answer, type KeyedLoad, type LoadFindings, startLoad } from "./keyed-load.ts";
+import { broken, printFindings } from "./killed.ts";
 import { makeNextRelease } from "./next-release.ts";
-import { type Fault, type FaultyWorld, faultKinds, makeFault } from "./node-faults.ts";
-import { reportNodes } from "./nodes-report.ts";
+import { type Fault, type FaultyWorld, faultKinds, isNoticedTooLate, makeFault } from "./node-faults.ts";
 import { addPartner, openDatabase } from "./register.ts";
 import {
   type Changes,
@@ -30,14 +30,22 @@ export type NodesFindings = {
   readonly answered: number;
   readonly replayed: number;
   readonly statusChanges: number;
-  readonly faults: readonly Fault[];
-  /** Calls under the rolling release, and those of them that were neither answered nor refused for their quota. */
-  readonly rolling: { readonly answered: number; readonly failed: readonly string[] };
-  readonly load: LoadFindings;
-  /** Answers, of those that are no replay, that were older than a change that had ended before they were asked for. */
-  readonly olderAnswers: number;
-  readonly quietChanges: ChangeFindings;
-  readonly webhooks: Omit<WebhookFindings, "kills" | "changes" | "integrity">;
+  readonly nodeFaults: readonly Fault[];
+  /** Answers under the rolling release. */
+  readonly answeredWhileRolling: number;
+  readonly webhooks: WebhookFindings["counts"];
+  /** Must be nothing. */
+  readonly faults: LoadFindings &
+    WebhookFindings["faults"] & {
+      /** Answers, of those that are no replay, that were older than a change that had ended before they were asked for. */
+      readonly olderAnswers: number;
+      /** The same while no node fails. */
+      readonly olderInQuiet: number;
+      readonly unexpectedInQuiet: readonly string[];
+      /** Calls under the rolling release that were neither answered nor refused for their quota. */
+      readonly failedWhileRolling: readonly string[];
+      readonly noticedTooLate: number;
+    };
 };
 
 /** Of whom the callers ask, and whose status changes. */
@@ -59,7 +67,7 @@ type World = FaultyWorld & {
   program?: readonly string[];
 };
 
-export function failNodes(rounds: number): Promise<NodesFindings> {
+function failNodes(rounds: number): Promise<NodesFindings> {
   return withTempDir(async (folder) => {
     const next = await makeNextRelease(join(folder, "next"), "99.0.0");
     const receiver = await startFaultyReceiver();
@@ -94,11 +102,11 @@ async function failNodesOf({ cluster, receiver, next, rounds }: Parts): Promise<
   const changing = changeOnAndOn(world);
   // The faults stand in the way of a failure's report; what fails here is thrown below.
   changing.ended.catch(() => {});
-  const faults: Fault[] = [];
+  const nodeFaults: Fault[] = [];
   for (let round = 0; round < rounds; round++) {
     for (const [turn, kind] of faultKinds.entries()) {
       const node = cluster.nodes[(round + turn) % nodes];
-      if (node !== undefined) faults.push(await makeFault(kind, world, node));
+      if (node !== undefined) nodeFaults.push(await makeFault(kind, world, node));
       // Between two faults the proxy has to see all nodes again, or the next would leave it none.
       await sleep(proxySeesMs);
     }
@@ -107,7 +115,7 @@ async function failNodesOf({ cluster, receiver, next, rounds }: Parts): Promise<
   changing.stop();
   await changing.ended;
   await load.stop();
-  return judgeAll({ world, receiver, quietChanges, faults, rolling, rounds });
+  return judgeAll({ world, receiver, quietChanges, nodeFaults, rolling, rounds });
 }
 
 /** Everything that an answer rests on, changed while all nodes are asked and none of them fails. */
@@ -163,8 +171,11 @@ async function runThroughFaults(words: readonly string[], world: World): Promise
   }
 }
 
+/** Answers under the rolling release, and what befell the other calls. */
+type Rolling = { readonly answered: number; readonly failed: readonly string[] };
+
 /** Gives every node the next release, one after the other, as an operator does. */
-async function rollOut(world: World, next: readonly string[]): Promise<NodesFindings["rolling"]> {
+async function rollOut(world: World, next: readonly string[]): Promise<Rolling> {
   const { cluster, load } = world;
   const [answered, failed] = [load.answers.length, load.failures.length];
   for (const node of cluster.nodes) {
@@ -179,25 +190,39 @@ async function rollOut(world: World, next: readonly string[]): Promise<NodesFind
   };
 }
 
-async function judgeAll({
-  world: { cluster, load, changes, made, program },
-  receiver,
-  ...found
-}: Pick<NodesFindings, "quietChanges" | "faults" | "rolling" | "rounds"> & {
-  world: World;
-  receiver: FaultyReceiver;
-}): Promise<NodesFindings> {
+type Judging = {
+  readonly world: World;
+  readonly receiver: FaultyReceiver;
+  readonly quietChanges: ChangeFindings;
+  readonly nodeFaults: readonly Fault[];
+  readonly rolling: Rolling;
+  readonly rounds: number;
+};
+
+async function judgeAll(judging: Judging): Promise<NodesFindings> {
+  const { receiver, quietChanges, nodeFaults, rolling, rounds } = judging;
+  const { cluster, load, changes, made, program } = judging.world;
   await settle(cluster.register, program);
   const database = await openDatabase(cluster.register);
   try {
+    const webhooks = await judgeWebhooks(database, changes, receiver);
     return {
-      ...found,
+      rounds,
       answered: load.answers.length,
       replayed: load.answers.filter(({ isReplay }) => isReplay).length,
       statusChanges: made.length,
-      load: await load.judge(database),
-      olderAnswers: load.answers.filter((answer) => isOlder(answer, made)).length,
-      webhooks: await judgeWebhooks(database, changes, receiver),
+      nodeFaults,
+      answeredWhileRolling: rolling.answered,
+      webhooks: webhooks.counts,
+      faults: {
+        ...(await load.judge(database)),
+        ...webhooks.faults,
+        olderAnswers: load.answers.filter((answer) => isOlder(answer, made)).length,
+        olderInQuiet: Object.values(quietChanges.older).reduce((sum, count) => sum + count, 0),
+        unexpectedInQuiet: quietChanges.unexpected,
+        failedWhileRolling: rolling.failed,
+        noticedTooLate: nodeFaults.filter(isNoticedTooLate).length,
+      },
     };
   } finally {
     await database.close();
@@ -219,7 +244,6 @@ function isOlder(
 
 if (import.meta.main) {
   const findings = await failNodes(Number(process.argv[2] ?? 10));
-  const { text, isKept } = reportNodes(findings);
-  process.stdout.write(text);
-  process.exitCode = isKept ? 0 : 1;
+  printFindings(findings);
+  process.exitCode = Object.keys(broken(findings.faults)).length === 0 ? 0 : 1;
 }

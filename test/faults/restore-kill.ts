@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runWell } from "../harness/program.ts";
-import { durationOf, killed } from "./killed.ts";
+import { durationOf, killed, printFindings } from "./killed.ts";
 
 /**
  * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed
@@ -84,4 +84,4 @@ function script(text: string, file: string): void {
   spawnSync(process.execPath, ["-e", open + text], { cwd: import.meta.dir });
 }
 
-if (import.meta.main) console.log(await killRestores(Number(process.argv[2] ?? 20)));
+if (import.meta.main) printFindings(await killRestores(Number(process.argv[2] ?? 20)));

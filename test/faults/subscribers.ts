@@ -108,7 +108,7 @@ export async function judgeWebhooks(
   database: Driver,
   { expected }: Changes,
   { received }: FaultyReceiver,
-): Promise<Omit<WebhookFindings, "kills" | "changes" | "integrity">> {
+): Promise<WebhookFindings> {
   const stored = await database.query("SELECT event_id, event_type, content AS body FROM events");
   const events = stored.map((row) => ({
     eventId: String(row.event_id),
@@ -127,6 +127,6 @@ export async function judgeWebhooks(
   const twice = await database.query(
     "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
   );
-  const findings = judge({ events, deliveries, received, subscribers, expected });
-  return { ...findings, finishedTwice: twice.length };
+  const { counts, faults } = judge({ events, deliveries, received, subscribers, expected });
+  return { counts, faults: { ...faults, finishedTwice: twice.length } };
 }

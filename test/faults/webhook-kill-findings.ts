@@ -3,13 +3,11 @@ import type { Received } from "./faulty-receiver.ts";
 import { eventKey } from "./status-changes.ts";
 import type { Subscriber } from "./subscribers.ts";
 
-export type WebhookFindings = Counts &
-  Faults & {
-    readonly kills: number;
-    readonly changes: number;
-    readonly finishedTwice: number;
-    readonly integrity: string;
-  };
+export type WebhookFindings = {
+  readonly counts: Counts;
+  /** Must be nothing. */
+  readonly faults: Faults & { readonly finishedTwice: number };
+};
 
 type Counts = {
   readonly events: number;
@@ -24,7 +22,6 @@ type Counts = {
   readonly duplicates: number;
 };
 
-/** Everything here must be zero. */
 type Faults = {
   readonly eventsMissing: number;
   readonly eventsInvented: number;
@@ -56,7 +53,7 @@ export type Evidence = {
   readonly expected: ReadonlyMap<string, number>;
 };
 
-export function judge(evidence: Evidence): Counts & Faults {
+export function judge(evidence: Evidence): { counts: Counts; faults: Faults } {
   const { events, deliveries, received } = evidence;
   const pairs = expectedPairs(evidence);
   const acknowledged = received.filter((one) => one.isAcknowledged);
@@ -64,22 +61,26 @@ export function judge(evidence: Evidence): Counts & Faults {
   const acknowledgedIds = new Set(acknowledged.map((one) => one.deliveryId));
   const stored = new Map(events.map((one) => [one.eventId, one]));
   return {
-    events: events.length,
-    pairs: pairs.size,
-    requests: received.length,
-    failed: received.length - acknowledged.length,
-    cutOff: received.filter((one) => one.isCutOff).length,
-    duplicates: acknowledged.length - acknowledgedIds.size,
-    ...compareEvents(evidence),
-    pairsNotAcknowledged: [...pairs].filter((pair) => !acknowledgedPairs.has(pair)).length,
-    requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
-    bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
-    signaturesRefused: received.filter((one) => !one.isGenuine).length,
-    deliveryIdsThatDiffer: wrongIds(evidence, pairs),
-    deliveredWithoutAcknowledgement: deliveries.filter(
-      (one) => one.state === "delivered" && !acknowledgedIds.has(one.deliveryId),
-    ).length,
-    leftOver: deliveries.filter((one) => one.state !== "delivered").length,
+    counts: {
+      events: events.length,
+      pairs: pairs.size,
+      requests: received.length,
+      failed: received.length - acknowledged.length,
+      cutOff: received.filter((one) => one.isCutOff).length,
+      duplicates: acknowledged.length - acknowledgedIds.size,
+    },
+    faults: {
+      ...compareEvents(evidence),
+      pairsNotAcknowledged: [...pairs].filter((pair) => !acknowledgedPairs.has(pair)).length,
+      requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
+      bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
+      signaturesRefused: received.filter((one) => !one.isGenuine).length,
+      deliveryIdsThatDiffer: wrongIds(evidence, pairs),
+      deliveredWithoutAcknowledgement: deliveries.filter(
+        (one) => one.state === "delivered" && !acknowledgedIds.has(one.deliveryId),
+      ).length,
+      leftOver: deliveries.filter((one) => one.state !== "delivered").length,
+    },
   };
 }
 

@@ -2,10 +2,10 @@ import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
+import { damageOf, printFindings } from "./killed.ts";
 import { openDatabase } from "./register.ts";
 import { type Changes, importRegister, makeChanges, prepareChanges } from "./status-changes.ts";
 import { addSubscribers, judgeWebhooks, settle } from "./subscribers.ts";
-import type { WebhookFindings } from "./webhook-kill-findings.ts";
 
 /**
  * Kills a serving process with SIGKILL again and again while statuses change and the receivers fail one time in
@@ -13,11 +13,11 @@ import type { WebhookFindings } from "./webhook-kill-findings.ts";
  */
 const args = ["--allow-private-webhooks"];
 
-export function killSender(kills: number, changeCount: number): Promise<WebhookFindings> {
+export function killSender(kills: number, changeCount: number) {
   return withTempDir((dataDir) => killSenderOf(dataDir, kills, changeCount));
 }
 
-async function killSenderOf(dataDir: string, kills: number, changeCount: number): Promise<WebhookFindings> {
+async function killSenderOf(dataDir: string, kills: number, changeCount: number) {
   const receiver = await startFaultyReceiver();
   const register = { dataDir };
   try {
@@ -38,10 +38,10 @@ async function killSenderOf(dataDir: string, kills: number, changeCount: number)
     await settle(register);
     await service.stop();
     const database = await openDatabase(register);
-    const [check] = await database.query("PRAGMA integrity_check");
-    const findings = await judgeWebhooks(database, changes, receiver);
+    const damage = await damageOf(database);
+    const { counts, faults } = await judgeWebhooks(database, changes, receiver);
     await database.close();
-    return { kills, changes: changes.done, ...findings, integrity: String(check?.integrity_check) };
+    return { changes: changes.done, ...counts, faults: { ...faults, damage } };
   } finally {
     receiver.close();
   }
@@ -58,6 +58,5 @@ async function reached(
 }
 
 if (import.meta.main) {
-  const findings = await killSender(Number(process.argv[2] ?? 20), Number(process.argv[3] ?? 2_000));
-  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
+  printFindings(await killSender(Number(process.argv[2] ?? 20), Number(process.argv[3] ?? 2_000)));
 }

@@ -1,6 +1,6 @@
 /** Folders of the tests, gone when the tests are. */
 import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +43,6 @@ export async function withTempDir<T>(act: (folder: string) => Promise<T>): Promi
 /** A folder for all tests of a file, or of the group in which it is asked for, removed after the last of them. */
 export function sharedFolder(): string {
   const path = mkdtempSync(prefix);
-  afterAll(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
+  afterAll(() => removeAll(path));
   return path;
 }
