@@ -6,8 +6,6 @@ import type { ServingThreadData } from "./serve/serving-thread.ts";
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
   server: async (data) =>
     (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),
-  "store-writer": async (data) =>
-    (await import("../src/store/driver/writer.ts")).runWriter((data as { file: string }).file),
   "import-reader": async (data) =>
     (await import("./register/import-reader.ts")).runImportReader(data as ImportReaderData),
 };

@@ -1,4 +1,3 @@
-import { Worker } from "node:worker_threads";
 import type { Config } from "../src/config.ts";
 import type { AttestationMaintenance, AttestationStore } from "../src/domain/attestations.ts";
 import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
@@ -89,8 +88,6 @@ export type Operator = {
 
 export type OpenOptions = {
   readonly clock?: Clock;
-  /** The program's entry file, which threads re-enter: an import then writes in one. */
-  readonly workerEntry?: URL;
   /** What the serving threads of this process share of a database file. */
   readonly shared?: SharedFile;
   /** The issuer of a service that was never told one; null when it must be told. */
@@ -235,7 +232,7 @@ export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<st
 
 export async function openDriver(
   config: Config,
-  { workerEntry, shared, onRequest, onLost }: OpenOptions,
+  { shared, onRequest, onLost }: OpenOptions,
 ): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
@@ -243,10 +240,7 @@ export async function openDriver(
     return openRemote({ ...database, waitMs, shared, onRequest });
   }
   const { file } = database;
-  if (shared !== undefined) return openEmbedded({ file, shared, onLost });
-  if (workerEntry === undefined) return openEmbedded({ file });
-  const startWriter = () => new Worker(workerEntry, { workerData: { role: "store-writer", file } });
-  return openEmbedded({ file, startWriter, onLost });
+  return shared === undefined ? openEmbedded({ file }) : openEmbedded({ file, shared, onLost });
 }
 
 /** The stores over a database. @param acting in whose name they change it: the service's, unless told otherwise */

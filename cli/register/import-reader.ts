@@ -97,7 +97,7 @@ function readError({ code, message }: { code: ErrorCode | null; message: string 
  * Lets everybody else go first, where priorities belong to threads and not to processes. Only for a thread that never
  * writes to the database: whoever holds the write lock and is not let run keeps a service waiting.
  */
-export function giveWay(): void {
+function giveWay(): void {
   if (platform() !== "linux") return;
   try {
     setPriority(0, constants.priority.PRIORITY_LOW);

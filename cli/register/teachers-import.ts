@@ -14,7 +14,7 @@ import { hasRegister, importDependencies, openOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar, createRate } from "../terminal/progress.ts";
-import { giveWay, type ImportReaderData, readInThread } from "./import-reader.ts";
+import { type ImportReaderData, readInThread } from "./import-reader.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
@@ -60,7 +60,7 @@ export const importCommand = command({
       args.report === undefined
         ? undefined
         : prepareOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
-    // Rows are read and checked by a thread of their own, and written by another: this one compares and plans.
+    // Rows are read and checked by a thread of their own: this one compares, plans and writes.
     const entry = workerEntry();
     const dryRun = args["dry-run"] === true;
     const progress = createProgress(totalBytes);
@@ -77,10 +77,8 @@ export const importCommand = command({
       !allowChange;
     const operator =
       isFirst && (dryRun || isRefused)
-        ? await openOperator(throwAwayRegister(config), { workerEntry: entry, whenMade: () => {} })
-        : await openOperator(config, { workerEntry: entry, ...(dryRun ? {} : { whenMade: note }) });
-    // Not before the writing thread has started, which must not inherit it.
-    giveWay();
+        ? await openOperator(throwAwayRegister(config), { whenMade: () => {} })
+        : await openOperator(config, dryRun ? {} : { whenMade: note });
     let result: ImportResult;
     try {
       const name = basename(file);

@@ -87,7 +87,6 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     consolePort = await takeConsolePort(config);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
     open = await openService(config, {
-      workerEntry: workerEntry(),
       defaultIssuer: isPrivate ? listener.url : null,
       url: listener.url,
       consolePort: consolePort?.port ?? null,

@@ -9,8 +9,7 @@ import { historyColumns, historyValues } from "./teacher-history.ts";
 const sliceRows = 500;
 
 /**
- * A whole chunk in a handful of statements, whatever its size: the rows travel as JSON texts, which are small and
- * quick to hand to another thread.
+ * A whole chunk in a handful of statements, whatever its size: the rows travel as JSON texts, which are small.
  *
  * Nothing here is conditional. A new teacher whose number, teacher id or NIN is taken violates a constraint,
  * and so does a change of a record that has moved on, because its version would become NULL: the whole

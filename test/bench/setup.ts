@@ -51,8 +51,7 @@ export async function serve(
 
 /** The stores over a data folder, in this process. */
 export async function openStores(dataDir: string, cleanup: Cleanup): Promise<Operator> {
-  const workerEntry = new URL("../../cli/main.ts", import.meta.url);
-  const operator = await openOperator(readConfig({ data: dataDir }, {}), { workerEntry, whenMade: () => {} });
+  const operator = await openOperator(readConfig({ data: dataDir }, {}), { whenMade: () => {} });
   cleanup(() => operator.driver.close());
   return operator;
 }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
@@ -19,19 +18,14 @@ export type DriverKind = {
   create(): Promise<{ open(): Promise<Driver>; destroy(): Promise<void> }>;
 };
 
-const entry = new URL("../../cli/main.ts", import.meta.url);
-
-function embedded(
-  name: string,
-  optionsOf: (file: string) => Partial<Parameters<typeof openEmbedded>[0]>,
-): DriverKind {
+function embedded(name: string, optionsOf: () => Partial<Parameters<typeof openEmbedded>[0]>): DriverKind {
   return {
     name,
     kind: "embedded",
     async create() {
       const folder = await makeFolder();
       const file = join(folder.path, "tvs.db");
-      const options = optionsOf(file);
+      const options = optionsOf();
       return { open: () => openEmbedded({ file, ...options }), destroy: folder.remove };
     },
   };
@@ -49,9 +43,6 @@ const remote: DriverKind = {
 
 export const driverKinds: readonly DriverKind[] = [
   embedded("embedded, for a command", () => ({})),
-  embedded("embedded, writing in a thread", (file) => ({
-    startWriter: () => new Worker(entry, { workerData: { role: "store-writer", file } }),
-  })),
   embedded("embedded, serving", () => ({ shared: { memory: newCommitLock(1), thread: 0 } })),
   remote,
 ];

@@ -123,8 +123,8 @@ async function commit(
   { rows, plan }: { rows: readonly PendingRow[]; plan: ChunkPlan },
   { imports, staging, batchSize, onRow }: Context,
 ): Promise<ImportRun | null> {
-  const restMs = batchSize.notBefore() - performance.now();
-  if (restMs > 0) await wait(restMs);
+  // Also where nothing is to be waited for: over a file all of it happens in place, and a signal would not be heard.
+  await wait(Math.max(0, batchSize.notBefore() - performance.now()));
   const startedAt = performance.now();
   const next = progressAfter(run, rows, plan);
   const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);

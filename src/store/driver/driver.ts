@@ -18,7 +18,7 @@ export type RowsTarget = {
 /** An insert of many rows, which each driver renders as is quickest for its database. */
 type RowsStatement = {
   readonly insert: RowsTarget;
-  /** A JSON array of arrays: one text is small beside its objects, and quick to hand to another thread. */
+  /** A JSON array of arrays: one text is small beside its objects. */
   readonly rows: string;
 };
 

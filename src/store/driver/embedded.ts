@@ -1,5 +1,4 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import type { Worker } from "node:worker_threads";
 import { TvsError } from "../../domain/errors.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
@@ -7,21 +6,12 @@ import { makeOwnFile } from "./files.ts";
 import { explainOpenFailure } from "./native.ts";
 import { isFileLocked, lockFile } from "./service-lock.ts";
 import { createServing, type FileAccess, type SharedFile, servingSettings } from "./serving.ts";
-import { type Writer, writeInThread } from "./writer.ts";
 
 type EmbeddedOptions = {
   readonly file: string;
   /** What the serving threads of one process share; without it the file is this thread's alone, as a command wants. */
   readonly shared?: SharedFile;
-  /**
-   * Starts a thread that runs {@link file://./writer.ts}'s loop, in which all writes happen: an import plans the next
-   * rows while the last ones are written.
-   */
-  readonly startWriter?: (file: string) => Worker;
-  /**
-   * Told that the writing thread has ended by itself, or that the service's database or its lock is gone: it is not this
-   * process's any more until it is started anew.
-   */
+  /** Told that the service's database or its lock is gone: it is not this process's any more until it is started anew. */
   readonly onLost?: ((error: TvsError) => void) | undefined;
   /** How often a service looks whether its database and its lock still have their names. */
   readonly lockWatchMs?: number;
@@ -34,7 +24,6 @@ type EmbeddedOptions = {
 export async function openEmbedded({
   file,
   shared,
-  startWriter,
   onLost,
   lockWatchMs = 1_000,
 }: EmbeddedOptions): Promise<Driver> {
@@ -44,10 +33,7 @@ export async function openEmbedded({
   const realFile = guarded(() => realpathSync(file));
   const access =
     shared === undefined
-      ? openAlone(connection, {
-          requireSameFile,
-          writer: startWriter && (await writeInThread(startWriter(file), onLost)),
-        })
+      ? openAlone(connection, requireSameFile)
       : createServing({ ...shared, connection, realFile, requireSameFile });
   const lockPath = `${realFile}.lock`;
   let lock: { close(): void } | undefined;
@@ -96,11 +82,8 @@ export async function openEmbedded({
   };
 }
 
-/** The file as a command uses it: each read by itself, each batch in place or in a thread that only writes. */
-function openAlone(
-  connection: Connection,
-  { requireSameFile, writer }: { requireSameFile: () => void; writer: Writer | undefined },
-): FileAccess {
+/** The file as a command uses it: each read by itself, each batch in place. */
+function openAlone(connection: Connection, requireSameFile: () => void): FileAccess {
   return {
     query(sql, args) {
       requireSameFile();
@@ -108,19 +91,16 @@ function openAlone(
     },
     async batch(statements) {
       requireSameFile();
-      return writer === undefined
-        ? guarded(() => connection.transaction(statements))
-        : writer.batch(statements);
+      return guarded(() => connection.transaction(statements));
     },
     renew() {},
-    heldMs: (writer ?? connection).heldMs,
+    heldMs: connection.heldMs,
     isBusy: () => false,
     copyTo(target) {
       requireSameFile();
       connection.all("VACUUM INTO ?", [target]);
     },
     async close() {
-      await writer?.close();
       connection.close();
     },
   };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
-import { Worker } from "node:worker_threads";
 import { newCommitLock } from "../../../src/store/driver/commit-lock.ts";
 import { statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
@@ -8,7 +7,6 @@ import { untilAnswer } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-const entry = new URL("../../../cli/main.ts", import.meta.url);
 const insert = statement("INSERT INTO person (name) VALUES (?)", ["Ada"]);
 const changes: [string, (file: string) => void][] = [
   ["was replaced", (file) => renameSync(`${file}.copy`, file)],
@@ -17,18 +15,16 @@ const changes: [string, (file: string) => void][] = [
 ];
 
 type Options = Partial<Parameters<typeof openEmbedded>[0]>;
-const users: [string, (file: string) => Options][] = [
+const users: [string, () => Options][] = [
   ["a command", () => ({})],
-  ["a writing thread", (file) => ({ startWriter: () => startWriter(file) })],
   ["a serving thread", () => ({ shared: { memory: newCommitLock(1), thread: 0 } })],
 ];
-const startWriter = (file: string) => new Worker(entry, { workerData: { role: "store-writer", file } });
 
 describe.each(users)("a database file in use by %s", (_user, optionsOf) => {
   test.each(changes)("that %s answers nothing more: its revocations would be lost", (_what, change) =>
     withTempDir(async (folder) => {
       const file = `${folder}/tvs.db`;
-      const driver = await openEmbedded({ file, ...optionsOf(file) });
+      const driver = await openEmbedded({ file, ...optionsOf() });
       try {
         await driver.batch([statement("CREATE TABLE person (name TEXT)")]);
         await driver.copyTo(`${file}.copy`);
@@ -94,28 +90,4 @@ test("a service whose lock was deleted is told so, because another one could sta
       message: expect.stringContaining("tvs.db.lock was moved away or replaced"),
     });
     await service.close();
-  }));
-
-test("a service whose writing thread has ended is told so once, and not when it ends the thread itself", () =>
-  withTempDir(async (folder) => {
-    const file = `${folder}/tvs.db`;
-    let told = 0;
-    const onLost = () => told++;
-    const workers: Worker[] = [];
-    const start = () => {
-      const worker = startWriter(file);
-      workers.push(worker);
-      return worker;
-    };
-    const closed = await openEmbedded({ file, startWriter: start, onLost });
-    await closed.close();
-    expect(told).toBe(0);
-    const service = await openEmbedded({ file, startWriter: start, onLost });
-    await workers[1]?.terminate();
-    expect(await rejection(service.batch([statement("SELECT 1")]))).toMatchObject({
-      code: "STORE_UNAVAILABLE",
-    });
-    expect(told).toBe(1);
-    await service.close();
-    expect(told).toBe(1);
   }));
