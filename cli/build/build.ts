@@ -25,7 +25,7 @@ type Target = {
 export class BuildError extends Error {}
 
 /** This machine's platform in Bun's spelling. */
-function hostTarget(): string {
+export function hostTarget(): string {
   const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
   const os = process.platform === "win32" ? "windows" : process.platform;
   return `bun-${os}-${process.arch}${musl ? "-musl" : ""}`;
