@@ -159,14 +159,17 @@ async function main(): Promise<void> {
   console.log(`${outfile}: ${megabytes} MB for ${target.name}, built in ${seconds} s`);
 }
 
-if (import.meta.main) {
+/** Runs what a script of this folder is for, and tells in a line what stands in its way. */
+export async function runScript(name: string, main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
     // A failed bundle carries each cause, with its place in the source, in `errors`.
     const causes = error instanceof AggregateError ? error.errors : [error];
     for (const cause of causes)
-      console.error(cause instanceof BuildError ? `build: ${cause.message}` : cause);
+      console.error(cause instanceof BuildError ? `${name}: ${cause.message}` : cause);
     process.exitCode = 1;
   }
 }
+
+if (import.meta.main) await runScript("build", main);

@@ -6,7 +6,7 @@
 
 import { existsSync, readFileSync, utimesSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "./build.ts";
+import { projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 
 /** An editor saves a file in several steps. */
@@ -63,7 +63,9 @@ function watchSources(folders: readonly string[]): void {
   for (const folder of folders) watch(join(projectFolder, folder), onChange);
 }
 
-if (import.meta.main) {
+async function main(): Promise<void> {
   await writeBundles();
   watchSources(process.argv.slice(2));
 }
+
+if (import.meta.main) await runScript("bundle", main);

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
-import { BuildError, projectFolder } from "./build.ts";
+import { BuildError, projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile } from "./partner-module.ts";
 
 const leastNode = 20;
@@ -113,15 +113,10 @@ export async function makePackage(out: string): Promise<string> {
   }
 }
 
-if (import.meta.main) {
-  try {
-    const options = { out: { type: "string", default: join(projectFolder, "dist") } } as const;
-    const file = await makePackage(resolve(parseArgs({ options }).values.out));
-    console.log(`${file}: ${((await stat(file)).size / 1000).toFixed(0)} kB`);
-  } catch (error) {
-    const causes = error instanceof AggregateError ? error.errors : [error];
-    for (const cause of causes)
-      console.error(cause instanceof BuildError ? `package: ${cause.message}` : cause);
-    process.exitCode = 1;
-  }
+async function main(): Promise<void> {
+  const options = { out: { type: "string", default: join(projectFolder, "dist") } } as const;
+  const file = await makePackage(resolve(parseArgs({ options }).values.out));
+  console.log(`${file}: ${((await stat(file)).size / 1000).toFixed(0)} kB`);
 }
+
+if (import.meta.main) await runScript("package", main);

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget } from "./build.ts";
+import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
 import { canPackage, type PackageParts, packageFor } from "./debian.ts";
 
@@ -147,11 +147,4 @@ async function main(): Promise<void> {
   console.log(`${folder}: ${files.length} files, and their checksums in SHA256SUMS`);
 }
 
-try {
-  await main();
-} catch (error) {
-  const causes = error instanceof AggregateError ? error.errors : [error];
-  for (const cause of causes)
-    console.error(cause instanceof BuildError ? `release: ${cause.message}` : cause);
-  process.exitCode = 1;
-}
+await runScript("release", main);

@@ -49,7 +49,7 @@ async function launch(unpacks: string) {
 describe("the launcher", () => {
   test("has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
     const { stdout, status, seen } = await launch(bunPath);
-    expect({ stdout, status }).toEqual({ stdout: "cli/build/bundles.ts\ntest\n", status: 0 });
+    expect({ stdout, status }).toEqual({ stdout: "cli/build/bundles.ts\ntest/run.ts\n", status: 0 });
     expect(seen).toStartWith("ci ");
     expect(seen).toContain("--include=optional");
   });
