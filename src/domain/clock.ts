@@ -15,8 +15,6 @@ export type Calendar = {
   readonly movedAt: number;
   /** The date that it is in the time zone at `nowMs`. */
   dateAt(nowMs: number): CalendarDate;
-  /** The first moment, in milliseconds since the epoch, of the day after the one at `nowMs`. */
-  nextMidnight(nowMs: number): number;
   /**
    * The first moment of a day, in milliseconds since the epoch. Where the clocks skip midnight it is the
    * moment that they skip to; where they skip the whole day, the first moment of the day after.
@@ -69,13 +67,6 @@ function calendarOf(timeZone: string): Omit<Calendar, "movedAt"> {
     return remembered.date;
   }
 
-  function nextMidnight(nowMs: number): number {
-    const today = dateAt(nowMs);
-    let quarter = Math.floor(nowMs / quarterHourMs) + 1;
-    while (format.format(quarter * quarterHourMs) === today) quarter++;
-    return quarter * quarterHourMs;
-  }
-
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -91,7 +82,7 @@ function calendarOf(timeZone: string): Omit<Calendar, "movedAt"> {
     return first * quarterHourMs;
   }
 
-  return { timeZone, dateAt, nextMidnight, startOfDay };
+  return { timeZone, dateAt, startOfDay };
 }
 
 /** The day after a date, `YYYY-MM-DD`. */

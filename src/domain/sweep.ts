@@ -1,13 +1,14 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
+import { repeat } from "./serial.ts";
 import { planWrite, type TeacherStore, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;
-/** How often a running service looks at the date: a clock or a sandbox's calendar that is moved is noticed within this. */
-const maxWaitMs = 1_000;
+/** How often a running service looks at the date. */
+const lookMs = 1_000;
 
 /** What a sweep did: licences that ended, licences that began, and the events that told of them. */
 type SweepResult = {
@@ -37,28 +38,52 @@ export async function sweep(
     announce?: boolean;
   },
 ): Promise<SweepResult> {
-  const { calendar, clock, isStopped = () => false, onProgress = () => {} } = options;
+  const { calendar, clock, onProgress = () => {} } = options;
   const date = calendar.dateAt(clock.now());
   const counts = { expired: 0, started: 0, events: 0 };
+  await announceEach(teachers, {
+    next: (limit) => teachers.dueByCalendar(date, limit),
+    plan: (teacher) => planCalendarStep(teacher, options),
+    onApplied(writes) {
+      for (const write of writes) count(counts, write);
+      onProgress(counts.expired + counts.started);
+    },
+    isStopped: options.isStopped ?? (() => false),
+  });
+  return { date, ...counts };
+}
+
+/**
+ * Writes whatever is to be announced, some records in a commit, until nothing is left or it is stopped.
+ * @param options `next` gives records that are to be announced, `onApplied` is told of those that were, after each commit
+ * @throws TvsError INTERNAL when a record cannot be written
+ */
+export async function announceEach(
+  teachers: Pick<TeacherStore, "apply">,
+  options: {
+    next: (limit: number) => Promise<readonly StoredTeacher[]>;
+    plan: (teacher: StoredTeacher) => TeacherWrite;
+    onApplied: (writes: readonly TeacherWrite[]) => void;
+    isStopped: () => boolean;
+  },
+): Promise<void> {
   let refused = "";
-  while (!isStopped()) {
-    const due = await teachers.dueByCalendar(date, chunkRows);
+  while (!options.isStopped()) {
+    const due = await options.next(chunkRows);
     // A record that was not written has moved on by another's hand; one that has not can never be written.
     const first = due[0] === undefined ? "" : `${due[0].id} ${due[0].version}`;
-    if (due.length === 0) break;
+    if (due.length === 0) return;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
-    const writes = due.map((teacher) => planCalendarStep(teacher, options));
+    const writes = due.map(options.plan);
     const startedAt = performance.now();
     const applied = await teachers.apply(writes);
     const tookMs = performance.now() - startedAt;
-    for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
-    onProgress(counts.expired + counts.started);
+    options.onApplied(writes.filter((_, index) => applied[index]));
     refused = applied.some(Boolean) ? "" : first;
     // Half of the time the disk belongs to the callers, however many records are due.
     await new Promise((done) => setTimeout(done, tookMs));
   }
-  return { date, ...counts };
 }
 
 function count(counts: { expired: number; started: number; events: number }, write: TeacherWrite): void {
@@ -102,8 +127,8 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
 }
 
 /**
- * Sweeps now and after every local midnight. The date is looked at once a second besides, so that neither
- * a clock that was set nor a machine that slept can make a day go missing. A sweep that failed is tried
+ * Sweeps now and after every local midnight: the date is looked at once a second, so that neither a clock that was set,
+ * a sandbox's calendar that was moved nor a machine that slept can make a day go missing. A sweep that failed is tried
  * again at the next look.
  * @param dependencies `onError` is told of a sweep that failed
  * @returns stops it, when a sweep that is under way has ended
@@ -112,49 +137,24 @@ export function startSweeping(dependencies: {
   teachers: TeacherStore;
   configuration: Configuration;
   clock: Clock;
-  onError?: (error: unknown) => void;
+  onError: (error: unknown) => void;
 }): () => Promise<void> {
   const { teachers, configuration, clock, onError } = dependencies;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let stopped = false;
+  let isStopped = false;
   let sweptFor = "";
-  let last: Promise<void> = look();
 
   async function look(): Promise<void> {
-    const day = today();
-    let failed = false;
-    if (day !== sweptFor) {
-      try {
-        const { calendar } = configuration.current();
-        await sweep(teachers, { calendar, clock, actor: "service", isStopped: () => stopped });
-        sweptFor = day;
-      } catch (error) {
-        failed = true;
-        onError?.(error);
-      }
-    }
-    // Midnight may have come while the sweep was under way.
-    const wait = !failed && today() !== sweptFor ? 0 : waitMs(configuration.current().calendar, clock.now());
-    if (!stopped) timer = setTimeout(again, wait);
-  }
-
-  /** A time zone that was changed is another calendar: the same date may begin at another moment. */
-  function today(): string {
     const { calendar } = configuration.current();
-    return `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
+    // A time zone that was changed is another calendar: the same date may begin at another moment.
+    const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
+    if (day === sweptFor) return;
+    await sweep(teachers, { calendar, clock, actor: "service", isStopped: () => isStopped });
+    sweptFor = day;
   }
 
-  function again(): void {
-    last = look();
-  }
-
-  return async () => {
-    stopped = true;
-    clearTimeout(timer);
-    await last;
+  const stop = repeat(look, { everyMs: lookMs, onError });
+  return () => {
+    isStopped = true;
+    return stop();
   };
-}
-
-function waitMs(calendar: Calendar, now: number): number {
-  return Math.max(1, Math.min(maxWaitMs, calendar.nextMidnight(now) - now));
 }

@@ -31,14 +31,13 @@ describe("the beginning of a day", () => {
     });
   }
 
-  test("agrees with the dates and with the next midnight on every day of two years", () => {
+  test("agrees with the dates on every day of two years", () => {
     for (const zone of ["Africa/Lagos", "Europe/London", "America/Sao_Paulo", "Australia/Lord_Howe"]) {
       const calendar = createCalendar(zone);
       for (let date = "2018-01-01"; date < "2020-01-01"; date = dayAfter(date)) {
         const start = calendar.startOfDay(date);
         expect(calendar.dateAt(start)).toBe(date);
         expect(calendar.dateAt(start - 1) < date).toBe(true);
-        expect(calendar.nextMidnight(start)).toBe(calendar.startOfDay(dayAfter(date)));
       }
     }
   });

@@ -204,6 +204,9 @@ describe("a sweep", () => {
 });
 
 describe("a running service", () => {
+  const fail = (error: unknown) => {
+    throw error;
+  };
   const configuration = { current: () => ({ calendar: lagos }) } as unknown as Configuration;
 
   test("sweeps at start and after the local midnight", () =>
@@ -211,7 +214,7 @@ describe("a running service", () => {
       await put("A/B/C/1", { licenseExpiryDate: "2026-05-30" });
       await put("A/B/C/2", { licenseExpiryDate: "2026-05-31" });
       clock.set("2026-05-31T22:59:59.990Z");
-      const stop = startSweeping({ teachers, configuration, clock });
+      const stop = startSweeping({ teachers, configuration, clock, onError: fail });
       await until(async () => (await find("A/B/C/1")).announcedStatus === "EXPIRED");
       expect((await find("A/B/C/2")).announcedStatus).toBe("VALID");
       clock.set("2026-05-31T23:00:00Z");

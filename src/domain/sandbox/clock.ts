@@ -3,12 +3,10 @@
 import { type CalendarDate, type Clock, createCalendar, daysBetween, isCalendarDate } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { SettingsStore } from "../settings.ts";
-import { sweep } from "../sweep.ts";
+import { announceEach, sweep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teachers/store.ts";
 import { writeDay } from "./state.ts";
 
-/** Records in one commit, as a sweep has them. */
-const chunkRows = 50;
 /** Dates are compared as text, and the made-up licences end long before the last of these. */
 const firstDate = "1950-01-01";
 const lastDate = "2199-12-31";
@@ -87,17 +85,15 @@ async function takeBack({
   announce,
 }: ClockDependencies & { calendar: ReturnType<typeof createCalendar>; announce: boolean }) {
   const counts = { licenses: 0, events: 0 };
-  for (;;) {
-    const at = clock.now();
-    const ahead = await teachers.announcedAhead(calendar.dateAt(at), chunkRows);
-    if (ahead.length === 0) return counts;
-    const change = { action: "sweep" as const, actor, calendar, at, announce };
-    const writes = ahead.map((teacher) => planWrite(teacher, teacher, change));
-    const applied = await teachers.apply(writes);
-    for (const [index, { events }] of writes.entries()) {
-      if (!applied[index]) continue;
-      counts.licenses++;
-      counts.events += events.length;
-    }
-  }
+  await announceEach(teachers, {
+    next: (limit) => teachers.announcedAhead(calendar.dateAt(clock.now()), limit),
+    plan: (teacher) =>
+      planWrite(teacher, teacher, { action: "sweep", actor, calendar, at: clock.now(), announce }),
+    onApplied(writes) {
+      counts.licenses += writes.length;
+      counts.events += writes.reduce((sum, { events }) => sum + events.length, 0);
+    },
+    isStopped: () => false,
+  });
+  return counts;
 }
