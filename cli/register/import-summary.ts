@@ -1,5 +1,6 @@
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
+import { emptyExtract, templateColumns } from "../../src/domain/import/columns.ts";
 import { maxLostPercent } from "../../src/domain/import/import.ts";
 import {
   type CodeCount,
@@ -9,7 +10,6 @@ import {
   type ImportResult,
   type Loss,
 } from "../../src/domain/import/report.ts";
-import { emptyExtract, templateColumns } from "../../src/domain/import/template.ts";
 import { hint, note, print, record, table, terminalWidth } from "../terminal/output.ts";
 
 /** What an import says to people: beside --json, the report and the console. */

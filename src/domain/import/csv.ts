@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { parse } from "csv-parse";
 import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
+import { requiredFields } from "./columns.ts";
 import {
   columnOfField,
   fieldNamed,
   type ImportField,
   maxRowLength,
   type RawRow,
-  requiredFields,
   UnreadableError,
 } from "./fields.ts";
 

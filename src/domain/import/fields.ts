@@ -54,14 +54,6 @@ export function memberNamed(name: string): ArrivedField | undefined {
   return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
 }
 
-/** The fields without which there is no record; a file without one of their columns is not an extract. */
-export const requiredFields = [
-  "regNo",
-  "name",
-  "source",
-  "certificateStatus",
-] as const satisfies ImportField[];
-
 export type ImportFormat = "csv" | "ndjson";
 
 /** The format that a file's name says; null when it says none. */

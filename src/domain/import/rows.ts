@@ -1,31 +1,10 @@
 import type { BlindIndex } from "../blind-index.ts";
 import { digitsOf } from "../personal-data.ts";
-import {
-  fieldLabel,
-  type ImportField,
-  importFields,
-  type RawRow,
-  recordFieldOf,
-  requiredFields,
-} from "./fields.ts";
+import { columns } from "./columns.ts";
+import { fieldLabel, type ImportField, importFields, type RawRow, recordFieldOf } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
-import {
-  isFailedFormula,
-  type Read,
-  readBoolean,
-  readCertificateStatus,
-  readDate,
-  readEmail,
-  readNin,
-  readPhone,
-  readPhotoUrl,
-  readProfile,
-  readRegNo,
-  readSource,
-  readText,
-  readTId,
-} from "./values.ts";
+import { isFailedFormula, readProfile } from "./values.ts";
 
 /** A patch that is still being read. */
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
@@ -37,48 +16,11 @@ export type CheckedRow = {
   readonly issues: readonly ImportIssue[];
 };
 
-type CellReader = (cell: string, blindIndex: BlindIndex) => Read<unknown>;
-
-/** How the text of each field is read. What is undefined leaves the field of the record as it is. */
-const cellReaders: Readonly<Record<ImportField, CellReader>> = {
-  regNo: readRegNo,
-  tId: readTId,
-  name: (cell) => (cell === "" ? { code: "NAME_MISSING" } : readText(cell, 200)),
-  nin: (cell, blindIndex) => indexed(readNin(cell), blindIndex.nin),
-  ninVerified: (cell) => (cell === "" ? { value: false } : readBoolean(cell)),
-  email: (cell, blindIndex) => indexed(readEmail(cell), blindIndex.email),
-  phone: (cell, blindIndex) => indexed(readPhone(cell), blindIndex.phone),
-  state: (cell) => readText(cell, 100),
-  category: (cell) => readText(cell, 100),
-  source: readSource,
-  // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
-  active: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)),
-  certificateStatus: readCertificateStatus,
-  certificateIssueDate: readDate,
-  licenseIssueDate: readDate,
-  licenseExpiryDate: readDate,
-  licenseRevokedOn: readDate,
-  licenseRevokedReason: (cell) => readText(cell, 500),
-  photoUrl: readPhotoUrl,
-};
-
-/** An absent member of NDJSON; in CSV the header is looked at once, for the whole file. */
-const missing = {
-  regNo: "REG_NO_INVALID",
-  name: "NAME_MISSING",
-  source: "SOURCE_INVALID",
-  certificateStatus: "CERTIFICATE_STATUS_INVALID",
-} as const;
-
-/** Conveniences: of one that cannot be read the record has none afterwards, and the row is applied. */
-const conveniences: ReadonlySet<ImportField> = new Set(["email", "phone", "photoUrl"]);
-
 /** All that is known of a field, looked up once and not in each of a million rows. */
 const fieldReaders = importFields.map((field) => ({
   field,
   recordField: recordFieldOf[field],
-  isConvenience: conveniences.has(field),
-  readCell: cellReaders[field],
+  ...columns[field],
 }));
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
@@ -97,7 +39,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   }
   const { cells } = row;
   const patch: OpenPatch = {};
-  for (const { field, recordField, isConvenience, readCell } of fieldReaders) {
+  for (const { field, recordField, isConvenience = false, read: readCell } of fieldReaders) {
     const cell = cells[field];
     if (cell === undefined) continue;
     const read = !isConvenience && isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
@@ -105,16 +47,13 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     const value = "value" in read ? read.value : isConvenience ? null : undefined;
     if (value !== undefined) (patch as Record<string, unknown>)[recordField] = value;
   }
-  for (const field of requiredFields) if (cells[field] === undefined) add(field, missing[field]);
+  for (const { field, absent } of fieldReaders)
+    if (absent !== undefined && cells[field] === undefined) add(field, absent);
   const profile = row.profile === undefined ? null : readProfile(row.profile);
   if (profile !== null && "code" in profile) add("profile", profile.code);
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);
   return { line: row.line, patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
-}
-
-function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<string | null> {
-  return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
 /** A NIN, an address or a number of the same row must not stand in a column that is stored as it is. */

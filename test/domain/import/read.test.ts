@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { emptyExtract, templateColumns } from "../../../src/domain/import/template.ts";
+import { emptyExtract, templateColumns } from "../../../src/domain/import/columns.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
 import { csv, row, withImports } from "../../harness/imports.ts";
