@@ -19,7 +19,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
-import { checkLog } from "./log.ts";
+import { checkLog, oldestAttestation } from "./log.ts";
 import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
@@ -139,6 +139,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const today = isoTime(options.now).slice(0, "YYYY-MM-DD".length);
   const teachers = await countTeachers(status, today);
   const appliedAt = (await createImportHistory(driver).lastApplied())?.finishedAt ?? null;
+  const oldest = schema.result === "ok" ? await oldestAttestation(driver) : null;
   const certificates = await createPartnerStore(driver).certificates();
   const endpoints = (await createWebhookStore(driver).endpoints()).filter(
     (one) => one.disabledReason === null,
@@ -154,7 +155,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       // An older schema does not have them.
       ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
       ...(schema.result === "ok" ? await checkLog(driver, logOf(stored, options)) : []),
-      ...checkSettings({ stored, teachers, appliedAt }, options.config),
+      ...checkSettings({ stored, teachers, appliedAt, oldest, now: options.now }, options.config),
       await checkReceivers(endpoints),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,

@@ -4,6 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
+import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { originOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogStore } from "../../src/domain/evidence/evidence.ts";
@@ -16,12 +17,13 @@ import {
 import { behindAdvice } from "../../src/domain/evidence/keeper.ts";
 import { isOwnRetention, retentionTagSetting } from "../../src/domain/evidence/retention-mark.ts";
 import { rootOf } from "../../src/domain/evidence/tree.ts";
-import { keepForever, retentionSetting } from "../../src/domain/retention.ts";
+import { keepForever, parseRetention, retentionSetting } from "../../src/domain/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
+import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
 import { createLogStore } from "../../src/store/evidence/evidence.ts";
 import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
@@ -152,15 +154,37 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
   }
 }
 
+/** The oldest attestation that may be deleted, by its signed time in milliseconds since the epoch. */
+type OldestAttestation = { readonly id: number; readonly issuedAt: number };
+
+/** @returns null without any that retention may look at */
+export async function oldestAttestation(driver: Driver): Promise<OldestAttestation | null> {
+  const [row] = await createAttestationMaintenance(driver).deletable(0, 1);
+  const signed = row === undefined ? null : readSigned(row.jws);
+  return row === undefined || signed === null ? null : { id: row.id, issuedAt: signed.issuedAt * 1000 };
+}
+
 /** How long attestations are kept: it deletes evidence, and goes by what the operator has said. */
-export function checkRetention(stored: ReadonlyMap<string, string>, config: Config): Check {
+export function checkRetention(
+  stored: ReadonlyMap<string, string>,
+  config: Config,
+  { oldest, now }: { oldest: OldestAttestation | null; now: number },
+): Check {
   const name = "retention";
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;
   const masterKey = masterKeyAtHand(config);
   if (retention === keepForever || masterKey === undefined) return ok(name, found);
-  if (isOwnRetention(retention, stored.get(retentionTagSetting), deriveSecrets(masterKey)))
-    return ok(name, found);
+  if (isOwnRetention(retention, stored.get(retentionTagSetting), deriveSecrets(masterKey))) {
+    const until = now - (parseRetention(retention) ?? 0) - dayMs;
+    if (oldest === null || oldest.issuedAt >= until) return ok(name, found);
+    return warn(
+      name,
+      `${found}, but attestation ${oldest.id} is from ${isoTime(oldest.issuedAt)}`,
+      "tvs serve deletes what is old once a minute, and only what log.checkpoint beside the master key proves to be as it " +
+        "was signed for: look in its log, then tvs log audit",
+    );
+  }
   return warn(
     name,
     `${found}, which nobody has said with this register's master key: nothing is deleted`,

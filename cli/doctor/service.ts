@@ -29,14 +29,15 @@ const inFlight = 64;
 /** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
 const slowPerSecond = 100;
 
-type Remembered = {
+type Remembered = Parameters<typeof checkRetention>[2] & {
   readonly stored: ReadonlyMap<string, string>;
   readonly teachers: TeacherCounts;
   /** When the last extract was applied; null when none was. */
   readonly appliedAt: number | null;
 };
 
-export function checkSettings({ stored, teachers, appliedAt }: Remembered, config: Config): Check[] {
+export function checkSettings(remembered: Remembered, config: Config): Check[] {
+  const { stored, teachers, appliedAt } = remembered;
   const isLive = !isSandbox(stored);
   return [
     checkRegister(teachers, appliedAt),
@@ -44,7 +45,7 @@ export function checkSettings({ stored, teachers, appliedAt }: Remembered, confi
     isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
     checkHeld(stored),
     // It deletes evidence, and goes on after the start that asked for it.
-    checkRetention(stored, config),
+    checkRetention(stored, config, remembered),
     isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
   ];
 }

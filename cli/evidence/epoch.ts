@@ -10,7 +10,7 @@ import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { note, print, readable, record } from "../terminal/output.ts";
 import { noLog } from "./log.ts";
-import { logHeadOf, logKeeperOf, noteLoss, openingOf, renewRetention } from "./open-evidence.ts";
+import { logHeadOf, logKeeperOf, noteLoss, openingOf, prepareClosing } from "./open-evidence.ts";
 
 /** The longest reason, in characters: it stays in the log for ever. */
 const maxReason = 200;
@@ -42,8 +42,8 @@ export const epochCommand = command({
         args,
         "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
       );
+      await prepareClosing(operator);
       const opened = await openNextEpoch(openingOf(operator), reason);
-      await renewRetention(operator);
       const lost = await noteLoss(operator, opened);
       const checkpoint = await logKeeperOf(operator, operator.stores.log).checkpoint();
       const key = await verifierKeyOf(opened);

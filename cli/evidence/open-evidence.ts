@@ -10,7 +10,14 @@ import { type LogEpoch, type LogStore, nextId } from "../../src/domain/evidence/
 import { createLogKeeper, type LogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import type { RetentionMark } from "../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
-import { beginRetention, type KeptLog, keptLog, noteBegin, readMark } from "../../src/domain/retention.ts";
+import {
+  beginRetention,
+  type KeptLog,
+  keptLog,
+  noteBegin,
+  noteEnd,
+  readMark,
+} from "../../src/domain/retention.ts";
 import { log } from "../../src/logger.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
@@ -50,8 +57,8 @@ export function openingOf({ config, secrets, clock, settingsInForce, stores }: K
 }
 
 /** What retention is judged and done with. */
-function retainingOf({ stores: { maintenance, settings }, secrets }: Keeping) {
-  return { maintenance, settings, secrets };
+function retainingOf({ stores: { maintenance, settings, log: store }, secrets }: Keeping) {
+  return { maintenance, settings, secrets, log: store };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
@@ -74,30 +81,35 @@ export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
 async function openDue(operator: Keeping): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
-  const onDue = () => beginRetention(retainingOf(operator), { now: opening.now });
+  const onDue = () => prepareClosing(operator, { renew: false });
   const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
   if (opened !== null) await noteLoss(operator, opened);
   return opened;
 }
 
 /**
- * Authenticates where an epoch begins, when attestations were lost that are in the tree of the one before it.
- * @returns how many
+ * Authenticates with which id an epoch begins.
+ * @returns how many attestations were lost that are in the tree of the one before it
  */
 export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<number> {
+  await noteBegin(retainingOf(operator), opened);
   const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
-  const lost = before === undefined ? 0 : nextId(before) - opened.firstId;
-  if (lost > 0) await noteBegin(retainingOf(operator), opened);
-  return Math.max(0, lost);
+  return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
 }
 
 /**
- * Makes the mark of what retention has deleted anew, where it is not ours any more. A log that never demanded one has lost
- * none: there the first is made, as the next service would.
+ * What is done before an epoch is closed: the mark of what retention has deleted is made where there is none, and it notes
+ * what that epoch has signed for.
+ * @param renew whether it is made anew where it is not ours any more. A log that never demanded one has lost none: there the
+ *   first is made, as the next service would.
  */
-export async function renewRetention(operator: Keeping): Promise<void> {
-  const renew = !(await isOldLog(operator));
-  await beginRetention(retainingOf(operator), { now: operator.clock.now(), renew });
+export async function prepareClosing(operator: Keeping, { renew = true } = {}): Promise<void> {
+  const retaining = retainingOf(operator);
+  await beginRetention(retaining, {
+    now: operator.clock.now(),
+    renew: renew && !(await isOldLog(operator)),
+  });
+  await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.log);
 }
 
 /**

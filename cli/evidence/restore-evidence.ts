@@ -3,8 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
-import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
+import { isChained, treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { epochDueName, originOf } from "../../src/domain/evidence/epochs.ts";
+import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
 import type { PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import { findLoss, type LogLoss } from "../../src/domain/evidence/succession.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
@@ -21,6 +22,8 @@ import { logHeadOf } from "./open-evidence.ts";
 
 /** The first schema that has an evidence log. */
 const firstSchema = 9;
+/** The first schema that has the mark of what retention has deleted. */
+const markSchema = 13;
 /** Why the epoch is opened, for everybody who looks at the log. */
 const reason = "a backup was restored";
 
@@ -64,7 +67,10 @@ export async function settleRestoredLog(
   const current = schema < firstSchema ? undefined : (await store.epochs()).at(-1);
   const masterKey = masterKeyAtHand(config);
   const secrets = masterKey === undefined ? null : deriveSecrets(masterKey);
-  const loss = schema < firstSchema ? lossOf(head) : await findLoss({ store, head }, { clock, secrets });
+  const loss =
+    schema < firstSchema
+      ? lossOf(head)
+      : ((await findLoss({ store, head }, { clock, secrets })) ?? unmarkedLoss(head, schema, current));
   if (loss === null) return current === undefined ? null : goesOn(current);
   const token = randomUUID();
   await openDueEpochFile(dueEpochFile(config)).write({ token, epoch: loss.epoch, reason });
@@ -86,6 +92,15 @@ function lossOf(head: PinnedCheckpoint): LogLoss | null {
   if (note === null) return null;
   const { origin, size } = treeHeadOf(note);
   return { previous: { origin, size }, lost: null, epoch: readOrigin(origin).epoch + 1 };
+}
+
+/**
+ * A database of before there was a mark of what retention has deleted, beside a checkpoint that demands one, would never get
+ * one: it is made when the next epoch is opened.
+ */
+function unmarkedLoss(head: PinnedCheckpoint, schema: number, current: LogEpoch | undefined): LogLoss | null {
+  const loss = schema < markSchema && isChained(head.read()) ? lossOf(head) : null;
+  return loss && { ...loss, lost: 0, epoch: Math.max(loss.epoch, (current?.epoch ?? 0) + 1) };
 }
 
 function goesOn({ epoch, origin }: { epoch: number; origin: string }): RestoredLog {

@@ -4,14 +4,14 @@ import type { Configuration } from "../../src/domain/configuration.ts";
 import { startLogKeeping } from "../../src/domain/evidence/keeping.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { nodeTimes } from "../../src/domain/nodes.ts";
+import { startMaintenance } from "../../src/domain/pruning.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
-import { startMaintenance } from "../../src/domain/retention.ts";
 import { createSerial, repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
 import { fenced } from "../../src/store/driver/fenced.ts";
 import { housekeepingLease } from "../../src/store/nodes.ts";
-import { logKeeperOf } from "../evidence/open-evidence.ts";
+import { logHeadOf, logKeeperOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
 const pruneMs = 60_000;
@@ -101,8 +101,10 @@ function startWork(
       settings: stores.settings,
       secrets: operator.secrets,
       log: stores.log,
+      head: logHeadOf(operator.config),
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
+      onHeld: tellHeld,
       onError: onError("maintenance of the attestations failed"),
     }),
     startLogKeeping({
@@ -115,6 +117,13 @@ function startWork(
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
   };
+}
+
+function tellHeld(attestation: number): void {
+  const message =
+    "from this attestation on nothing is deleted though it is old, because the checkpoint beside the master key does not " +
+    "prove that it is as it was signed for; tvs log audit and tvs doctor say more";
+  log.warn(message, { attestation });
 }
 
 function onError(message: string): (error: unknown) => void {

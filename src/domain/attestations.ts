@@ -111,10 +111,10 @@ export type AttestationMaintenance = {
    */
   noteVerified(): Promise<boolean>;
   /**
-   * The oldest attestations that say they were issued before a time, and may be deleted as far as others need them.
-   * @param before seconds since the epoch. @param limit of so many of the oldest ones
+   * The next attestations in the order of their ids that may be deleted, as far as others need them.
+   * @param from none with a smaller id
    */
-  oldest(before: number, limit: number): Promise<{ readonly id: number; readonly jws: string }[]>;
+  deletable(from: number, limit: number): Promise<{ readonly id: number; readonly jws: string }[]>;
   /**
    * Deletes attestations and changes the mark that says so, in one act.
    * @returns false, having done nothing, when the mark is another one by now
@@ -124,6 +124,11 @@ export type AttestationMaintenance = {
   setMark(was: string | null, is: string): Promise<boolean>;
   /** The id of the oldest attestation that is there, or of the one that comes first. */
   firstId(): Promise<number>;
+  /**
+   * The id behind the last gap among the oldest attestations, which releases before have left: they deleted by `issued_at`,
+   * which the order of ids follows by some minutes; else as {@link firstId}.
+   */
+  firstIdBehindGaps(): Promise<number>;
   /** The partners that are noted as having verified a teacher, also those whose attestations were deleted. */
   verifiedBy(teacherId: number): Promise<string[]>;
   /**

@@ -1,9 +1,8 @@
-import { isSameHash } from "../partner/merkle-proof.ts";
 import type { AttestationMaintenance } from "./attestations.ts";
-import { type Clock, isoTime, timeOfUuid } from "./clock.ts";
+import { isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { readSigned } from "./evidence/audit-rows.ts";
-import { keptLeaves, type LogEpoch, type LogStore } from "./evidence/evidence.ts";
+import type { LogEpoch, LogStore } from "./evidence/evidence.ts";
+import { signedEnd } from "./evidence/proven-epochs.ts";
 import {
   isOwnRetention,
   openMark,
@@ -12,9 +11,7 @@ import {
   retentionTagSetting,
   sealMark,
 } from "./evidence/retention-mark.ts";
-import { leafHash } from "./evidence/tree.ts";
 import type { Secrets } from "./secrets.ts";
-import { repeat } from "./serial.ts";
 import type { SettingsStore } from "./settings.ts";
 
 const dayMs = 86_400_000;
@@ -24,8 +21,6 @@ const unitMs: Readonly<Record<string, number>> = { d: dayMs, y: 366 * dayMs };
 const minDays = 90;
 /** Nothing younger is ever deleted. */
 export const leastRetentionMs = minDays * dayMs;
-/** Rows in one commit: a millisecond or two. */
-const chunkRows = 200;
 
 /** The setting's name; its value is what {@link parseRetention} reads. */
 export const retentionSetting = "keep_attestations";
@@ -54,7 +49,7 @@ export type KeptLog = {
 };
 
 /** What retention is judged and done with. */
-type Retaining = {
+export type Retaining = {
   readonly maintenance: AttestationMaintenance;
   readonly settings: SettingsStore;
   readonly secrets: Pick<Secrets, "mac">;
@@ -94,7 +89,7 @@ function unsealedMark(from: number | null, begun: number, now: number): Retentio
  * @param renew puts a mark in the place of one that is not ours, which takes over nothing: what is missing stays missing
  */
 export async function beginRetention(
-  { maintenance, settings, secrets }: Retaining,
+  { maintenance, settings, secrets, log }: Retaining & { readonly log: Pick<LogStore, "epochs"> },
   { now, renew = false }: { now: number; renew?: boolean },
 ): Promise<void> {
   const { mark, from } = await maintenance.kept();
@@ -102,22 +97,57 @@ export async function beginRetention(
   // Before the mark: who is killed between the two begins anew, and where there is a mark nothing is taken over.
   const retention = renew ? undefined : (await settings.read()).get(retentionSetting);
   if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
-  const begun = unsealedMark(renew ? null : from, await maintenance.firstId(), now);
-  await maintenance.setMark(mark, sealMark(begun, secrets));
+  const begins = Object.fromEntries((await log.epochs()).map(({ epoch, firstId }) => [epoch, firstId]));
+  const isTakenOver = from !== null && !renew;
+  const firstId = await (isTakenOver ? maintenance.firstIdBehindGaps() : maintenance.firstId());
+  const begun = unsealedMark(isTakenOver ? from : null, firstId, now);
+  await maintenance.setMark(mark, sealMark({ ...begun, begins }, secrets));
 }
 
-/** Authenticates that an epoch begins before the end of what was signed for: what it takes the ids of was lost openly. */
+/**
+ * Authenticates what the newest epoch has signed for. It has to be done before the next one is opened, because that destroys
+ * the key by which it can be told; done twice, or in vain, it is still true.
+ */
+export async function noteEnd(
+  {
+    maintenance,
+    secrets,
+  }: Pick<Retaining, "maintenance"> & { readonly secrets: Pick<Secrets, "mac" | "open"> },
+  log: Pick<LogStore, "epochs" | "newest">,
+): Promise<void> {
+  const end = await signedEnd(log, secrets);
+  if (end === null) return;
+  const { epoch, ...tree } = end;
+  await changeMark({ maintenance, secrets }, (mark) => ({ ...mark, ends: { ...mark.ends, [epoch]: tree } }));
+}
+
+/**
+ * Authenticates with which id an epoch begins. Where that was given before, what had it was lost openly: nothing is deleted
+ * yet of those that have it now.
+ */
 export async function noteBegin(
-  { maintenance, secrets }: Omit<Retaining, "settings">,
+  known: Omit<Retaining, "settings">,
   { epoch, firstId }: Pick<LogEpoch, "epoch" | "firstId">,
+): Promise<void> {
+  await changeMark(known, (mark) => ({
+    ...mark,
+    begun: Math.min(mark.begun, firstId),
+    through: Math.min(mark.through, firstId - 1),
+    begins: { ...mark.begins, [epoch]: firstId },
+  }));
+}
+
+/** Does nothing where there is no mark of ours. */
+async function changeMark(
+  { maintenance, secrets }: Omit<Retaining, "settings">,
+  change: (mark: RetentionMark) => RetentionMark,
 ): Promise<void> {
   for (;;) {
     const { mark: was } = await maintenance.kept();
     const mark = was === null ? null : openMark(was, secrets);
     if (mark === null) return;
-    const begins = { ...mark.begins, [epoch]: firstId };
     // Retention may have gone on meanwhile.
-    if (await maintenance.setMark(was, sealMark({ ...mark, begins }, secrets))) return;
+    if (await maintenance.setMark(was, sealMark(change(mark), secrets))) return;
   }
 }
 
@@ -152,38 +182,11 @@ export function describeKeptLog({ from, retention }: KeptLog): string {
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
 
-type Pruning = Retaining & { readonly log: Pick<LogStore, "epochs" | "tiles"> };
-
-/**
- * Deletes what is older than the retention that is in force, in commits of a millisecond with as much time between
- * them: a caller's commit waits behind none of them for long. One that is stopped or killed goes on at the next.
- * @returns how many attestations were deleted
- * @throws TvsError STORE_CORRUPT when the retention, or the mark of what was deleted, is not what this service wrote
- */
-export async function pruneAttestations(
-  pruning: Pruning,
-  { clock, isStopped = () => false }: { clock: Clock; isStopped?: () => boolean },
-): Promise<number> {
-  const { maintenance } = pruning;
-  const keepMs = await ownRetention(pruning);
-  if (keepMs === null) return 0;
-  const before = Math.floor((clock.now() - keepMs) / 1000);
-  // What only the log knows is noted before the log forgets it.
-  while (!isStopped() && (await maintenance.noteVerified())) await new Promise((done) => setTimeout(done, 1));
-  let deleted = 0;
-  while (!isStopped()) {
-    const startedAt = performance.now();
-    const count = await pruneChunk(pruning, before);
-    if (count === 0) break;
-    deleted += count;
-    const tookMs = performance.now() - startedAt;
-    await new Promise((done) => setTimeout(done, tookMs));
-  }
-  return deleted;
-}
-
 /** @returns milliseconds; null for ever. @throws TvsError STORE_CORRUPT */
-async function ownRetention({ settings, secrets }: Pruning): Promise<number | null> {
+export async function ownRetention({
+  settings,
+  secrets,
+}: Omit<Retaining, "maintenance">): Promise<number | null> {
   const stored = await settings.read();
   const retention = stored.get(retentionSetting) ?? keepForever;
   const keepMs = parseRetention(retention);
@@ -195,77 +198,17 @@ async function ownRetention({ settings, secrets }: Pruning): Promise<number | nu
 }
 
 /**
- * Deletes some of the oldest, by the time that is signed in each and not by the column beside it: one that the log does not
- * have as it stands there stays, for the audit to name.
- * @param before seconds since the epoch
+ * The mark, by which alone anything is deleted, as it is kept and as it says.
+ * @throws TvsError STORE_CORRUPT for one that is missing or not ours
  */
-async function pruneChunk({ maintenance, secrets, log }: Pruning, before: number): Promise<number> {
-  const { mark: was } = await maintenance.kept();
-  const mark = was === null ? null : openMark(was, secrets);
-  if (was === null || mark === null) {
-    const message =
-      "the mark of what retention has deleted is missing or not ours: nothing is deleted; look at tvs log audit";
-    throw new TvsError("STORE_CORRUPT", message);
-  }
-  const rows = await maintenance.oldest(before, chunkRows);
-  const leaves = await keptLeaves(
-    log,
-    rows.map(({ id }) => id),
-  );
-  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? before) < before;
-  const isLogged = (jws: string, leaf: Uint8Array | undefined) =>
-    leaf !== undefined && isSameHash(leaf, leafHash(jws));
-  const ids = rows.filter(({ jws }, at) => isOld(jws) && isLogged(jws, leaves[at])).map(({ id }) => id);
-  const last = ids.at(-1);
-  if (last === undefined) return 0;
-  const from = Math.max(mark.from ?? 0, before);
-  const is = sealMark({ ...mark, from, through: Math.max(mark.through, last) }, secrets);
-  return (await maintenance.prune(ids, { was, is, from })) ? ids.length : 0;
-}
-
-/** How often maintenance looks for work; what has no index yet is searched row by row. */
-const buildMs = 250;
-/** How many times as long as a step took is waited after it. */
-const buildRests = 3;
-const pruneMs = 60_000;
-
-/**
- * Builds the log's secondary indexes behind it, and deletes what is too old, until it is stopped.
- * @param dependencies `onPruned` is told how many attestations were deleted, `onError` of what failed; the next turn
- *   tries again
- * @returns stops it, when the step that is under way has ended
- */
-export function startMaintenance(
-  dependencies: Pruning & {
-    clock: Clock;
-    onPruned: (count: number) => void;
-    onError: (error: unknown) => void;
-  },
-): () => Promise<void> {
-  const { maintenance, clock, onPruned, onError } = dependencies;
-  let stopped = false;
-  const isStopped = () => stopped;
-
-  async function build(): Promise<void> {
-    for (
-      let startedAt = performance.now();
-      !stopped && (await maintenance.build());
-      startedAt = performance.now()
-    ) {
-      // A log that was restored or grown elsewhere may take minutes: most of the time belongs to the callers.
-      const restMs = (performance.now() - startedAt) * buildRests;
-      await new Promise((done) => setTimeout(done, restMs));
-    }
-  }
-
-  async function prune(): Promise<void> {
-    const count = await pruneAttestations(dependencies, { clock, isStopped });
-    if (count > 0) onPruned(count);
-  }
-
-  const ends = [repeat(build, { everyMs: buildMs, onError }), repeat(prune, { everyMs: pruneMs, onError })];
-  return async () => {
-    stopped = true;
-    await Promise.all(ends.map((end) => end()));
-  };
+export async function ownMark({
+  maintenance,
+  secrets,
+}: Omit<Retaining, "settings">): Promise<{ sealed: string; mark: RetentionMark }> {
+  const { mark: sealed } = await maintenance.kept();
+  const mark = sealed === null ? null : openMark(sealed, secrets);
+  if (sealed !== null && mark !== null) return { sealed, mark };
+  const message =
+    "the mark of what retention has deleted is missing or not ours: nothing is deleted; look at tvs log audit";
+  throw new TvsError("STORE_CORRUPT", message);
 }

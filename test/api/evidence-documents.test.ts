@@ -10,7 +10,7 @@ import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
-import { attest } from "../harness/evidence.ts";
+import { aPinnedCheckpoint, attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
@@ -21,16 +21,6 @@ const { issuer } = examples;
 const unmade = "there is no checkpoint yet";
 
 /** Where the newest checkpoint is kept outside the database. */
-function aHead(): PinnedCheckpoint {
-  let kept: string | null = null;
-  return {
-    read: () => kept,
-    async write(note) {
-      kept = note;
-    },
-  };
-}
-
 /** A reader that counts what was asked of it. */
 function counted(reader: LogReader) {
   const asked = { newest: 0, inclusion: 0, consistency: 0, epochs: 0 };
@@ -64,7 +54,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
     const { clock, log: store } = stores;
     const { kid } = (await fillRing(stores.keys, 0)).active;
     const { asked, log } = counted(createLogReader(store));
-    const keeper = createLogKeeper({ store, head: aHead(), secrets, clock });
+    const keeper = createLogKeeper({ store, head: aPinnedCheckpoint(), secrets, clock });
     let made = 0;
     async function grow(calls: number): Promise<string[]> {
       const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));

@@ -1,6 +1,6 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { createLogKeeper } from "../../src/domain/evidence/keeper.ts";
+import { createLogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -48,13 +48,25 @@ export async function attest(
   return store.record(anAnsweredCall(attestations, { revision, ...changes }));
 }
 
-/** Puts all attestations into the log, which is begun where there is none. Nothing is signed for. */
-export async function putIntoLog(driver: Driver): Promise<void> {
+/** The checkpoint beside the master key, in memory. */
+export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint & { note: string | null } {
+  const head = {
+    note,
+    read: () => head.note,
+    async write(later: string) {
+      head.note = later;
+    },
+  };
+  return head;
+}
+
+/** Puts all attestations into the log, which is begun where there is none. @returns the checkpoint that covers them */
+export async function putIntoLog(driver: Driver): Promise<PinnedCheckpoint> {
   const store = createLogStore(driver);
   await ensureLog({ store, secrets, issuer: "https://verify.example", now: 1_700_000_000_000 });
-  const head = { read: () => null, write: async () => {} };
-  const keeper = createLogKeeper({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") });
-  while ((await keeper.append()) > 0);
+  const head = aPinnedCheckpoint();
+  await createLogKeeper({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") }).checkpoint();
+  return head;
 }
 
 /**
@@ -67,7 +79,9 @@ export async function deleteOldest(driver: Driver, beforeMs: number, limit: numb
   const was = (await maintenance.kept()).mark;
   if (was === null) await maintenance.setMark(null, "a mark");
   const from = Math.floor(beforeMs / 1000);
-  const ids = (await maintenance.oldest(from, limit)).map(({ id }) => id);
+  const old = await driver.query("SELECT id FROM attestations WHERE issued_at < ?", [from]);
+  const isOld = new Set(old.map(({ id }) => id));
+  const ids = (await maintenance.deletable(0, limit)).map(({ id }) => id).filter((id) => isOld.has(id));
   const isDone =
     ids.length > 0 && (await maintenance.prune(ids, { was: was ?? "a mark", is: "a mark", from }));
   return isDone ? ids.length : 0;

@@ -155,7 +155,8 @@ export function nextId(epoch: Pick<LogEpoch, "firstId" | "size" | "previous">): 
   return epoch.firstId + epoch.size - openingLeaves(epoch);
 }
 
-function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: number): number {
+/** The place of an attestation's leaf in the tree of its epoch. */
+export function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: number): number {
   return id - epoch.firstId + openingLeaves(epoch);
 }
 

@@ -16,8 +16,10 @@ export type RetentionMark = {
   readonly from: number | null;
   /** The same as `from`, as a release said that authenticated nothing; of the ids below `begun`. */
   readonly unsealedFrom: number | null;
-  /** Where epochs begin that were opened, openly, over a database that lacked what the one before had signed for. */
+  /** The ids with which epochs begin: without it, whoever moves ids and beginnings together moves the mark too. */
   readonly begins?: Readonly<Record<string, number>>;
+  /** What closed epochs had signed for when they were closed, their root in base64. */
+  readonly ends?: Readonly<Record<string, { readonly size: number; readonly root: string }>>;
 };
 
 type Mac = Pick<Secrets, "mac">;

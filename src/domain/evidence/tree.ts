@@ -5,6 +5,7 @@
 
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
+import { isSameHash } from "../../partner/merkle-proof.ts";
 
 /** Of a SHA-256. */
 export const hashBytes = 32;
@@ -66,13 +67,13 @@ function splitOf(leaves: number): number {
   return split;
 }
 
-/** What an audit path consists of, from the leaf upwards (RFC 6962, 2.1.1). */
-function inclusionRanges(index: number, size: number): Range[] {
+/** What an audit path consists of, from a leaf or from a whole subtree upwards (RFC 6962, 2.1.1). */
+function inclusionRanges(of: Range, size: number): Range[] {
   const ranges: Range[] = [];
   let [start, end] = [0, size];
-  while (end - start > 1) {
+  while (end - start > of.end - of.start) {
     const middle = start + splitOf(end - start);
-    if (index < middle) {
+    if (of.start < middle) {
       ranges.push({ start: middle, end });
       end = middle;
     } else {
@@ -124,6 +125,13 @@ function hashInTile(tile: Uint8Array, offset: number, height: number): Uint8Arra
   return nodeHash(hashInTile(tile, offset, height - 1), hashInTile(tile, offset + half, height - 1));
 }
 
+/** The root over the leaves of one tile, of which it may have fewer than all. */
+function rootInTile(leaves: Uint8Array): Uint8Array {
+  return subtreesOf({ start: 0, end: leaves.length / hashBytes })
+    .map(({ height, position }) => hashInTile(leaves, position * 2 ** height, height))
+    .reduceRight((right, left) => nodeHash(left, right));
+}
+
 /** Where a subtree's hash is found. */
 function placeOf({ height, position }: Subtree): TilePlace & { offset: number; within: number } {
   const within = height % tileHeight;
@@ -166,7 +174,38 @@ export async function rootOf(size: number, read: ReadTiles): Promise<Uint8Array>
  * @param size of the tree, which may have grown since
  */
 export function inclusionProof(index: number, size: number, read: ReadTiles): Promise<Uint8Array[]> {
-  return hashesOf(inclusionRanges(index, size), read);
+  return hashesOf(inclusionRanges({ start: index, end: index + 1 }, size), read);
+}
+
+/** A tree as it was signed for. */
+export type SignedTree = { readonly size: number; readonly root: Uint8Array };
+
+/**
+ * The hashes of a tile of leaves, as far as a signed tree has them, if they lead to its root: then they are its leaves,
+ * whoever has written to the tiles.
+ * @returns null when they do not
+ */
+export async function provenLeaves(
+  position: number,
+  { size, root }: SignedTree,
+  read: ReadTiles,
+): Promise<Uint8Array | null> {
+  const start = position * tileHashes;
+  const end = Math.min(size, start + tileHashes);
+  const [tile = new Uint8Array()] = await read([{ level: 0, position }]);
+  const leaves = tile.subarray(0, Math.max(0, end - start) * hashBytes);
+  if (leaves.length === 0 || leaves.length < (end - start) * hashBytes) return null;
+  try {
+    let found = rootInTile(leaves);
+    const path = inclusionRanges({ start, end }, size);
+    for (const [at, beside] of (await hashesOf(path, read)).entries())
+      found = (path[at]?.start ?? 0) < start ? nodeHash(beside, found) : nodeHash(found, beside);
+    return isSameHash(found, root) ? leaves : null;
+  } catch (error) {
+    // The log has lost a tile that the path goes through.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 /** The proof that a tree begins with an earlier one (RFC 6962, 2.1.2). @param from at least 1, and at most `to` */

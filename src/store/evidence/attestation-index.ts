@@ -58,13 +58,12 @@ const partOf = `WITH part AS MATERIALIZED (
   SELECT id, teacher_id, nin_index, partner_id FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3)`;
 
 /**
- * The oldest rows that may go; never the newest one, whose id the next one follows, nor one that is not built upon yet, nor
- * one whose leaf is not in the tree.
+ * The rows that may go: never the newest one, whose id the next one follows, nor one that is not built upon yet, nor one
+ * whose leaf is not in the tree.
  */
-const oldest = `SELECT id, jws FROM attestations WHERE issued_at < ?1 AND id IN (
-    SELECT id FROM attestations WHERE id < (SELECT max(id) FROM attestations)
-      AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
-      AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2) ORDER BY id`;
+const deletable = `SELECT id, jws FROM attestations WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations)
+  AND id <= (SELECT verified_through FROM attestation_upkeep WHERE id = 1)
+  AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2`;
 const setMark = "UPDATE attestation_upkeep SET mark = ?2 WHERE id = 1 AND mark IS ?1 RETURNING id";
 const isMarked = "EXISTS (SELECT 1 FROM attestation_upkeep WHERE id = 1 AND mark = ?1)";
 const prune = `DELETE FROM attestations WHERE ${isMarked} AND id IN (SELECT value FROM json_each(?2))`;
@@ -73,6 +72,10 @@ const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_
 const pruneSegments = "DELETE FROM attestation_stretches WHERE last_id < (SELECT min(id) FROM attestations)";
 const readKept = "SELECT kept_from, pruned, mark FROM attestation_upkeep WHERE id = 1";
 const firstId = `SELECT coalesce((SELECT min(id) FROM attestations), (${nextLoggedId}), 1) AS id`;
+/** So many of the oldest rows may have gaps among them: more are not answered in the minutes by which clocks differ. */
+const gapRows = 10_000;
+const behindGaps = `SELECT max(next) AS id FROM (SELECT id, lead(id) OVER (ORDER BY id) AS next
+  FROM (SELECT id FROM attestations ORDER BY id LIMIT ${gapRows})) WHERE next > id + 1`;
 
 const verifiedBy = `SELECT partner_id FROM verified_teachers
   WHERE block = ?1 / 62 AND (mask >> (?1 % 62)) & 1 ORDER BY partner_id`;
@@ -110,6 +113,11 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
     return true;
   }
 
+  async function readFirstId(): Promise<number> {
+    const [row] = await driver.query(firstId);
+    return row === undefined ? 1 : integer(row, "id");
+  }
+
   return {
     async build() {
       const wanted = (await driver.query(wantsVerified)).length > 0;
@@ -117,8 +125,8 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       return (await buildSegment()) || verified;
     },
     noteVerified,
-    async oldest(before, limit) {
-      const rows = await driver.query(oldest, [before, limit]);
+    async deletable(from, limit) {
+      const rows = await driver.query(deletable, [from, limit]);
       return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
     },
     async prune(ids, { was, is, from }) {
@@ -134,9 +142,10 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       const [marked] = await driver.batch([{ sql: setMark, args: [was, is] }]);
       return marked?.length === 1;
     },
-    async firstId() {
-      const [row] = await driver.query(firstId);
-      return row === undefined ? 1 : integer(row, "id");
+    firstId: readFirstId,
+    async firstIdBehindGaps() {
+      const [row] = await driver.query(behindGaps);
+      return (row === undefined ? null : integerOrNull(row, "id")) ?? readFirstId();
     },
     async verifiedBy(teacherId) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));

@@ -138,11 +138,26 @@ describe("tvs doctor warns", () => {
 test("the retention that somebody wrote into the database by hand is not the operator's", () => {
   const config = readConfig({ "master-key": masterKey }, {});
   const said = new Map(Object.entries(retentionSettings("7y", secrets)));
-  expect(checkRetention(said, config)).toMatchObject({ result: "ok", found: "attestations are kept: 7y" });
-  expect(checkRetention(new Map(), config)).toMatchObject({ result: "ok" });
+  const none = { oldest: null, now };
+  expect(checkRetention(said, config, none)).toMatchObject({
+    result: "ok",
+    found: "attestations are kept: 7y",
+  });
+  expect(checkRetention(new Map(), config, none)).toMatchObject({ result: "ok" });
   const written = new Map([...said, ["keep_attestations", "90d"]]);
-  expect(checkRetention(written, config)).toMatchObject({
+  expect(checkRetention(written, config, none)).toMatchObject({
     result: "warn",
     found: expect.stringContaining("nothing is deleted"),
+  });
+});
+
+test("an attestation that should have been deleted a day ago is told", () => {
+  const config = readConfig({ "master-key": masterKey }, {});
+  const said = new Map(Object.entries(retentionSettings("90d", secrets)));
+  const aged = (days: number) => ({ oldest: { id: 7, issuedAt: now - days * 24 * hourMs }, now });
+  expect(checkRetention(said, config, aged(91))).toMatchObject({ result: "ok" });
+  expect(checkRetention(said, config, aged(92))).toMatchObject({
+    result: "warn",
+    found: expect.stringMatching(/attestation 7 is from/),
   });
 });

@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { logHeadOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import { pruneAttestations } from "../../../src/domain/retention.ts";
+import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { SignedEnvelope } from "../../../src/partner/contract.ts";
 import { answered } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -296,7 +297,8 @@ describe("a log whose older end was deleted", () => {
     const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
     while (await operator.stores.maintenance.build());
-    await pruneAttestations({ ...operator.stores, secrets: operator.secrets }, { clock: later });
+    const head = logHeadOf(config);
+    await pruneAttestations({ ...operator.stores, head, secrets: operator.secrets }, { clock: later });
     await close();
   });
 

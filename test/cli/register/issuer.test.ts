@@ -127,7 +127,9 @@ describe.concurrent("doctor", () => {
       ["issuer", issuer],
       ["issuer_told", "true"],
     ]);
-    expect(checkSettings({ stored, teachers, appliedAt: null }, readConfig({}, {}))).toContainEqual(
+    expect(
+      checkSettings({ stored, teachers, appliedAt: null, oldest: null, now: 0 }, readConfig({}, {})),
+    ).toContainEqual(
       expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
     );
   });
@@ -135,7 +137,10 @@ describe.concurrent("doctor", () => {
   test("says how many active teachers have a licence, and when the last extract was applied", () => {
     const stored = new Map<string, string>();
     const registerOf = (counts: Partial<TeacherCounts>, appliedAt: number | null) =>
-      checkSettings({ stored, teachers: { ...teachers, ...counts }, appliedAt }, readConfig({}, {}))[0];
+      checkSettings(
+        { stored, teachers: { ...teachers, ...counts }, appliedAt, oldest: null, now: 0 },
+        readConfig({}, {}),
+      )[0];
     expect(registerOf({}, Date.parse("2026-03-10T11:00:00Z"))).toMatchObject({
       result: "ok",
       found:

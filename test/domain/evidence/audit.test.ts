@@ -82,7 +82,7 @@ describe("a register that is whole", () => {
   test("stays whole when retention deletes what is old", async () => {
     const file = join(folder, "pruned.db");
     await tamper(register.file, file, []);
-    expect(await prune(file, 70)).toBe(70);
+    expect(await prune({ file, head: register.head }, 70)).toBe(70);
     const now = Date.parse("2026-08-01T00:00:00Z");
     const pruned = { found: 0, epochs: [{ pruned: 70, compared: 230 }, {}] };
     expect(await auditFile({ file, head: register.head, now })).toMatchObject(pruned);

@@ -10,10 +10,10 @@ import { isChained, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { checkpointKeyOf, ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
+import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import {
   beginRetention,
   leastRetentionMs,
-  pruneAttestations,
   readMark,
   retentionSettings,
 } from "../../../src/domain/retention.ts";
@@ -25,7 +25,7 @@ import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aClock } from "../../harness/clock.ts";
-import { attest } from "../../harness/evidence.ts";
+import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { fixtureKey, readKey } from "../../harness/keys.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 
@@ -179,15 +179,24 @@ export async function auditFile({ file, head, now = askedAt, all = false }: Audi
   }
 }
 
-/** Lets retention delete the first `count` attestations, as the service does when they have become ninety days old. */
-export async function prune(file: string, count: number): Promise<number> {
+/**
+ * Lets retention delete the first `count` attestations, as the service does when they have become ninety days old.
+ * @param head the checkpoint beside the master key
+ * @param onHeld told with which one it has to stop
+ */
+export async function prune(
+  { file, head }: Pick<Audited, "file" | "head">,
+  count: number,
+  onHeld: (id: number) => void = () => {},
+): Promise<number> {
   const driver = await openEmbedded({ file });
   try {
     const stores = createStores(driver);
     await stores.settings.write(retentionSettings("90d", secrets));
     while (await stores.maintenance.noteVerified());
     const clock = aClock(new Date(Date.parse(startAt) + (count + 1) * 1000 + leastRetentionMs).toISOString());
-    return await pruneAttestations({ ...stores, secrets }, { clock });
+    const pruning = { ...stores, head: aPinnedCheckpoint(head), secrets };
+    return await pruneAttestations(pruning, { clock, onHeld });
   } finally {
     await driver.close();
   }

@@ -13,28 +13,17 @@ import { createAttestationMaintenance } from "../../../src/store/evidence/attest
 import { createLogStore } from "../../../src/store/evidence/evidence.ts";
 import { aClock } from "../../harness/clock.ts";
 import { describeDrivers } from "../../harness/drivers.ts";
-import { attest, deleteOldest } from "../../harness/evidence.ts";
+import { aPinnedCheckpoint, attest, deleteOldest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 
 const issuer = "https://verify.example";
 const jwsOf = (n: number) => `header.payload-${n}.signature`;
 
-function aHead(): PinnedCheckpoint & { note: string | null } {
-  const head = {
-    note: null as string | null,
-    read: () => head.note,
-    write: async (note: string) => {
-      head.note = note;
-    },
-  };
-  return head;
-}
-
 /** What the evidence log must do over every driver: one life of a log, whose chapters go on from each other. */
 describeDrivers("evidence log", (_kind, opened) => {
   const clock = aClock("2026-03-10T12:00:00Z");
-  const head = aHead();
+  const head = aPinnedCheckpoint();
   let driver: Driver;
   let store: LogStore;
   let count = 0;
@@ -110,7 +99,7 @@ describeDrivers("evidence log", (_kind, opened) => {
     "keeps one order however many append at once, and no two checkpoints contradict each other",
     async () => {
       await attestMore(1500);
-      const heads = Array.from({ length: 4 }, aHead);
+      const heads = Array.from({ length: 4 }, () => aPinnedCheckpoint());
       await Promise.all(
         heads.map(async (own) => {
           await keeper(own).checkpoint();

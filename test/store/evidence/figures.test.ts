@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { createLogKeeper, type PinnedCheckpoint } from "../../../src/domain/evidence/keeper.ts";
+import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
@@ -9,22 +9,12 @@ import { createLogFigures } from "../../../src/store/evidence/figures.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { aClock } from "../../harness/clock.ts";
 import { driverKinds } from "../../harness/drivers.ts";
-import { attest } from "../../harness/evidence.ts";
+import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { anAttestation, aSigningKey, secrets } from "../../harness/samples.ts";
 
 const issuer = "https://verify.example";
 const startedAt = "2026-03-01T09:30:00Z";
 const secondsOf = (time: string) => Date.parse(time) / 1_000;
-
-function headInMemory(): PinnedCheckpoint {
-  let kept: string | null = null;
-  return {
-    read: () => kept,
-    write: async (note) => {
-      kept = note;
-    },
-  };
-}
 
 async function attestAt(driver: Driver, n: number, time: string): Promise<void> {
   const stored = await attest(driver, [anAttestation(n, { kid: "active", issuedAt: secondsOf(time) })]);
@@ -44,7 +34,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("next", "pending"));
         const clock = aClock(startedAt);
         const store = createLogStore(driver);
-        const head = headInMemory();
+        const head = aPinnedCheckpoint();
         const keeper = createLogKeeper({ store, head, secrets, clock });
         const { read } = createLogFigures(driver, store);
         const opening = () => ({ store, head, secrets, issuer, now: clock.now() });
