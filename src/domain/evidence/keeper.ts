@@ -5,7 +5,7 @@
  */
 
 import { openCheckpoint, readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
-import { isSameHash } from "../../partner/merkle-proof.ts";
+import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
@@ -22,7 +22,17 @@ import {
   prefixOf,
   type StoredCheckpoint,
 } from "./evidence.ts";
-import { appendTo, edgeOf, leafHash, missingLeafHash, readOver, rootOf } from "./tree.ts";
+import {
+  appendTo,
+  consistencyProof,
+  edgeOf,
+  leafHash,
+  missingLeafHash,
+  type ReadTiles,
+  readOver,
+  rootOf,
+  type Tile,
+} from "./tree.ts";
 
 /** Leaves of one commit: some milliseconds, which calls that wait for the disk do not notice. */
 export const leavesOfCommit = 512;
@@ -73,7 +83,7 @@ export type LogKeeper = {
 };
 
 export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
-  const { store, head, secrets, clock, onFirst, onMissing } = dependencies;
+  const { store, head, secrets, onFirst, onMissing } = dependencies;
 
   /**
    * @param sign whether a checkpoint goes with the leaves, once they are the last ones
@@ -88,12 +98,7 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
     const isSigned = newest?.epoch === epoch.epoch && newest.size === to;
     if (sign && leaves.length < most && !isSigned) {
       if (!isChained(head.read()) && !isChained(newest?.note ?? null)) await onFirst?.();
-      const root = new Uint8Array(await rootOf(to, readOver(tiles, store.tiles(epoch.epoch))));
-      const extensions = [linkTo(newest?.note ?? null)];
-      checkpoint = await seal(
-        { epoch, secrets, clock },
-        { origin: epoch.origin, size: to, root, extensions },
-      );
+      checkpoint = await seal(dependencies, epoch, { size: to, tiles, newest });
       // Before anybody can see it: what has been seen is never forgotten here.
       await head.write(checkpoint.note);
     } else if (leaves.length === 0) return 0;
@@ -142,8 +147,8 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
     const [kept, newest, progress] = await Promise.all([head.read(), store.newest(), store.progress()]);
     if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
     await requireNotBehind();
-    const epochs = await store.epochs();
-    if (newest !== null && isAsFar(newest, kept, epochs)) await head.write(await ownNote(newest, epochs));
+    const note = await noteToKeep(dependencies, kept, newest);
+    if (note !== null) await head.write(note);
   }
 
   async function requireNotBehind(): Promise<void> {
@@ -181,6 +186,44 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
   return { append, sign, checkpoint, follow, requireNotBehind };
 }
 
+/**
+ * The newest checkpoint of the database, where it says more than the kept one and is known to be ours: it grew out of that,
+ * or it is of another epoch, whose key shows it; once that is closed the key is gone, and the next one's is waited for.
+ * @throws TvsError STORE_CORRUPT, LOG_BEHIND
+ */
+async function noteToKeep(
+  { store, secrets }: Pick<KeeperDependencies, "store" | "secrets">,
+  kept: string | null,
+  newest: StoredCheckpoint | null,
+): Promise<string | null> {
+  const epochs = await store.epochs();
+  if (newest === null || !isAsFar(newest, kept, epochs)) return null;
+  const note = await ownNote(newest, epochs);
+  if (await requireGrown(kept, treeHeadOf(note), store.tiles(newest.epoch))) return note;
+  const epoch = epochs.at(-1);
+  if (epoch?.epoch !== newest.epoch) return null;
+  if (hasOwnKey(epoch, secrets) === true) return note;
+  throw notOurs();
+}
+
+/**
+ * Holds a tree against the kept checkpoint of the same log: it must have grown out of that, whatever its tiles say.
+ * @returns false where no checkpoint of that log is kept
+ * @throws TvsError LOG_BEHIND
+ */
+async function requireGrown(
+  note: string | null,
+  { origin, size, root }: TreeHead,
+  read: ReadTiles,
+): Promise<boolean> {
+  const kept = note === null ? null : treeHeadOf(note);
+  if (kept?.origin !== origin || kept.size === 0 || kept.size > size) return false;
+  const hashes = (await consistencyProof(kept.size, size, read)).map((hash) => new Uint8Array(hash));
+  const proof = { from: kept.size, to: size, fromRoot: kept.root, toRoot: root, hashes };
+  if (await isConsistent(proof)) return true;
+  throw behind(note, "its first entries are others");
+}
+
 /** Whether what is kept is what the database has, of the epoch that it is in. */
 function isFollowed(kept: string | null, newest: StoredCheckpoint | null, now: LogProgress | null): boolean {
   if ((newest?.note ?? null) !== kept || (now?.missing ?? 0) > 0) return false;
@@ -210,12 +253,20 @@ async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
   return { leaves, tiles, missing: attested.includes(null) ? firstId + attested.indexOf(null) : null };
 }
 
-type Signing = Pick<KeeperDependencies, "secrets" | "clock"> & { readonly epoch: LogEpoch };
-
-async function seal({ epoch, secrets, clock }: Signing, treeHead: TreeHead): Promise<StoredCheckpoint> {
+/** Signs for the tree as it is with tiles that are yet to be stored. @throws TvsError LOG_BEHIND */
+async function seal(
+  { store, head, secrets, clock }: KeeperDependencies,
+  epoch: LogEpoch,
+  { size, tiles, newest }: { size: number; tiles: readonly Tile[]; newest: StoredCheckpoint | null },
+): Promise<StoredCheckpoint> {
+  const read = readOver(tiles, store.tiles(epoch.epoch));
+  const root = new Uint8Array(await rootOf(size, read));
+  const treeHead = { origin: epoch.origin, size, root, extensions: [linkTo(newest?.note ?? null)] };
+  // Once more, of the very root: what was compared before may have been changed since.
+  await requireGrown(head.read(), treeHead, read);
   const seconds = Math.floor(clock.now() / 1000);
   const note = await signCheckpoint(treeHead, seconds, checkpointKeyOf(epoch, secrets));
-  return { epoch: epoch.epoch, size: treeHead.size, signedAt: seconds * 1000, note };
+  return { epoch: epoch.epoch, size, signedAt: seconds * 1000, note };
 }
 
 /**
@@ -245,9 +296,13 @@ async function ownNote(
 ): Promise<string> {
   const opened = await openCheckpoint(note, await openingKeysOf(epochs.filter((one) => one.epoch === epoch)));
   if (!(opened instanceof Refusal) && opened.size === size) return note;
+  throw notOurs();
+}
+
+function notOurs(): TvsError {
   const message =
     "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
-  throw new TvsError("STORE_CORRUPT", message);
+  return new TvsError("STORE_CORRUPT", message);
 }
 
 /**

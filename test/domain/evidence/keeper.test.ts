@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
@@ -9,6 +11,7 @@ import {
   leavesOfCommit,
   type PinnedCheckpoint,
 } from "../../../src/domain/evidence/keeper.ts";
+import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { attest } from "../../harness/evidence.ts";
@@ -172,6 +175,45 @@ test("keeps nothing that the database calls a checkpoint and that the log has no
       expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
       expect(head.read()).toBe(kept);
     }
+  }));
+
+test("keeps no checkpoint of another tree, or by another key, whoever has signed it", () =>
+  withLog(async ({ keeper, head, headFile, tamper, attestMore }) => {
+    const kept = head.read() ?? "";
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    const raw = new Uint8Array(Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url"));
+    const own = {
+      publicKey: raw,
+      sign: (message: Uint8Array) => new Uint8Array(sign(null, message, privateKey)),
+    };
+    const note = await signCheckpoint({ ...treeHeadOf(kept), size: 513, root: new Uint8Array(32) }, 1, own);
+    const add = "INSERT INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 513, 1000, ?)";
+    await attestMore(1);
+    await keeper().append();
+    await tamper(["UPDATE log_epochs SET public_key = ?", raw], [add, note]);
+    expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+    expect(head.read()).toBe(kept);
+    rmSync(headFile);
+    expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
+    expect(head.read()).toBeNull();
+  }));
+
+test("signs for no tree that was changed after it was compared with what is kept", () =>
+  withLog(async ({ log, head, clock, tamper, attestMore }) => {
+    const kept = head.read();
+    await attestMore(1);
+    const store = {
+      ...log,
+      async attested(firstId: number, limit: number) {
+        const zeros = "UPDATE log_tiles SET hashes = zeroblob(length(hashes)) WHERE level = 1";
+        if (limit > 1) await tamper([zeros]);
+        return log.attested(firstId, limit);
+      },
+    };
+    expect(await rejection(createLogKeeper({ store, head, secrets, clock }).sign())).toMatchObject({
+      code: "LOG_BEHIND",
+    });
+    expect(head.read()).toBe(kept);
   }));
 
 test("says so when it takes the checkpoint that it had kept from the database", () =>
