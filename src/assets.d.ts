@@ -25,6 +25,22 @@ declare module "*.css" {
   export default text;
 }
 
+/** The scripts that complete a command line. */
+declare module "*.bash" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.fish" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.zsh" {
+  const text: string;
+  export default text;
+}
+
 /** The type declarations of the partners' module, which are handed out beside it. */
 declare module "*.types.txt" {
   const text: string;

@@ -1,7 +1,5 @@
 /** Completion at Tab: the scripts for the shells, and what could come next on a command line. */
 
-import { suggestion } from "../../src/domain/did-you-mean.ts";
-import { TvsError } from "../../src/domain/errors.ts";
 import { topics } from "../../src/manual.ts";
 import {
   type Args,
@@ -15,66 +13,19 @@ import {
   operand,
   type Values,
 } from "../command.ts";
-import { print } from "./output.ts";
+import bash from "./completion.bash" with { type: "text" };
+import fish from "./completion.fish" with { type: "text" };
+import zsh from "./completion.zsh" with { type: "text" };
+import { parseChoice, print } from "./output.ts";
 
-/*
- * The scripts that the shells run at Tab. Each hands the words to `tvs __complete` and shows the lines that come
- * back, a word and its meaning parted by a tab. The program that stands on the line is asked, so that `./tvs` and a
- * second installation complete their own commands.
+/**
+ * The scripts that the shells run at Tab. Each hands the words to `tvs __complete` and shows the lines that come back, a
+ * word and its meaning parted by a tab. The program that stands on the line is asked, so that `./tvs` and a second
+ * installation complete their own commands.
  */
-
-const bash = String.raw`# bash completion for tvs
-_tvs() {
-  local line words=() COMPREPLY_ALL=()
-  # COMP_WORDS is parted at = and : as well; the line up to the cursor is not, once the shell's own words are joined.
-  local current="" begun=""
-  read -ra words <<< "${"$"}{COMP_LINE:0:COMP_POINT}"
-  [[ "${"$"}{COMP_LINE:0:COMP_POINT}" == *[[:space:]] ]] && words+=("")
-  begun="${"$"}{words[${"$"}{#words[@]}-1]}"
-  COMPREPLY=()
-  while IFS=$'\t' read -r line _; do
-    [[ -n "$line" ]] && COMPREPLY_ALL+=("$line")
-  done < <("${"$"}{words[0]}" __complete "${"$"}{words[@]:1}" 2>/dev/null)
-  # readline replaces only what follows the last = or : that it parts words at.
-  current="${"$"}{COMP_WORDS[COMP_CWORD]}"
-  [[ "$current" == "=" || "$current" == ":" ]] && current=""
-  local prefix="${"$"}{begun%"$current"}"
-  for line in "${"$"}{COMPREPLY_ALL[@]}"; do COMPREPLY+=("${"$"}{line#"$prefix"}"); done
-  if [[ ${"$"}{#COMPREPLY[@]} -eq 1 && "${"$"}{COMPREPLY[0]}" == *, ]]; then compopt -o nospace 2>/dev/null; fi
-}
-complete -o bashdefault -o default -F _tvs tvs
-`;
-
-const zsh = String.raw`#compdef tvs
-# zsh completion for tvs
-_tvs() {
-  local -a found words_now
-  local line word meaning
-  words_now=("${"$"}{(@Q)words[2,CURRENT]}")
-  while IFS=$'\t' read -r word meaning; do
-    [[ -n "$word" ]] && found+=("${"$"}{word//:/\\:}${"$"}{meaning:+:$meaning}")
-  done < <("${"$"}{(Q)words[1]}" __complete "${"$"}{words_now[@]}" 2>/dev/null)
-  if (( ${"$"}{#found} )); then _describe -V tvs found; else _files; fi
-}
-if [[ "${"$"}{funcstack[1]}" == _tvs ]]; then _tvs "$@"; else compdef _tvs tvs; fi
-`;
-
-const fish = String.raw`# fish completion for tvs
-function __tvs_complete
-  set -l words (commandline -opc) (commandline -ct)
-  set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
-  if test (count $found) -gt 0
-    printf '%s\n' $found
-  else
-    __fish_complete_path (commandline -ct)
-  end
-end
-complete -c tvs -f -a '(__tvs_complete)'
-`;
-
 export const scripts = { bash, zsh, fish } as const;
 
-const shells = Object.keys(scripts);
+const shells = Object.keys(scripts) as (keyof typeof scripts)[];
 
 export const completionCommand = command({
   description:
@@ -88,12 +39,8 @@ export const completionCommand = command({
     shell: { ...operand(`One of ${shells.join(", ")}`), valueHint: shells.join("|") },
   },
   async run({ args }) {
-    const { shell } = args;
-    const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined;
-    if (script === undefined) {
-      const choices = `${shells.join(", ")}${suggestion(shell, shells)}`;
-      throw new TvsError("USAGE", `the shell must be one of ${choices}`);
-    }
+    const shell = parseChoice("the shell", args.shell, shells);
+    const script = scripts[shell];
     print(args, { shell, script }, () => script);
   },
 });
@@ -119,7 +66,8 @@ function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
 }
 
-async function candidates(root: OurCommand, words: readonly string[]): Promise<Candidate[]> {
+/** What may follow the words, of which the last one is begun. */
+export async function candidates(root: OurCommand, words: readonly string[]): Promise<Candidate[]> {
   const begun = words.at(-1) ?? "";
   const { command, operands, open, isHelp } = await readLine(root, words.slice(0, -1));
   const all = isHelp
@@ -243,18 +191,11 @@ async function lookUp(find: FindIds, words: readonly string[]): Promise<Candidat
       ? words.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1)
       : words[at + 1];
   };
-  const [data, database] = [given("--data"), given("--database")];
-  const config = configOf({
-    ...(data === undefined ? {} : { data }),
-    ...(database === undefined ? {} : { database }),
-    ...(words.includes("--sandbox") ? { sandbox: true } : {}),
-  });
+  const sandbox = words.includes("--sandbox") || undefined;
+  const config = configOf({ data: given("--data"), database: given("--database"), sandbox });
   // A server may be far away.
   if (config.database.kind !== "file") return [];
   const { withOperator } = await import("../open.ts");
-  let found: readonly Candidate[] = [];
-  await withOperator(config, async (operator) => {
-    found = (await find(operator, maxIds)).slice(0, maxIds);
-  });
-  return [...found];
+  const found = await withOperator(config, (operator) => find(operator, maxIds));
+  return found.slice(0, maxIds);
 }
