@@ -1,10 +1,11 @@
-/** The command line of `tvs verify` and of `tvs-verify`, which is the same. */
+/** What `tvs verify` and `tvs-verify` are told: by options, else by the environment. */
 
-import { parseArgs } from "node:util";
+import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
-import { commonArgs, flag, option } from "../command.ts";
-import type { VerifySettings } from "./settings.ts";
+import { isThumbprint } from "../../src/partner/rsa-key.ts";
+import { flag, option } from "../command.ts";
+import { type LogSettings, settledLogKey } from "./proof.ts";
 
 export const verifyArgs = {
   jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
@@ -28,35 +29,74 @@ export const verifyArgs = {
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
-/** Strict: a mistyped flag must not quietly turn into an envelope that is judged by other rules. */
-export function parseFlags(rawArgs: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...rawArgs],
-      options: { ...verifyArgs, ...commonArgs, "log-key": { type: "string", multiple: true } },
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (error) {
-    // Node's message names the flag; its further sentences are advice for other programs.
-    const [sentence] = String((error as Error).message).split(/\. |\n/);
-    throw new TvsError("USAGE", `${sentence}; --help shows its options`);
-  }
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key">;
+
+/** The options as they were given. */
+export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
+  readonly json?: boolean | undefined;
+  /** Each of several. */
+  readonly "log-key"?: readonly string[] | undefined;
+};
+
+/** Where the keys are, and who must have signed for whom. Paths are absolute. */
+export type VerifySettings = LogSettings & {
+  readonly jwks: string | undefined;
+  readonly keyHistory: string | undefined;
+  /** The key that must have signed the key history. */
+  readonly anchor: string | undefined;
+  readonly issuer: string;
+  readonly audience: string;
+};
+
+function usage(message: string): TvsError {
+  return new TvsError("USAGE", message);
+}
+
+/**
+ * Puts options and environment together.
+ * @throws TvsError `USAGE` when something required is given nowhere
+ */
+export async function resolveSettings(flags: VerifyFlags, env: Environment): Promise<VerifySettings> {
+  const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
+  const logKeys = flags["log-key"] ?? (keptLogKey ? [keptLogKey] : []);
+  const [jwks, keyHistory, logState] = [
+    flags.jwks || env.TVS_VERIFY_JWKS,
+    flags["key-history"] || env.TVS_VERIFY_KEY_HISTORY,
+    flags["log-state"] || env.TVS_VERIFY_LOG_STATE,
+  ].map((path) => (path ? resolve(path) : undefined));
+  const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
+  const issuer = flags.issuer || env.TVS_VERIFY_ISSUER;
+  const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
+  if (!jwks && !keyHistory)
+    throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both");
+  // An empty variable of a script must not take the pin away.
+  if (flags.anchor === "")
+    throw usage("--anchor is empty: give the id of the key that signed the key history");
+  if (anchor && !keyHistory)
+    throw usage("--anchor names the key that signed a key history: give --key-history FILE as well");
+  if (anchor && !isThumbprint(anchor))
+    throw usage(
+      "--anchor is a key id of 43 characters, as the service's health document shows it (activeKid)",
+    );
+  if (!issuer) throw usage("the issuer is not known: give --issuer URL, the public URL of the service");
+  if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
+  if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
+  checkProofFlags(flags, logKeys);
+  const settled = await Promise.all(logKeys.map(settledLogKey));
+  return { jwks, keyHistory, anchor, issuer, audience, logKeys: settled, logState };
 }
 
 /** What only a proof needs must not look as if it had been judged by. */
-export function assertProofFlags(
-  flags: ReturnType<typeof parseFlags>["values"],
-  { logKeys }: VerifySettings,
-): void {
+function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
   if (isForProof && proof === undefined)
-    throw new TvsError("USAGE", "--log-key and --log-state are for a proof: give --proof FILE as well");
-  if (proof === "") throw new TvsError("USAGE", "--proof is empty: give the file of the proof");
+    throw usage("--log-key and --log-state are for a proof: give --proof FILE as well");
+  if (proof === "") throw usage("--proof is empty: give the file of the proof");
   if (proof !== undefined && logKeys.length === 0)
-    throw new TvsError(
-      "USAGE",
+    throw usage(
       "--proof needs the key of the log: give --log-key KEY, as tvs log key and the service's /log/key print it",
     );
 }

@@ -16,13 +16,14 @@ export type LogSettings = {
 };
 
 /** No proof is longer, even with the signatures of many witnesses. */
-const maxProofBytes = 1024 * 1024;
+const maxProofMiB = 1;
 
-async function readProofFile(path: string): Promise<Uint8Array> {
-  const bytes = await readBounded(path, maxProofBytes).catch((cause) => {
-    throw new TvsError("INPUT_UNREADABLE", `the proof ${path} cannot be read: check the path`, { cause });
+/** Reads a file that the judging rests on. @throws TvsError INPUT_UNREADABLE */
+export async function readWhole(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
+  const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
+    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
   });
-  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `the proof ${path} is larger than 1 MiB`);
+  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
   return bytes;
 }
 
@@ -46,7 +47,7 @@ export async function settledLogKey(value: string): Promise<string> {
  * cannot be written
  */
 export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
-  const written = await readProofFile(path);
+  const written = await readWhole(path, `the proof ${path}`, maxProofMiB);
   const logKeys = await readLogKeys(settings.logKeys);
   if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
   const logState = readStateFile("--log-state", settings.logState);

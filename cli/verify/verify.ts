@@ -4,17 +4,21 @@ import process from "node:process";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
-import { command, type OurCommand } from "../command.ts";
-import { readBounded } from "../safe/input-file.ts";
+import { command, everyValue, type OurCommand } from "../command.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { type Bytes, openSources } from "./files.ts";
 import { formatOf } from "./format.ts";
 import { judgeSource } from "./judge.ts";
-import { assertProofFlags, parseFlags, verifyArgs } from "./options.ts";
+import {
+  type Environment,
+  resolveSettings,
+  type VerifyFlags,
+  type VerifySettings,
+  verifyArgs,
+} from "./options.ts";
 import { createPrinter, createProgress, type Tally } from "./printer.ts";
-import { openProof } from "./proof.ts";
-import { type Environment, resolveSettings, type VerifySettings } from "./settings.ts";
+import { openProof, readWhole } from "./proof.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -31,41 +35,35 @@ type VerifyIo = {
   readonly color?: boolean;
 };
 
-type Command = {
-  readonly paths: string[];
+/** A command line as citty parses it. */
+type Line = {
+  readonly args: Omit<VerifyFlags, "log-key"> & { readonly _: readonly string[] };
+  readonly rawArgs: string[];
+};
+
+type Run = {
+  readonly paths: readonly string[];
   readonly given: VerifySettings;
   readonly options: VerifyOptions;
   readonly json: boolean;
   readonly proof: string | undefined;
 };
 
-const maxKeyFileBytes = 4 * 1024 * 1024;
-
-async function readKeyFile(path: string | undefined, what: string): Promise<Uint8Array | null> {
-  if (path === undefined) return null;
-  const bytes = await readBounded(path, maxKeyFileBytes).catch((cause) => {
-    throw new TvsError("INPUT_UNREADABLE", `the ${what} ${path} cannot be read: check the path`, { cause });
-  });
-  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `the ${what} ${path} is larger than 4 MiB`);
-  return bytes;
-}
+const maxKeyFileMiB = 4;
 
 async function readSources({ jwks, keyHistory, anchor, issuer }: VerifySettings): Promise<KeySetSources> {
-  const set = await readKeyFile(jwks, "JWKS");
-  const history = await readKeyFile(keyHistory, "key history");
+  const read = (path: string, what: string) => readWhole(path, `the ${what} ${path}`, maxKeyFileMiB);
   return {
     issuer,
-    ...(set === null ? {} : { jwks: set }),
-    ...(history === null ? {} : { keyHistory: history }),
+    ...(jwks === undefined ? {} : { jwks: await read(jwks, "JWKS") }),
+    ...(keyHistory === undefined ? {} : { keyHistory: await read(keyHistory, "key history") }),
     ...(anchor === undefined ? {} : { anchor }),
   };
 }
 
-async function prepare(rawArgs: readonly string[], io: VerifyIo): Promise<Command> {
-  const { values: flags, positionals: paths } = parseFlags(rawArgs);
-  const { "key-history": keyHistory, "log-key": logKeys, "log-state": logState } = flags;
-  const given = await resolveSettings({ ...flags, keyHistory, logKeys, logState }, io.env);
-  assertProofFlags(flags, given);
+async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
+  const { _: paths, ...flags } = args;
+  const given = await resolveSettings({ ...flags, "log-key": everyValue(rawArgs, "log-key") }, io.env);
   if (paths.length === 0)
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
   const { issuer, audience } = given;
@@ -89,8 +87,8 @@ function trustNote({ trust }: KeySet, { keyHistory = "" }: VerifySettings): stri
   return `trust rests on ${printable(keyHistory)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
-async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof } = command;
+async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
+  const { paths, given, options, json, proof } = run;
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
   const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
@@ -114,14 +112,14 @@ async function judgeAll(command: Command, io: VerifyIo): Promise<number> {
 /**
  * Runs the command. It never touches the network.
  *
- * @param rawArgs the arguments after `verify`
+ * @param line the command line
  * @param io where it writes, the environment and the time
  * @returns the exit code: 0 all valid, 1 something refused, 2 something undecidable, nothing found or a
  * wrong command line (then one line on stderr says what to do)
  */
-export async function runVerify(rawArgs: readonly string[], io: VerifyIo): Promise<number> {
+export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   try {
-    return await judgeAll(await prepare(rawArgs, io), io);
+    return await judgeAll(await prepare(line, io), io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
     io.stderr(`${io.program ?? "tvs verify"}: ${printable(error.message)}\n`);
@@ -167,9 +165,9 @@ export function verifyCommand(program: string): OurCommand {
     example: example.replaceAll("tvs verify", program),
     args: verifyArgs,
     variadic: true,
-    async run({ rawArgs }) {
+    async run({ args, rawArgs }) {
       process.stdout.once("error", stopOnClosedPipe);
-      process.exitCode = await runVerify(rawArgs, processIo(program));
+      process.exitCode = await runVerify({ args, rawArgs }, processIo(program));
     },
   });
 }

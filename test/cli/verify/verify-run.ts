@@ -2,6 +2,8 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseArgs } from "citty";
+import { verifyArgs } from "../../../cli/verify/options.ts";
 import { runVerify } from "../../../cli/verify/verify.ts";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
 
@@ -35,18 +37,21 @@ export async function run(
   } = {},
 ): Promise<Run> {
   let [stdout, stderr] = ["", ""];
-  const code = await runVerify(args, {
-    stdout: (text) => {
-      stdout += text;
+  const code = await runVerify(
+    { args: parseArgs(args, verifyArgs), rawArgs: args },
+    {
+      stdout: (text) => {
+        stdout += text;
+      },
+      stderr: (text) => {
+        stderr += text;
+      },
+      env: options.env ?? {},
+      now: () => new Date(now),
+      color: options.color ?? false,
+      stdin: options.stream ?? oneChunk(options.stdin ?? ""),
     },
-    stderr: (text) => {
-      stderr += text;
-    },
-    env: options.env ?? {},
-    now: () => new Date(now),
-    color: options.color ?? false,
-    stdin: options.stream ?? oneChunk(options.stdin ?? ""),
-  });
+  );
   const lines = args.includes("--json") ? stdout.trimEnd().split("\n").filter(Boolean) : [];
   return { code, stdout, stderr, objects: lines.map((line) => JSON.parse(line)) };
 }

@@ -5,6 +5,7 @@ import { maxDocumentBytes } from "../../../cli/verify/files.ts";
 import { audience, folder, issuer } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
 import { makeFolder } from "../../harness/folder.ts";
+import { runTvs } from "../../harness/program.ts";
 import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 let temp: string;
@@ -262,8 +263,6 @@ describe("settings", () => {
     ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
     ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
     ["no input", settings, "nothing to verify"],
-    ["a mistyped flag", [...settings, "--isuer", "x", file], "--isuer"],
-    ["a flag without its value", [file, ...settings, "--now"], "--now"],
     ["a time that is none", [...settings, "--now", "yesterday", file], "--now"],
     [
       "a key set that is not there",
@@ -280,5 +279,14 @@ describe("settings", () => {
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(expected);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test.each<[string, string[]]>([
+    ["--isuer", [...settings, "--isuer", "x", file]],
+    ["--now", [file, ...settings, "--now"]],
+  ])("a flag that is mistyped or without its value, %s, judges nothing", async (flag, args) => {
+    const { code, stdout, stderr } = await runTvs(["verify", ...args]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(flag);
   });
 });
