@@ -4,10 +4,10 @@ import { type ErrorCode, TvsError } from "../../domain/errors.ts";
 function factsOf(error: unknown): { text: string; status: number | undefined } {
   if (!(error instanceof Error)) return { text: String(error), status: undefined };
   const { code, status } = error as { code?: unknown; status?: unknown };
-  const cause = error.cause === undefined ? "" : ` ${factsOf(error.cause).text}`;
+  const cause = error.cause === undefined ? undefined : factsOf(error.cause);
   return {
-    text: `${error.name} ${String(code ?? "")} ${error.message}${cause}`,
-    status: typeof status === "number" ? status : undefined,
+    text: `${error.name} ${String(code ?? "")} ${error.message} ${cause?.text ?? ""}`.trimEnd(),
+    status: typeof status === "number" ? status : cause?.status,
   };
 }
 
@@ -16,14 +16,9 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError");
 }
 
-/** The server does not know the stream any more, and so has done nothing of what was asked on it. */
-export function isForgotten(error: unknown): boolean {
-  return /invalid baton|STREAM_EXPIRED|stream has expired/i.test(factsOf(error).text);
-}
-
-/** The database has answered that it cannot do what one statement says; the connection is as good as before. */
+/** The database has answered that it cannot do what one statement says. */
 export function isAnswer(error: unknown): error is Error {
-  return error instanceof Error && error.name === "ResponseError" && !isForgotten(error);
+  return error instanceof Error && error.cause instanceof Error && error.cause.name === "ResponseError";
 }
 
 /** The server has passed a write on to another one: it is a replica. */

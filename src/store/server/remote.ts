@@ -3,10 +3,10 @@ import type { ServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { openCommitLock } from "../driver/commit-lock.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "../driver/driver.ts";
-import { gatherReads } from "../driver/gathered-reads.ts";
 import type { SharedFile } from "../driver/serving.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
-import { createServerRequests, inWire, type ServerRequests } from "./requests.ts";
+import { gatherReads } from "./gathered-reads.ts";
+import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
 import { isServed } from "./served.ts";
 
 /**
@@ -47,10 +47,10 @@ export async function openRemote({
   const read = createReader(requests, { waitMs, onRequest });
 
   async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
-    const wired = statements.map(inWire);
+    const sent = statements.map(sentStatement);
     return whenFree(atMostMs, (leftMs) => {
       onRequest("commit");
-      return requests.together(wired, leftMs);
+      return requests.together(sent, leftMs);
     }).catch((error) => {
       throw asUnknown(error);
     });
@@ -71,7 +71,7 @@ export async function openRemote({
     },
     lockService: async () => false,
     serviceRunning: () => isServed(read),
-    close: async () => requests.close(),
+    close: async () => {},
   };
 }
 
@@ -95,16 +95,13 @@ function createReader(
   requests: Pick<ServerRequests, "each">,
   { waitMs, onRequest }: ReaderOptions,
 ): (sql: string, args?: readonly Value[]) => Promise<Row[]> {
-  const read = gatherReads<ReturnType<typeof inWire>>(
-    (statements, waitMs) => {
-      onRequest("read");
-      return requests.each(statements, waitMs);
-    },
-    { waitMs },
-  );
+  const read = gatherReads<SentStatement>((statements, leftMs) => {
+    onRequest("read");
+    return requests.each(statements, leftMs);
+  }, waitMs);
   return async (sql, args = []) => {
-    const wired = inWire({ sql, args });
-    return whenFree(waitMs, () => read(wired));
+    const sent = sentStatement({ sql, args });
+    return whenFree(waitMs, () => read(sent));
   };
 }
 
@@ -148,7 +145,7 @@ async function requirePrimary(
 ): Promise<void> {
   let said: Row[] | Error | undefined;
   try {
-    [said] = await requests.each([writeToNowhere], firstWaitMs);
+    [said] = await requests.each([{ sql: writeToNowhere, args: [] }], firstWaitMs);
   } catch (error) {
     throw addressError(error, { url, hasToken });
   }
