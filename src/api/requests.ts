@@ -4,7 +4,6 @@
  */
 
 import * as v from "valibot";
-import { maxIdempotencyKeyLength } from "../domain/idempotency.ts";
 import { ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
 import { purposes } from "../partner/contract.ts";
@@ -106,12 +105,6 @@ export const ninLookupSchema = jsonObject({ nin: ninSchema }, "must be an object
 
 /** The public lookup's term; what it may mean is decided in domain/teachers/search-term.ts. */
 export const searchTermSchema = v.pipe(v.string("is required"), v.regex(/\S/, "is required"), v.trim());
-
-export const idempotencyKeySchema = v.pipe(
-  v.string("must be text"),
-  v.minLength(1, `must be 1 to ${maxIdempotencyKeyLength} characters`),
-  v.maxLength(maxIdempotencyKeyLength, `must be 1 to ${maxIdempotencyKeyLength} characters`),
-);
 
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;
 

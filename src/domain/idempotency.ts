@@ -26,7 +26,7 @@ export type IdempotencyStore = {
 export const keepIdempotencyMs = 72 * 3_600_000;
 /** How long a duplicate waits for the call that is still running. */
 const waitMs = 2_000;
-export const maxIdempotencyKeyLength = 255;
+const maxIdempotencyKeyLength = 255;
 
 export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
 /** What the work stores, in the same commit as its own results. */

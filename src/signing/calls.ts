@@ -32,20 +32,10 @@ export type Job<K> = {
   reject(error: unknown): void;
 };
 
-/** The calls that wait to be signed: single checks and batches apart, each in the order in which they came. */
-export type Calls<K> = {
-  /**
-   * @returns the signatures, in the order of the inputs
-   * @throws TvsError OVERLOADED
-   */
-  add(asked: Asked<K>): Promise<string[]>;
-  /** Takes the next signature of a sort. */
-  take(bulk: boolean): Job<K> | undefined;
-  /** Refuses all calls, those that are under way too. */
-  refuseAll(): void;
-};
+export type Calls<K> = ReturnType<typeof createCalls<K>>;
 
-export function createCalls<K>(admission: Admission): Calls<K> {
+/** The calls that wait to be signed: single checks and batches apart, each in the order in which they came. */
+export function createCalls<K>(admission: Admission) {
   const open = new Set<Call<K>>();
   const waiting: { single: Call<K>[]; bulk: Call<K>[] } = { single: [], bulk: [] };
 
@@ -90,7 +80,11 @@ export function createCalls<K>(admission: Admission): Calls<K> {
   }
 
   return {
-    async add(asked) {
+    /**
+     * @returns the signatures, in the order of the inputs
+     * @throws TvsError OVERLOADED
+     */
+    async add(asked: Asked<K>): Promise<string[]> {
       const { length } = asked.inputs;
       if (length === 0) return [];
       admission.admit(length, asked.bulk);
@@ -100,11 +94,13 @@ export function createCalls<K>(admission: Admission): Calls<K> {
       (asked.bulk ? waiting.bulk : waiting.single).push(call);
       return settled.promise;
     },
-    take(bulk) {
+    /** Takes the next signature of a sort. */
+    take(bulk: boolean): Job<K> | undefined {
       const call = first(bulk);
       return call === undefined ? undefined : jobOf(call, call.taken++);
     },
-    refuseAll() {
+    /** Refuses all calls, those that are under way too. */
+    refuseAll(): void {
       for (const call of open) {
         end(call);
         call.settled.reject(new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped"));

@@ -4,7 +4,7 @@ import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook, removeWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
-import { withWebhooks } from "../harness/webhooks.ts";
+import { withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 const ok = () => ({ status: 200 });
 
@@ -14,31 +14,28 @@ function regNos(count: number, from = 0): string[] {
 
 describe("an endpoint", () => {
   test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count === 1 ? 410 : 200 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          const sender = world.sender();
-          await world.put("A/B/C/1");
-          await sender.settle();
-          await world.putMany(regNos(20, 2));
-          await sender.settle();
-          expect(received.length).toBe(1);
-          expect(await world.webhooks.endpoint("board")).toMatchObject({
-            disabledReason: "gone",
-            lastError: "BAD_STATUS 410",
-          });
-          expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({
-            pending: 21,
-            held: 21,
-          });
-          await enableWebhook(world, "board");
-          await sender.settle();
-          expect(received.length).toBe(22);
-          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
-        },
-      ),
+    withBoard(
+      (_, count) => ({ status: count === 1 ? 410 : 200 }),
+      async ({ world, received }) => {
+        const sender = world.sender();
+        await world.put("A/B/C/1");
+        await sender.settle();
+        await world.putMany(regNos(20, 2));
+        await sender.settle();
+        expect(received.length).toBe(1);
+        expect(await world.webhooks.endpoint("board")).toMatchObject({
+          disabledReason: "gone",
+          lastError: "BAD_STATUS 410",
+        });
+        expect(await webhookBacklog(world.webhooks, world.clock.now())).toMatchObject({
+          pending: 21,
+          held: 21,
+        });
+        await enableWebhook(world, "board");
+        await sender.settle();
+        expect(received.length).toBe(22);
+        expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
+      },
     ));
 
   test("that fails for five days is disabled, and not for a day less or after a success between", () =>
@@ -111,57 +108,48 @@ describe("an endpoint", () => {
     ));
 
   test("that fails all the time keeps its own retries to itself, and none waits for fresh ones", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
-          await world.putMany(regNos(1));
-          await sender.settle();
-          world.clock.add(5_000);
-          await world.putMany(regNos(50, 1));
-          await sender.settle();
-          const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
-          expect(place).toBeLessThan(5);
-          expect(received.length).toBe(52);
-        },
-      ),
+    withBoard(
+      ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
+      async ({ world, received }) => {
+        const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
+        await world.putMany(regNos(1));
+        await sender.settle();
+        world.clock.add(5_000);
+        await world.putMany(regNos(50, 1));
+        await sender.settle();
+        const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
+        expect(place).toBeLessThan(5);
+        expect(received.length).toBe(52);
+      },
     ));
 
   test("gets nothing while it or its partner is disabled, then what was held", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        const sender = world.sender();
-        await world.put("A/B/C/1");
-        await world.partners.disable("board", world.clock.now());
-        await sender.settle();
-        expect(received.length).toBe(0);
-        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
-        await world.partners.disable("board", null);
-        await disableWebhook(world, "board");
-        await world.put("A/B/C/2");
-        await sender.settle();
-        expect(received.length).toBe(0);
-        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
-        await enableWebhook(world, "board");
-        await sender.settle();
-        expect(received.length).toBe(2);
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      const sender = world.sender();
+      await world.put("A/B/C/1");
+      await world.partners.disable("board", world.clock.now());
+      await sender.settle();
+      expect(received.length).toBe(0);
+      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("partner");
+      await world.partners.disable("board", null);
+      await disableWebhook(world, "board");
+      await world.put("A/B/C/2");
+      await sender.settle();
+      expect(received.length).toBe(0);
+      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("endpoint");
+      await enableWebhook(world, "board");
+      await sender.settle();
+      expect(received.length).toBe(2);
+    }));
 
   test("that was removed gets nothing, and what it was to be told is dead", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        await world.putMany(regNos(3));
-        expect(await removeWebhook(world, "board")).toBe(3);
-        await world.sender().settle();
-        expect(received.length).toBe(0);
-        expect(await world.deliveries()).toEqual(regNos(3).map(() => ["board", "dead", 0]));
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      await world.putMany(regNos(3));
+      expect(await removeWebhook(world, "board")).toBe(3);
+      await world.sender().settle();
+      expect(received.length).toBe(0);
+      expect(await world.deliveries()).toEqual(regNos(3).map(() => ["board", "dead", 0]));
+    }));
 
   test("is sent a test that names nobody", () =>
     withWebhooks((world) =>
@@ -185,20 +173,17 @@ describe("an endpoint", () => {
 
 describe("a restore's hold", () => {
   test("keeps everything back until it is released, whatever endpoint is enabled", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        await world.settings.write({ hold_webhooks: "true" });
-        const sender = world.sender();
-        await world.put("A/B/C/1");
-        await enableWebhook(world, "board");
-        await sender.settle();
-        expect(received.length).toBe(0);
-        expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
-        expect(await releaseWebhooks(world.settings)).toBe(true);
-        expect(await releaseWebhooks(world.settings)).toBe(false);
-        await sender.settle();
-        expect(received.length).toBe(1);
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      await world.settings.write({ hold_webhooks: "true" });
+      const sender = world.sender();
+      await world.put("A/B/C/1");
+      await enableWebhook(world, "board");
+      await sender.settle();
+      expect(received.length).toBe(0);
+      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
+      expect(await releaseWebhooks(world.settings)).toBe(true);
+      expect(await releaseWebhooks(world.settings)).toBe(false);
+      await sender.settle();
+      expect(received.length).toBe(1);
+    }));
 });

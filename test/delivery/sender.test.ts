@@ -5,7 +5,7 @@ import { rotateWebhookSecret } from "../../src/domain/webhooks.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
-import { withWebhooks } from "../harness/webhooks.ts";
+import { withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 const ok = () => ({ status: 200 });
 
@@ -15,158 +15,138 @@ function regNos(count: number, from = 0): string[] {
 
 describe("a delivery", () => {
   test("arrives with the contract's headers and the event's exact bytes, and is delivered", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        const secret = await world.subscribe("board", url);
-        const { id } = await world.put("A/B/C/1");
-        await world.sender().settle();
-        expect(received.length).toBe(1);
-        const [request] = received as [Received];
-        const [event] = await world.teachers.events(id);
-        const [delivery] = await world.webhooks.deliveries({ limit: 10 });
-        expect(request.body).toBe(event?.body as string);
-        expect(request.headers).toMatchObject({
-          "content-type": "application/json",
-          "user-agent": "tvs-webhooks/9.9.9",
-          "x-agency-event-id": event?.eventId,
-          "x-agency-event-type": "license.verified",
-          "x-agency-delivery-id": delivery?.deliveryId,
-        });
-        expect(delivery?.deliveryId).toMatch(
-          /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-        );
-        expect(signature(request)).toMatchObject({
-          t: world.clock.now() / 1000,
-          digests: [expect.any(String)],
-        });
-        expect(signature(request).isOf(secret, 0)).toBe(true);
-        expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
-      }),
-    ));
+    withBoard(ok, async ({ world, received, secret }) => {
+      const { id } = await world.put("A/B/C/1");
+      await world.sender().settle();
+      expect(received.length).toBe(1);
+      const [request] = received as [Received];
+      const [event] = await world.teachers.events(id);
+      const [delivery] = await world.webhooks.deliveries({ limit: 10 });
+      expect(request.body).toBe(event?.body as string);
+      expect(request.headers).toMatchObject({
+        "content-type": "application/json",
+        "user-agent": "tvs-webhooks/9.9.9",
+        "x-agency-event-id": event?.eventId,
+        "x-agency-event-type": "license.verified",
+        "x-agency-delivery-id": delivery?.deliveryId,
+      });
+      expect(delivery?.deliveryId).toMatch(
+        /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      );
+      expect(signature(request)).toMatchObject({
+        t: world.clock.now() / 1000,
+        digests: [expect.any(String)],
+      });
+      expect(signature(request).isOf(secret, 0)).toBe(true);
+      expect(delivery).toMatchObject({ state: "delivered", attempts: 1, lastStatus: 200, lastError: null });
+    }));
 
   test("keeps its ids and is signed afresh in each attempt", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count < 3 ? 500 : 204 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          await world.put("A/B/C/1");
-          const sender = world.sender();
-          for (const step of [0, ...retryStepsMs.slice(0, 2)]) {
-            world.clock.add(step);
-            await sender.settle();
-          }
-          expect(new Set(received.map(({ body }) => body)).size).toBe(1);
-          for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
-            expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
-          const times = received.map((request) => signature(request).t);
-          expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
-          expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
-        },
-      ),
+    withBoard(
+      (_, count) => ({ status: count < 3 ? 500 : 204 }),
+      async ({ world, received }) => {
+        await world.put("A/B/C/1");
+        const sender = world.sender();
+        for (const step of [0, ...retryStepsMs.slice(0, 2)]) {
+          world.clock.add(step);
+          await sender.settle();
+        }
+        expect(new Set(received.map(({ body }) => body)).size).toBe(1);
+        for (const name of ["x-agency-event-id", "x-agency-delivery-id"])
+          expect(new Set(received.map(({ headers }) => headers[name])).size).toBe(1);
+        const times = received.map((request) => signature(request).t);
+        expect(times.map((t) => t - (times[0] as number))).toEqual([0, 5, 35]);
+        expect(await world.deliveries()).toEqual([["board", "delivered", 3]]);
+      },
     ));
 
   test("is tried at every step of the schedule and not before, and is dead after the last", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        () => ({ status: 503 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          await world.put("A/B/C/1");
-          const sender = world.sender();
+    withBoard(
+      () => ({ status: 503 }),
+      async ({ world, received }) => {
+        await world.put("A/B/C/1");
+        const sender = world.sender();
+        await sender.settle();
+        for (const [index, step] of retryStepsMs.entries()) {
+          world.clock.add(step - 1);
           await sender.settle();
-          for (const [index, step] of retryStepsMs.entries()) {
-            world.clock.add(step - 1);
-            await sender.settle();
-            expect(received.length).toBe(index + 1);
-            world.clock.add(1);
-            await sender.settle();
-            expect(received.length).toBe(index + 2);
-          }
-          const [delivery] = await world.webhooks.deliveries({ state: "dead", limit: 10 });
-          expect(delivery).toMatchObject({
-            attempts: 11,
-            lastStatus: 503,
-            lastError: "BAD_STATUS",
-            dueAt: null,
-          });
-          const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
-          expect(detail?.attemptList.map((one) => one.number)).toEqual(
-            regNos(11).map((_, index) => index + 1),
-          );
-          expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
-            pending: 0,
-            held: 0,
-            dead: 1,
-            oldestDueAt: null,
-          });
-        },
-      ),
+          expect(received.length).toBe(index + 1);
+          world.clock.add(1);
+          await sender.settle();
+          expect(received.length).toBe(index + 2);
+        }
+        const [delivery] = await world.webhooks.deliveries({ state: "dead", limit: 10 });
+        expect(delivery).toMatchObject({
+          attempts: 11,
+          lastStatus: 503,
+          lastError: "BAD_STATUS",
+          dueAt: null,
+        });
+        const detail = await world.webhooks.delivery(delivery?.deliveryId as string);
+        expect(detail?.attemptList.map((one) => one.number)).toEqual(regNos(11).map((_, index) => index + 1));
+        expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
+          pending: 0,
+          held: 0,
+          dead: 1,
+          oldestDueAt: null,
+        });
+      },
     ));
 
   test("waits as long as Retry-After asks, up to twice the step", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        () => ({ status: 429, headers: { "Retry-After": "3600" } }),
-        async ({ url }) => {
-          await world.subscribe("board", url);
-          await world.put("A/B/C/1");
-          await world.sender().settle();
-          const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-          expect(delivery?.dueAt).toBe(world.clock.now() + 10_000);
-        },
-      ),
+    withBoard(
+      () => ({ status: 429, headers: { "Retry-After": "3600" } }),
+      async ({ world }) => {
+        await world.put("A/B/C/1");
+        await world.sender().settle();
+        const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+        expect(delivery?.dueAt).toBe(world.clock.now() + 10_000);
+      },
     ));
 
   test("that is dead is retried with a whole schedule before it", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count <= 12 ? 500 : 200 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          await world.put("A/B/C/1");
-          const sender = world.sender();
-          for (const step of [0, ...retryStepsMs]) {
-            world.clock.add(step);
-            await sender.settle();
-          }
-          const [dead] = await world.webhooks.deliveries({ limit: 1 });
-          const deliveryId = dead?.deliveryId as string;
-          expect(dead?.state).toBe("dead");
-          expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", heldBy: null });
+    withBoard(
+      (_, count) => ({ status: count <= 12 ? 500 : 200 }),
+      async ({ world, received }) => {
+        await world.put("A/B/C/1");
+        const sender = world.sender();
+        for (const step of [0, ...retryStepsMs]) {
+          world.clock.add(step);
           await sender.settle();
-          const [again] = await world.webhooks.deliveries({ limit: 1 });
-          expect(again).toMatchObject({ state: "pending", attempts: 12, dueAt: world.clock.now() + 5_000 });
-          await retryDelivery(world, deliveryId);
-          await sender.settle();
-          expect(received.length).toBe(13);
-          expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
-        },
-      ),
+        }
+        const [dead] = await world.webhooks.deliveries({ limit: 1 });
+        const deliveryId = dead?.deliveryId as string;
+        expect(dead?.state).toBe("dead");
+        expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", heldBy: null });
+        await sender.settle();
+        const [again] = await world.webhooks.deliveries({ limit: 1 });
+        expect(again).toMatchObject({ state: "pending", attempts: 12, dueAt: world.clock.now() + 5_000 });
+        await retryDelivery(world, deliveryId);
+        await sender.settle();
+        expect(received.length).toBe(13);
+        expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({ code: "REFUSED" });
+      },
     ));
 
   test("goes to no private address unless that is allowed, whatever was allowed when it was saved", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        await world.put("A/B/C/1");
-        let allowed = false;
-        const sender = world.sender({ allowPrivate: () => allowed });
-        await sender.settle();
-        expect(received).toEqual([]);
-        const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-        expect(delivery).toMatchObject({
-          state: "pending",
-          attempts: 1,
-          lastStatus: null,
-          lastError: "ENDPOINT_INVALID",
-        });
-        allowed = true;
-        world.clock.add(5_000);
-        await sender.settle();
-        expect(received.length).toBe(1);
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      await world.put("A/B/C/1");
+      let allowed = false;
+      const sender = world.sender({ allowPrivate: () => allowed });
+      await sender.settle();
+      expect(received).toEqual([]);
+      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+      expect(delivery).toMatchObject({
+        state: "pending",
+        attempts: 1,
+        lastStatus: null,
+        lastError: "ENDPOINT_INVALID",
+      });
+      allowed = true;
+      world.clock.add(5_000);
+      await sender.settle();
+      expect(received.length).toBe(1);
+    }));
 
   test("is connected to the address that was checked, though the name means another a moment later", () =>
     withWebhooks(async (world) => {
@@ -186,62 +166,53 @@ describe("a delivery", () => {
 
 describe("a secret", () => {
   test("signs together with its successor while a rotation lasts, the new one first", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        const old = await world.subscribe("board", url);
-        const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 60_000 });
-        expect(secret).not.toBe(old);
-        const sender = world.sender();
-        await world.put("A/B/C/1");
-        await sender.settle();
-        world.clock.add(60_000);
-        await world.put("A/B/C/2");
-        await sender.settle();
-        const [during, after] = received.map(signature);
-        expect(during?.digests.length).toBe(2);
-        expect([during?.isOf(secret, 0), during?.isOf(old, 1)]).toEqual([true, true]);
-        expect(after?.digests.length).toBe(1);
-        expect(after?.isOf(secret, 0)).toBe(true);
-      }),
-    ));
+    withBoard(ok, async ({ world, received, secret: old }) => {
+      const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 60_000 });
+      expect(secret).not.toBe(old);
+      const sender = world.sender();
+      await world.put("A/B/C/1");
+      await sender.settle();
+      world.clock.add(60_000);
+      await world.put("A/B/C/2");
+      await sender.settle();
+      const [during, after] = received.map(signature);
+      expect(during?.digests.length).toBe(2);
+      expect([during?.isOf(secret, 0), during?.isOf(old, 1)]).toEqual([true, true]);
+      expect(after?.digests.length).toBe(1);
+      expect(after?.isOf(secret, 0)).toBe(true);
+    }));
 
   test("that is rotated without overlap signs no more", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        const sender = world.sender();
-        await sender.settle();
-        const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 0 });
-        await world.put("A/B/C/1");
-        await sender.settle();
-        const [made] = received.map(signature);
-        expect(made?.digests.length).toBe(1);
-        expect(made?.isOf(secret, 0)).toBe(true);
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      const sender = world.sender();
+      await sender.settle();
+      const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 0 });
+      await world.put("A/B/C/1");
+      await sender.settle();
+      const [made] = received.map(signature);
+      expect(made?.digests.length).toBe(1);
+      expect(made?.isOf(secret, 0)).toBe(true);
+    }));
 });
 
 describe("a sender", () => {
   test("takes over what a dead one had leased, when its lease ends and not before", () =>
-    withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
-        await world.subscribe("board", url);
-        await world.putMany(regNos(3));
-        const now = world.clock.now();
-        const requests = [{ partnerId: "board", limit: 2, except: [] }];
-        const dead = await world.other.outbox.lease(requests, { token: "dead", now, until: now + 60_000 });
-        expect(dead.length).toBe(2);
-        const sender = world.sender();
-        await sender.settle();
-        expect(received.length).toBe(1);
-        world.clock.add(59_999);
-        await sender.settle();
-        expect(received.length).toBe(1);
-        world.clock.add(1);
-        await sender.settle();
-        expect(received.length).toBe(3);
-      }),
-    ));
+    withBoard(ok, async ({ world, received }) => {
+      await world.putMany(regNos(3));
+      const now = world.clock.now();
+      const requests = [{ partnerId: "board", limit: 2, except: [] }];
+      const dead = await world.other.outbox.lease(requests, { token: "dead", now, until: now + 60_000 });
+      expect(dead.length).toBe(2);
+      const sender = world.sender();
+      await sender.settle();
+      expect(received.length).toBe(1);
+      world.clock.add(59_999);
+      await sender.settle();
+      expect(received.length).toBe(1);
+      world.clock.add(1);
+      await sender.settle();
+      expect(received.length).toBe(3);
+    }));
 
   test("and another on the same database never finish a delivery twice", () =>
     withWebhooks((world) =>
@@ -295,19 +266,16 @@ describe("a sender", () => {
     }));
 
   test("is woken by another process's commit and by the time at which a retry is due", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count === 1 ? 500 : 200 }),
-        async ({ url, received }) => {
-          await world.subscribe("board", url);
-          world.sender({ outbox: world.other.outbox, limits: { pollMs: 2 } });
-          await world.put("A/B/C/1");
-          await until(async () => (await world.deliveries())[0]?.[2] === 1);
-          world.clock.add(5_000);
-          await until(async () => (await world.deliveries())[0]?.[1] === "delivered");
-          expect(received.length).toBe(2);
-        },
-      ),
+    withBoard(
+      (_, count) => ({ status: count === 1 ? 500 : 200 }),
+      async ({ world, received }) => {
+        world.sender({ outbox: world.other.outbox, limits: { pollMs: 2 } });
+        await world.put("A/B/C/1");
+        await until(async () => (await world.deliveries())[0]?.[2] === 1);
+        world.clock.add(5_000);
+        await until(async () => (await world.deliveries())[0]?.[1] === "delivered");
+        expect(received.length).toBe(2);
+      },
     ));
 
   test("neither loses nor repeats anything when the clock steps by an hour", () =>

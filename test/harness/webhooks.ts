@@ -5,6 +5,7 @@ import { createExchange } from "../../src/delivery/exchange.ts";
 import { type Sender, type SenderDependencies, startSender } from "../../src/delivery/sender.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
+import { type Endpoint, withEndpoint } from "./endpoint.ts";
 import { anApiKey, aPartner, secrets } from "./samples.ts";
 import { type TestStores, withStores } from "./store.ts";
 
@@ -68,6 +69,18 @@ export function withWebhooks(act: (world: TestWebhooks) => Promise<void>): Promi
       for (const close of closers) await close();
     }
   });
+}
+
+/** A partner, `board`, with an endpoint that answers so. */
+export function withBoard(
+  answer: Parameters<typeof withEndpoint>[0],
+  act: (given: Endpoint & { readonly world: TestWebhooks; readonly secret: string }) => Promise<void>,
+): Promise<void> {
+  return withWebhooks((world) =>
+    withEndpoint(answer, async (endpoint) =>
+      act({ ...endpoint, world, secret: await world.subscribe("board", endpoint.url) }),
+    ),
+  );
 }
 
 function unexpected(error: unknown): never {

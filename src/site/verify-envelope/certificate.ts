@@ -1,7 +1,6 @@
 /** A printed attestation: a page to print, whose QR codes carry the signature itself. */
 
 import { encodeQR } from "qr";
-import { pngAddress } from "../../certificate/png.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { pageOfIssuer, splitIntoCodes, splitProofIntoCodes } from "../../partner/envelope-codes.ts";
 import { answerBox, sinceBox } from "./answer-box.ts";
@@ -31,10 +30,10 @@ type Certified = {
 };
 
 async function codeFigure(text: string, alt: string): Promise<HTMLElement> {
-  const modules = encodeQR(text, "raw", { ecc: "medium", encoding: "byte", border: borderModules });
-  const size = String(modules.length * pixelsPerModule);
-  const src = await pngAddress(modules, pixelsPerModule);
-  const image = el("img", { src, alt, width: size, height: size });
+  const options = { ecc: "medium", encoding: "byte", border: borderModules, scale: pixelsPerModule } as const;
+  // A file, and no canvas, to which some browsers add noise.
+  const image = el("img", { src: encodeQR(text, "data-url", options), alt });
+  await image.decode();
   return el("figure", {}, image, el("figcaption", { "aria-hidden": "true" }, alt));
 }
 

@@ -12,7 +12,6 @@ const schemas: [name: string, schema: v.GenericSchema][] = [
   ["RegNo", requests.regNoSchema],
   ["TId", requests.tIdSchema],
   ["SearchTerm", requests.searchTermSchema],
-  ["IdempotencyKey", requests.idempotencyKeySchema],
   ["LeafHash", requests.leafHashSchema],
   ["TreeSize", requests.treeSizeSchema],
 ];
