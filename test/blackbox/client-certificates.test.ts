@@ -38,26 +38,7 @@ describe("client certificates", () => {
     expect(await audienceOf(await callTls(null, bearer(first.apiKey)))).toBe(first.id);
   });
 
-  test("belong to one partner", async () => {
-    const certificate = await makeCertificate({ commonName: "agency" });
-    await addCertificate(first, certificate);
-    const path = await world.file("again.pem", certificate.certPem);
-    expect((await world.tvs("partners", "cert", "add", second.id, path)).code).toBe(1);
-    expect((await world.tvs("partners", "cert", "remove", second.id, certificate.fingerprint256)).code).toBe(
-      1,
-    );
-    expect((await world.tvs("partners", "cert", "remove", first.id, certificate.fingerprint256)).code).toBe(
-      0,
-    );
-  });
-
-  test("an expired one is refused by the command, and counts no longer once it expires", async () => {
-    const old = await makeCertificate({ commonName: "old", notAfter: new Date(Date.now() - 2_000) });
-    const path = await world.file("old.pem", old.certPem);
-    const refused = await world.tvs("partners", "cert", "add", first.id, path);
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain("expired");
-
+  test("one counts no longer once it expires", async () => {
     const short = await makeCertificate({ commonName: "short", notAfter: new Date(Date.now() + 5_000) });
     await addCertificate(first, short);
     expect(await withinOneSecond(async () => (await callTls(short)).status === 200)).toBe(true);

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,11 +30,15 @@ type Log = {
   readonly dataDir: string;
   readonly database: string;
   readonly head: string;
+  /** Where its backup is put. */
+  readonly backup: string;
   /** Serves as long as so many calls are answered, and stops well. */
   attest(calls: number): Promise<Envelope[]>;
   serving<T>(act: (service: Service) => Promise<T>): Promise<T>;
   tvs(...words: string[]): ReturnType<typeof runTvs>;
   epochs(): Promise<Epoch[]>;
+  /** Changes the database while nothing uses it. */
+  alter(sql: string, args?: string[]): void;
 };
 
 /** A register on a folder of its own, with a partner. */
@@ -59,10 +64,16 @@ function openLog(dataDir: string, apiKey: string): Log {
     dataDir,
     database: join(dataDir, "tvs.db"),
     head: join(dataDir, "log.checkpoint"),
+    backup: join(dataDir, "..", "backup.db"),
     serving,
     attest: (calls) => serving((service) => attest(service, apiKey, calls)),
     tvs,
     epochs: async () => (await runJson<Epoch[]>(["log", "key", "--data", dataDir])).reverse(),
+    alter(sql, args = []) {
+      const database = new Database(join(dataDir, "tvs.db"));
+      database.run(sql, args);
+      database.close();
+    },
   };
 }
 
@@ -172,18 +183,13 @@ test("an old copy that says by itself that a new epoch is due is not signed upon
     const putBack = keepCopy(log);
     await log.attest(5);
     putBack();
-    const { Database } = await import("bun:sqlite");
-    const say = (sql: string) => {
-      const database = new Database(log.database);
-      database.run(sql);
-      database.close();
-    };
-    say("INSERT INTO settings (name, value) VALUES ('log_epoch_due', 'a backup was restored')");
+    const due = "INSERT INTO settings (name, value) VALUES ('log_epoch_due', 'a backup was restored')";
+    log.alter(due);
     await requireRefused(log, /8 entries of verify\.example\.gov\/log were signed for, and it has 3/);
     expect((await log.epochs()).length).toBe(1);
     // Nor is one that is not behind served as if somebody had restored it.
     await log.tvs("log", "epoch", "--reason", "the disk was put back");
-    say("INSERT INTO settings (name, value) VALUES ('log_epoch_due', 'a backup was restored')");
+    log.alter(due);
     const { code, stderr } = await log.tvs("serve", "--port", "0", ...args);
     expect([code, stderr]).toEqual([1, expect.stringContaining("no tvs restore has said so here")]);
   }));
@@ -191,7 +197,7 @@ test("an old copy that says by itself that a new epoch is due is not signed upon
 test("a mark of an earlier restore opens no epoch once more", () =>
   withLog(async (log) => {
     await log.attest(2);
-    const backup = join(log.dataDir, "..", "backup.db");
+    const { backup } = log;
     await runWell(["backup", backup, "--data", log.dataDir]);
     await log.attest(1);
     const mark = join(log.dataDir, "log.due");
@@ -200,12 +206,7 @@ test("a mark of an earlier restore opens no epoch once more", () =>
     await log.attest(1);
     expect(existsSync(mark)).toBe(false);
     writeFileSync(mark, said);
-    const { Database } = await import("bun:sqlite");
-    const database = new Database(log.database);
-    database.run("INSERT INTO settings (name, value) VALUES ('log_epoch_due', ?)", [
-      said.split("\n")[0] ?? "",
-    ]);
-    database.close();
+    log.alter("INSERT INTO settings (name, value) VALUES ('log_epoch_due', ?)", [said.split("\n")[0] ?? ""]);
     await log.tvs("log", "checkpoint");
     expect((await log.epochs()).length).toBe(2);
   }));
@@ -213,7 +214,7 @@ test("a mark of an earlier restore opens no epoch once more", () =>
 test("a backup that lacks what was signed for goes on in a new epoch, and says so", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
-    const backup = join(log.dataDir, "..", "backup.db");
+    const { backup } = log;
     const made = await runWell(["backup", backup, "--data", log.dataDir, "--json"]);
     const facts = { logOrigin: origin, logEpoch: 1, logEntries: 3 };
     expect(made.json<typeof facts>()).toMatchObject(facts);
@@ -261,7 +262,7 @@ test("a backup that lacks what was signed for goes on in a new epoch, and says s
 test("a backup that has everything goes on in the same epoch", () =>
   withLog(async (log) => {
     await log.attest(3);
-    const backup = join(log.dataDir, "..", "backup.db");
+    const { backup } = log;
     await runWell(["backup", backup, "--data", log.dataDir]);
     const { stdout } = await log.tvs("restore", backup, "--force", "--json");
     expect(JSON.parse(stdout).log).toEqual({
@@ -282,7 +283,7 @@ test("a backup that has everything goes on in the same epoch", () =>
 test("a backup on a machine that knows no checkpoint goes on in a new epoch, which the first command that can sign opens", () =>
   withLog(async (log) => {
     const [old] = await log.attest(3);
-    const backup = join(log.dataDir, "..", "backup.db");
+    const { backup } = log;
     await runWell(["backup", backup, "--data", log.dataDir]);
     const elsewhere = join(log.dataDir, "..", "elsewhere");
     const options = ["--data", elsewhere];
@@ -304,10 +305,7 @@ test("a backup on a machine that knows no checkpoint goes on in a new epoch, whi
 test("a database whose newest rows are gone is not signed upon", () =>
   withLog(async (log) => {
     await log.attest(5);
-    const { Database } = await import("bun:sqlite");
-    const database = new Database(log.database);
-    database.run("DELETE FROM attestations WHERE id > 3");
-    database.close();
+    log.alter("DELETE FROM attestations WHERE id > 3");
     await requireRefused(log, /its newest 2 attestations are not there any more/);
     await log.tvs("log", "epoch", "--reason", "two rows were lost");
     const [fresh] = await log.attest(1);
@@ -319,7 +317,7 @@ test("a database whose newest rows are gone is not signed upon", () =>
 test("a new database beside the checkpoint of an old one begins no log", () =>
   withLog(async (log) => {
     await log.attest(2);
-    for (const end of ["", "-wal", "-shm"]) if (existsSync(log.database + end)) rmSync(log.database + end);
+    for (const end of parts) rmSync(log.database + end, { force: true });
     const { code, stderr } = await log.tvs("serve", "--port", "0", ...args);
     expect([code, stderr]).toEqual([1, expect.stringContaining("its database tvs.db is missing")]);
   }));

@@ -129,17 +129,6 @@ describe("API keys", () => {
     expect(await statusOf(bearer(apiKey))).toBe(200);
   });
 
-  test("a third live key is refused, naming what to revoke", async () => {
-    const partner = await world.partner();
-    expect((await world.tvs("partners", "key", "issue", partner.id)).code).toBe(0);
-    const third = await world.tvs("partners", "key", "issue", partner.id);
-    expect(third.code).toBe(1);
-    expect(third.stderr).toContain(`partners key revoke ${partner.keyId}`);
-    const keys = await world.tvsJson<{ keyId: string }[]>("partners", "key", "list", partner.id);
-    expect(keys).toHaveLength(2);
-    expect(JSON.stringify(keys)).not.toContain(partner.apiKey.slice(21, 50));
-  });
-
   test("a disabled partner is nobody until it is enabled again", async () => {
     const partner = await world.partner();
     const status = () => statusOf(bearer(partner.apiKey));

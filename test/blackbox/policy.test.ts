@@ -10,8 +10,6 @@ const rule = { certificate: ["VERIFIED"], sources: ["new_system"], categories: [
 const policy = {
   version: "test-1",
   purposes: {
-    BODYA_INVIGILATOR_ELIGIBILITY: { ...rule, minDaysRemaining: 200 },
-    BODYB_INVIGILATOR_ELIGIBILITY: { ...rule, categories: ["Primary"] },
     BODYC_INVIGILATOR_ELIGIBILITY: { ...rule, categories: ["Primary", "Secondary"], minDaysRemaining: 20 },
     BODYC_CBT_STAFF_VERIFICATION: {
       ...rule,
@@ -37,14 +35,11 @@ async function resultOf(row: Row, purpose: Purpose): Promise<EligibilityResult> 
 }
 
 test.each<[Purpose, string[]]>([
-  ["BODYA_INVIGILATOR_ELIGIBILITY", ["LICENSE_EXPIRES_TOO_SOON"]],
-  ["BODYB_INVIGILATOR_ELIGIBILITY", ["CATEGORY_NOT_ACCEPTED"]],
   ["BODYC_INVIGILATOR_ELIGIBILITY", []],
   [
     "BODYC_CBT_STAFF_VERIFICATION",
     ["LICENSE_EXPIRES_TOO_SOON", "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"],
   ],
-  ["EMPLOYER_BACKGROUND_CHECK", ["POLICY_MISSING"]],
   ["GENERAL_PUBLIC_VERIFICATION", ["POLICY_MISSING"]],
 ])("%s", async (purpose, reasons) => {
   const result = await resultOf(teachers.valid, purpose);

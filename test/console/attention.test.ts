@@ -208,5 +208,5 @@ describe("what needs attention", () => {
         ]);
       }
     });
-  }, 60_000);
+  });
 });

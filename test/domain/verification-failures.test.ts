@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../src/domain/errors.ts";
-import { QuotaExceeded } from "../../src/domain/quota.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { Answer } from "../../src/domain/verification.ts";
 import { lagos } from "../harness/clock.ts";
@@ -280,56 +279,4 @@ describe("a failure is never an answer", () => {
       { teachers: (real) => ({ ...real, findEach: away }) },
     );
   });
-});
-
-describe("a retry", () => {
-  const same = ({ body, headers }: Answer) => ({ body, headers });
-
-  test("is the first answer byte for byte, costs no day token and leaves no second evidence", () =>
-    withVerification(async (world) => {
-      const first = await world.one(ask({ regNo }), { key: "k", body: { b: 1, a: 2 } });
-      world.clock.add(61_000);
-      const again = await world.one(ask({ regNo }), { key: "k", body: { a: 2, b: 1 } });
-      expect(again).toEqual({ ...same(first), replayed: true });
-      expect(await world.stored()).toHaveLength(1);
-      expect((await world.quotaStore.windows()).find((one) => one.kind === "day")?.used).toBe(1);
-    }));
-
-  test("is answered when the day is spent, while new work is refused", () =>
-    withVerification(
-      async (world) => {
-        const first = await world.batch([ask({ regNo })], { key: "k", body: 1 });
-        expect(world.quotaState().remaining).toBe(0);
-        expect(await world.batch([ask({ regNo })], { key: "k", body: 1 })).toEqual({
-          ...same(first),
-          replayed: true,
-        });
-        const refusal = await rejection(world.batch([ask({ regNo })], { key: "new", body: 1 }));
-        expect(refusal).toMatchObject({ code: "QUOTA_EXCEEDED", refusal: { window: "day" } });
-        expect(String(refusal)).toMatch(/per-day quota exceeded; retry after \d+ s$/);
-      },
-      { partner: { perDay: 1 } },
-    ));
-
-  test("after a refusal by quota runs when there is quota again", () =>
-    withVerification(
-      async (world) => {
-        await world.one(ask({ regNo }));
-        const again = () => world.one(ask({ regNo }), { key: "k", body: 1 });
-        expect(await rejection(again())).toBeInstanceOf(QuotaExceeded);
-        world.clock.set("2026-03-02T00:00:00Z");
-        expect((await again()).replayed).toBe(false);
-      },
-      { partner: { perDay: 1 } },
-    ));
-
-  test("at the same time as the first runs the work once", () =>
-    withVerification(async (world) => {
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, () => world.one(ask({ regNo }), { key: "k", body: 1 })),
-      );
-      expect(new Set(answers.map((one) => one.body)).size).toBe(1);
-      expect(answers.filter((one) => !one.replayed)).toHaveLength(1);
-      expect(await world.stored()).toHaveLength(1);
-    }));
 });

@@ -10,5 +10,4 @@ test.each([4])(
     expect(Object.values(older)).toEqual(Object.values(older).map(() => 0));
     expect(Object.values(after).every((asked) => asked > 0)).toBe(true);
   },
-  60_000,
 );

@@ -27,38 +27,34 @@ async function signedAndWhole(dataDir: string): Promise<string> {
   return placeOf(stdout);
 }
 
-test(
-  "a backup from before the log, beside a checkpoint of one, goes on in a further epoch",
-  () =>
-    withTempDir(async (folder) => {
-      const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "old.db")];
-      await attestSome(made, 3);
-      const note = await newestNote(made);
-      // Of the first one this process may still hold a connection.
-      cpSync(made, dataDir, { recursive: true });
-      const old = await openEmbedded({ file: join(folder, "before.db") });
-      await migrateTo(old, 8);
-      expect(await makeBackup(old, backup)).toMatchObject({ schema: 8, log: null });
-      await old.close();
-      const restored = await runJson<{ log: unknown; notes: string[] }>(["restore", backup, "--force"], {
-        dataDir,
-      });
-      expect(restored.log).toMatchObject({
-        newEpoch: true,
-        epoch: 2,
-        previousOrigin: origin,
-        previousSize: 3,
-      });
-      expect(restored.notes.join("\n")).toContain(
-        `the backup has none, checkpoints were signed for 3 entries of ${origin}`,
-      );
-      await attestSome(dataDir, 2);
-      expect(await signedAndWhole(dataDir)).toBe(`${origin}/2 3`);
-      const epochs = await runJson<Epoch[]>(["log", "key"], { dataDir });
-      expect(epochs.map(({ epoch, previous }) => [epoch, previous])).toEqual([[2, note]]);
-    }),
-  60_000,
-);
+test("a backup from before the log, beside a checkpoint of one, goes on in a further epoch", () =>
+  withTempDir(async (folder) => {
+    const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "old.db")];
+    await attestSome(made, 3);
+    const note = await newestNote(made);
+    // Of the first one this process may still hold a connection.
+    cpSync(made, dataDir, { recursive: true });
+    const old = await openEmbedded({ file: join(folder, "before.db") });
+    await migrateTo(old, 8);
+    expect(await makeBackup(old, backup)).toMatchObject({ schema: 8, log: null });
+    await old.close();
+    const restored = await runJson<{ log: unknown; notes: string[] }>(["restore", backup, "--force"], {
+      dataDir,
+    });
+    expect(restored.log).toMatchObject({
+      newEpoch: true,
+      epoch: 2,
+      previousOrigin: origin,
+      previousSize: 3,
+    });
+    expect(restored.notes.join("\n")).toContain(
+      `the backup has none, checkpoints were signed for 3 entries of ${origin}`,
+    );
+    await attestSome(dataDir, 2);
+    expect(await signedAndWhole(dataDir)).toBe(`${origin}/2 3`);
+    const epochs = await runJson<Epoch[]>(["log", "key"], { dataDir });
+    expect(epochs.map(({ epoch, previous }) => [epoch, previous])).toEqual([[2, note]]);
+  }));
 
 test(
   "a restore that is killed, and the opening of the epoch that is due, leave one log that goes on",
@@ -123,5 +119,4 @@ test.skipIf(noServer !== undefined)(
         await server.stop();
       }
     }),
-  60_000,
 );

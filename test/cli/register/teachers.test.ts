@@ -60,175 +60,154 @@ async function verify(operator: Operator, changes: Partial<Attestation>): Promis
 }
 
 describe.concurrent("tvs teachers", () => {
-  test(
-    "revokes, says who was told VALID, and reinstates",
-    () =>
-      withTempDir(async (dataDir) => {
-        await withTestOperator(dataDir, async (operator) => {
-          const teacherId = await put(operator);
-          const now = Math.floor(operator.clock.now() / 1000);
-          await verify(operator, { teacherId, issuedAt: now - 60 });
-          await verify(operator, { teacherId, issuedAt: now });
-          await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
-          await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
-        });
-        const revoked = await runTvs(
-          ["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"],
-          { dataDir },
-        );
-        expect(revoked.code).toBe(0);
-        const value = JSON.parse(revoked.stdout);
-        expect(value).toMatchObject({
-          regNo,
-          tId: 100123,
-          licenseStatus: "REVOKED",
-          announcedStatus: "REVOKED",
-          licenseRevokedReason: "Decision 2026/14",
-          ninOnFile: true,
-          events: [{ eventType: "license.revoked" }],
-          toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
-        });
-        const again = await runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir });
-        expect([again.code, again.stdout]).toEqual([1, ""]);
-        expect(again.stderr).toMatch(/^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/);
-        const back = await runTvs(["teachers", "reinstate", "100123"], { dataDir });
-        expect(back.code).toBe(0);
-        expect(back.stdout).toContain("REVOKED -> VALID");
-        expect(back.stdout).not.toContain("exam-body-a");
-        const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
-        expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
+  test("revokes, says who was told VALID, and reinstates", () =>
+    withTempDir(async (dataDir) => {
+      await withTestOperator(dataDir, async (operator) => {
+        const teacherId = await put(operator);
+        const now = Math.floor(operator.clock.now() / 1000);
+        await verify(operator, { teacherId, issuedAt: now - 60 });
+        await verify(operator, { teacherId, issuedAt: now });
+        await verify(operator, { teacherId, partnerId: "long-ago", issuedAt: now - 91 * 86_400 });
+        await verify(operator, { teacherId, partnerId: "told-otherwise", status: "EXPIRED" });
+      });
+      const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "Decision 2026/14", "--json"], {
+        dataDir,
+      });
+      expect(revoked.code).toBe(0);
+      const value = JSON.parse(revoked.stdout);
+      expect(value).toMatchObject({
+        regNo,
+        tId: 100123,
+        licenseStatus: "REVOKED",
+        announcedStatus: "REVOKED",
+        licenseRevokedReason: "Decision 2026/14",
+        ninOnFile: true,
+        events: [{ eventType: "license.revoked" }],
+        toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
+      });
+      const again = await runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir });
+      expect([again.code, again.stdout]).toEqual([1, ""]);
+      expect(again.stderr).toMatch(/^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/);
+      const back = await runTvs(["teachers", "reinstate", "100123"], { dataDir });
+      expect(back.code).toBe(0);
+      expect(back.stdout).toContain("REVOKED -> VALID");
+      expect(back.stdout).not.toContain("exam-body-a");
+      const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
+      expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
         "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
       ]); // biome-ignore format: a story in one line
-      }),
-    20_000,
-  );
+    }));
 
-  test(
-    "shows, deactivates, reactivates and sweeps",
-    () =>
-      withTempDir(async (dataDir) => {
-        await withTestOperator(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
-        const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
-        expect([deactivated.code, deactivated.stderr]).toEqual([0, ""]);
-        expect(deactivated.stdout).toContain("teacher.deactivated");
-        const shown = await runTvs(["teachers", "show", "100123"], { dataDir });
-        expect(shown.stdout).toMatch(/active +no\n/);
-        expect(shown.stdout).toMatch(/NIN on file +yes, verified\n/);
-        expect(shown.stdout).not.toContain("\u001b");
-        const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
-        expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
-        expect((await runTvs(["teachers", "reinstate", regNo], { dataDir })).code).toBe(0);
-        expect((await runTvs(["teachers", "reactivate", regNo], { dataDir })).code).toBe(0);
-        const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
-        expect(json).toMatchObject({
-          active: true,
-          licenseStatus: "VALID",
-          attestations: 0,
-          lastEvent: { eventType: "license.reinstated" },
-        });
-        const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
-        expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
-      }),
-    20_000,
-  );
+  test("shows, deactivates, reactivates and sweeps", () =>
+    withTempDir(async (dataDir) => {
+      await withTestOperator(dataDir, (operator) => put(operator, { state: "La\u001b[31mgos" }));
+      const deactivated = await runTvs(["teachers", "deactivate", regNo, "--reason", "left"], { dataDir });
+      expect([deactivated.code, deactivated.stderr]).toEqual([0, ""]);
+      expect(deactivated.stdout).toContain("teacher.deactivated");
+      const shown = await runTvs(["teachers", "show", "100123"], { dataDir });
+      expect(shown.stdout).toMatch(/active +no\n/);
+      expect(shown.stdout).toMatch(/NIN on file +yes, verified\n/);
+      expect(shown.stdout).not.toContain("\u001b");
+      const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
+      expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
+      expect((await runTvs(["teachers", "reinstate", regNo], { dataDir })).code).toBe(0);
+      expect((await runTvs(["teachers", "reactivate", regNo], { dataDir })).code).toBe(0);
+      const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
+      expect(json).toMatchObject({
+        active: true,
+        licenseStatus: "VALID",
+        attestations: 0,
+        lastEvent: { eventType: "license.reinstated" },
+      });
+      const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
+      expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
+    }));
 
-  test(
-    "refuses what it does not know or cannot read, with the frozen exit codes",
-    () =>
-      withTempDir(async (dataDir) => {
-        await makeRegister(dataDir);
-        const code = async (...args: string[]) => (await runTvs(["teachers", ...args], { dataDir })).code;
-        expect(await code("show", "A/B/C/D")).toBe(1);
-        expect(await code("show", "nonsense")).toBe(2);
-        expect(await code("revoke", "A/B/C/D")).toBe(2);
-        expect(await code("revoke", "A/B/C/D", "--reason", "mail ada@example.com")).toBe(2);
-      }),
-    20_000,
-  );
+  test("refuses what it does not know or cannot read, with the frozen exit codes", () =>
+    withTempDir(async (dataDir) => {
+      await makeRegister(dataDir);
+      const code = async (...args: string[]) => (await runTvs(["teachers", ...args], { dataDir })).code;
+      expect(await code("show", "A/B/C/D")).toBe(1);
+      expect(await code("show", "nonsense")).toBe(2);
+      expect(await code("revoke", "A/B/C/D")).toBe(2);
+      expect(await code("revoke", "A/B/C/D", "--reason", "mail ada@example.com")).toBe(2);
+    }));
 });
 
 describe.concurrent("tvs teachers export-subject", () => {
-  test(
-    "prints all that is held and every lookup, by the record and by the NIN",
-    () =>
-      withTempDir(async (dataDir) => {
-        await withTestOperator(dataDir, async (operator) => {
-          const ninIndex = operator.blindIndex.nin(nin);
-          // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
-          await verify(operator, {
-            reference: "nin",
-            ninIndex,
-            status: "NOT_FOUND",
-            endpoint: "lookup-by-nin",
-            issuedAt: 1_700_000_000,
-          });
-          const teacherId = await put(operator);
-          await verify(operator, { teacherId });
-          await verify(operator, { teacherId: teacherId + 1, reference: "regNo:SOME/BO/DY/ELSE" });
+  test("prints all that is held and every lookup, by the record and by the NIN", () =>
+    withTempDir(async (dataDir) => {
+      await withTestOperator(dataDir, async (operator) => {
+        const ninIndex = operator.blindIndex.nin(nin);
+        // The NIN was asked for before the teacher was registered; nothing but the NIN ties that call to the person.
+        await verify(operator, {
+          reference: "nin",
+          ninIndex,
+          status: "NOT_FOUND",
+          endpoint: "lookup-by-nin",
+          issuedAt: 1_700_000_000,
         });
-        const { code, stdout, stderr } = await runTvs(["teachers", "export-subject", "--json"], {
-          dataDir,
-          stdin: ` ${nin}\n`,
-        });
-        expect([code, stderr]).toEqual([0, ""]);
-        const held = JSON.parse(stdout);
-        expect(held.record).toMatchObject({
-          regNo,
-          name: "Ada Obi",
-          ninOnFile: true,
-          announcedStatus: "VALID",
-        });
-        expect(Object.keys(held.record).some((name) => /index/i.test(name))).toBe(false);
-        expect(held.lookups.map((one: { reference: string }) => one.reference)).toEqual([
-          "nin",
-          `regNo:${regNo}`,
-        ]);
-        expect(held.lookups[1]).toMatchObject({
-          context: { examBatch: "2026-A" },
-          result: { found: true },
-          signature: expect.any(String),
-        });
-        expect(held.history).toHaveLength(3);
-        expect(held.events.map((event: { eventType: string }) => event.eventType)).toEqual([
-          "license.verified",
-          "certificate.verified",
-        ]);
-        expect(held.notes.join(" ")).toContain("public lookup keeps no record");
-        expect(stdout).not.toContain(nin);
-        const human = await runTvs(["teachers", "export-subject"], { dataDir, stdin: nin });
-        expect(human.stdout).toContain("LOOKUPS BY PARTNERS");
-        expect(human.stdout).toContain("public lookup keeps no record");
-        expect(human.stdout).not.toContain(nin);
-      }),
-    20_000,
-  );
+        const teacherId = await put(operator);
+        await verify(operator, { teacherId });
+        await verify(operator, { teacherId: teacherId + 1, reference: "regNo:SOME/BO/DY/ELSE" });
+      });
+      const { code, stdout, stderr } = await runTvs(["teachers", "export-subject", "--json"], {
+        dataDir,
+        stdin: ` ${nin}\n`,
+      });
+      expect([code, stderr]).toEqual([0, ""]);
+      const held = JSON.parse(stdout);
+      expect(held.record).toMatchObject({
+        regNo,
+        name: "Ada Obi",
+        ninOnFile: true,
+        announcedStatus: "VALID",
+      });
+      expect(Object.keys(held.record).some((name) => /index/i.test(name))).toBe(false);
+      expect(held.lookups.map((one: { reference: string }) => one.reference)).toEqual([
+        "nin",
+        `regNo:${regNo}`,
+      ]);
+      expect(held.lookups[1]).toMatchObject({
+        context: { examBatch: "2026-A" },
+        result: { found: true },
+        signature: expect.any(String),
+      });
+      expect(held.history).toHaveLength(3);
+      expect(held.events.map((event: { eventType: string }) => event.eventType)).toEqual([
+        "license.verified",
+        "certificate.verified",
+      ]);
+      expect(held.notes.join(" ")).toContain("public lookup keeps no record");
+      expect(stdout).not.toContain(nin);
+      const human = await runTvs(["teachers", "export-subject"], { dataDir, stdin: nin });
+      expect(human.stdout).toContain("LOOKUPS BY PARTNERS");
+      expect(human.stdout).toContain("public lookup keeps no record");
+      expect(human.stdout).not.toContain(nin);
+    }));
 
-  test(
-    "of a NIN that names nobody and was never looked up is refused; of no NIN, a usage error; neither repeats it",
-    () =>
-      withTempDir(async (dataDir) => {
-        await makeRegister(dataDir);
-        const nobody = await runTvs(["teachers", "export-subject", "--json"], {
-          dataDir,
-          stdin: "99999999999",
-        });
-        expect(nobody.code).toBe(1);
-        expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { code: "NOT_KNOWN" } });
-        expect(nobody.stderr).toContain("nothing is stored");
-        for (const stdin of [
-          "",
-          "1234567890",
-          "123456789012",
-          "1234567890a",
-          `${nin}\n${nin}`,
-          "9".repeat(5000),
-        ]) {
-          const { code, stdout, stderr } = await runTvs(["teachers", "export-subject"], { dataDir, stdin });
-          expect([code, stdout]).toEqual([2, ""]);
-          expect(stderr).toBe("tvs: standard input must contain one NIN: exactly 11 digits\n");
-        }
-        expect(nobody.stderr).not.toContain("99999999999");
-      }),
-    20_000,
-  );
+  test("of a NIN that names nobody and was never looked up is refused; of no NIN, a usage error; neither repeats it", () =>
+    withTempDir(async (dataDir) => {
+      await makeRegister(dataDir);
+      const nobody = await runTvs(["teachers", "export-subject", "--json"], {
+        dataDir,
+        stdin: "99999999999",
+      });
+      expect(nobody.code).toBe(1);
+      expect(JSON.parse(nobody.stdout)).toMatchObject({ error: { code: "NOT_KNOWN" } });
+      expect(nobody.stderr).toContain("nothing is stored");
+      for (const stdin of [
+        "",
+        "1234567890",
+        "123456789012",
+        "1234567890a",
+        `${nin}\n${nin}`,
+        "9".repeat(5000),
+      ]) {
+        const { code, stdout, stderr } = await runTvs(["teachers", "export-subject"], { dataDir, stdin });
+        expect([code, stdout]).toEqual([2, ""]);
+        expect(stderr).toBe("tvs: standard input must contain one NIN: exactly 11 digits\n");
+      }
+      expect(nobody.stderr).not.toContain("99999999999");
+    }));
 });

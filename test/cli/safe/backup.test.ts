@@ -129,137 +129,111 @@ describe.concurrent("tvs backup", () => {
       expect(readdirSync(to).filter((name) => name.includes("partial"))).toEqual([]);
     }));
 
-  test(
-    "says what it wrote and that the master key is not in it, and where that is",
-    () =>
-      withBackup(async ({ folder, dataDir, tvs }) => {
-        const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
-        expect([code, stderr]).toEqual([0, ""]);
-        expect(JSON.parse(stdout)).toMatchObject({
-          file: `${folder}/second.db`,
-          signingKeys: 2,
-          teachers: 0,
-          newestAttestation: null,
-          logOrigin: null,
-          logEpoch: null,
-          logEntries: null,
-          masterKey: { included: false, place: `${dataDir}/master.key` },
-        });
-        const human = await tvs("backup", `${folder}/third.db`);
-        expect(human.stdout).toContain(
-          `The master key is NOT in this backup; it is in ${dataDir}/master.key.`,
-        );
-        const key = readFileSync(`${dataDir}/master.key`, "utf8").trim();
-        expect(readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
-      }),
-    30_000,
-  );
+  test("says what it wrote and that the master key is not in it, and where that is", () =>
+    withBackup(async ({ folder, dataDir, tvs }) => {
+      const { code, stdout, stderr } = await tvs("backup", `${folder}/second.db`, "--json");
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(JSON.parse(stdout)).toMatchObject({
+        file: `${folder}/second.db`,
+        signingKeys: 2,
+        teachers: 0,
+        newestAttestation: null,
+        logOrigin: null,
+        logEpoch: null,
+        logEntries: null,
+        masterKey: { included: false, place: `${dataDir}/master.key` },
+      });
+      const human = await tvs("backup", `${folder}/third.db`);
+      expect(human.stdout).toContain(`The master key is NOT in this backup; it is in ${dataDir}/master.key.`);
+      const key = readFileSync(`${dataDir}/master.key`, "utf8").trim();
+      expect(readFileSync(`${folder}/third.db`).includes(key)).toBe(false);
+    }));
 
-  test(
-    "works while a service runs, and without the master key",
-    () =>
-      withBackup(async ({ folder, dataDir, tvs }) => {
-        const open = await openService(readConfig({ data: dataDir }, {}));
-        rmSync(`${dataDir}/master.key`);
-        expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
-        await open.close();
-      }),
-    30_000,
-  );
+  test("works while a service runs, and without the master key", () =>
+    withBackup(async ({ folder, dataDir, tvs }) => {
+      const open = await openService(readConfig({ data: dataDir }, {}));
+      rmSync(`${dataDir}/master.key`);
+      expect((await tvs("backup", `${folder}/serving.db`)).code).toBe(0);
+      await open.close();
+    }));
 
-  test(
-    "refuses a file that exists, a database that does not, and a database server",
-    () =>
-      withBackup(async ({ folder, file, tvs }) => {
-        const taken = await tvs("backup", file);
-        expect([taken.code, taken.stdout]).toEqual([2, ""]);
-        const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
-        expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([2, false]);
-        for (const args of [
-          ["backup", `${folder}/b2.db`],
-          ["backup", "verify", file],
-          ["restore", file],
-        ]) {
-          const remote = await tvs(...args, "--database", "http://127.0.0.1:9");
-          expect([remote.code, remote.stderr.split("\n").length]).toEqual([1, 2]);
-        }
-      }),
-    30_000,
-  );
+  test("refuses a file that exists, a database that does not, and a database server", () =>
+    withBackup(async ({ folder, file, tvs }) => {
+      const taken = await tvs("backup", file);
+      expect([taken.code, taken.stdout]).toEqual([2, ""]);
+      const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
+      expect([missing.code, existsSync(`${folder}/typo`)]).toEqual([2, false]);
+      for (const args of [
+        ["backup", `${folder}/b2.db`],
+        ["backup", "verify", file],
+        ["restore", file],
+      ]) {
+        const remote = await tvs(...args, "--database", "http://127.0.0.1:9");
+        expect([remote.code, remote.stderr.split("\n").length]).toEqual([1, 2]);
+      }
+    }));
 
-  test(
-    "explains itself and its verify",
-    () =>
-      withTempDir(async (dataDir) => {
-        const help = await runTvs(["backup", "--help"], { dataDir });
-        expect(help.stdout).toContain("tvs backup verify /var");
-        expect((await runTvs(["backup", "verify", "--help"], { dataDir })).stdout).toContain(
-          "tvs backup verify",
-        );
-        expect((await runTvs(["backup"], { dataDir })).code).toBe(2);
-        expect((await runTvs(["backup", "a", "b"], { dataDir })).code).toBe(2);
-        expect(readdirSync(dataDir)).toEqual([]);
-      }),
-    30_000,
-  );
+  test("explains itself and its verify", () =>
+    withTempDir(async (dataDir) => {
+      const help = await runTvs(["backup", "--help"], { dataDir });
+      expect(help.stdout).toContain("tvs backup verify /var");
+      expect((await runTvs(["backup", "verify", "--help"], { dataDir })).stdout).toContain(
+        "tvs backup verify",
+      );
+      expect((await runTvs(["backup"], { dataDir })).code).toBe(2);
+      expect((await runTvs(["backup", "a", "b"], { dataDir })).code).toBe(2);
+      expect(readdirSync(dataDir)).toEqual([]);
+    }));
 });
 
 describe.concurrent("tvs backup verify", () => {
-  test(
-    "is 0 for a good one, 1 for a bad one, 2 for one that cannot be read",
-    () =>
-      withBackup(async ({ folder, file, dataDir, tvs }) => {
-        const good = await tvs("backup", "verify", file, "--json");
-        expect([good.code, good.stderr]).toEqual([0, ""]);
-        expect(JSON.parse(good.stdout)).toMatchObject({
-          ok: true,
-          file,
-          schema: expect.any(Number),
-          signingKeys: 2,
-          masterKey: "matches",
-        });
-        writeFileSync(`${folder}/text`, "not a backup");
-        expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
-        expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
-        writeFileSync(`${dataDir}/master.key`, newMasterKey());
-        const differs = await tvs("backup", "verify", file, "--json");
-        expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
-        rmSync(`${dataDir}/master.key`);
-        const absent = await tvs("backup", "verify", file);
-        expect(absent.code).toBe(0);
-        expect(absent.stderr).toContain("the master key was not checked");
-      }),
-    30_000,
-  );
+  test("is 0 for a good one, 1 for a bad one, 2 for one that cannot be read", () =>
+    withBackup(async ({ folder, file, dataDir, tvs }) => {
+      const good = await tvs("backup", "verify", file, "--json");
+      expect([good.code, good.stderr]).toEqual([0, ""]);
+      expect(JSON.parse(good.stdout)).toMatchObject({
+        ok: true,
+        file,
+        schema: expect.any(Number),
+        signingKeys: 2,
+        masterKey: "matches",
+      });
+      writeFileSync(`${folder}/text`, "not a backup");
+      expect((await tvs("backup", "verify", `${folder}/text`)).code).toBe(1);
+      expect((await tvs("backup", "verify", `${folder}/none`)).code).toBe(2);
+      writeFileSync(`${dataDir}/master.key`, newMasterKey());
+      const differs = await tvs("backup", "verify", file, "--json");
+      expect([differs.code, JSON.parse(differs.stdout).masterKey]).toEqual([1, "differs"]);
+      rmSync(`${dataDir}/master.key`);
+      const absent = await tvs("backup", "verify", file);
+      expect(absent.code).toBe(0);
+      expect(absent.stderr).toContain("the master key was not checked");
+    }));
 });
 
 describe.concurrent("tvs restore", () => {
-  test(
-    "into an empty folder says that the master key must be put there, and then everything works",
-    () =>
-      withBackup(async ({ folder, dataDir, file, tvs }) => {
-        const there = `${folder}/new`;
-        const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
-        expect([code, stderr]).toEqual([0, `created a new register in ${there}\n`]);
-        const value = JSON.parse(stdout);
-        expect(value).toMatchObject({
-          database: `${there}/tvs.db`,
-          masterKey: "absent",
-          replaced: null,
-          webhooksHeld: false,
-        });
-        expect(value.notes[0]).toContain(`${there}/master.key`);
-        const read = await tvs("restore", file, "--data", there, "--force");
-        const last = `First put the master key that belongs to this backup into ${there}/master.key`;
-        expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
-        expect(read.stdout).not.toContain("master.key");
-        expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
-        copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
-        const keys = await tvs("keys", "list", "--data", there, "--json");
-        expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
-      }),
-    30_000,
-  );
+  test("into an empty folder says that the master key must be put there, and then everything works", () =>
+    withBackup(async ({ folder, dataDir, file, tvs }) => {
+      const there = `${folder}/new`;
+      const { code, stdout, stderr } = await tvs("restore", file, "--data", there, "--json");
+      expect([code, stderr]).toEqual([0, `created a new register in ${there}\n`]);
+      const value = JSON.parse(stdout);
+      expect(value).toMatchObject({
+        database: `${there}/tvs.db`,
+        masterKey: "absent",
+        replaced: null,
+        webhooksHeld: false,
+      });
+      expect(value.notes[0]).toContain(`${there}/master.key`);
+      const read = await tvs("restore", file, "--data", there, "--force");
+      const last = `First put the master key that belongs to this backup into ${there}/master.key`;
+      expect(read.stderr.trimEnd().split("\n").at(-1)).toStartWith(last);
+      expect(read.stdout).not.toContain("master.key");
+      expect((await tvs("keys", "list", "--data", there)).code).toBe(1);
+      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
+      const keys = await tvs("keys", "list", "--data", there, "--json");
+      expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
+    }));
 
   test("with --hold-webhooks is kept with who held them", () =>
     withBackup(async ({ folder, dataDir, file, tvs }) => {
@@ -289,60 +263,45 @@ describe.concurrent("tvs restore", () => {
       await open.close();
     }));
 
-  test(
-    "over a database needs --force, keeps the old one, and names the keys that were rotated since",
-    () =>
-      withBackup(async ({ file, tvs }) => {
-        const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
-        expect((await tvs("restore", file)).code).toBe(1);
-        const { code, stdout } = await tvs("restore", file, "--force", "--hold-webhooks");
-        expect(code).toBe(0);
-        expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
-        expect(stdout).toContain(`Retired keys that sign again: ${rotated.previousKid}.`);
-        expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
-        expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
-        const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(
-          (key: { state: string }) => key.state === "active",
-        );
-        expect(active.kid).toBe(rotated.previousKid);
-        const released = await tvs("webhooks", "release", "--json");
-        expect(JSON.parse(released.stdout)).toEqual({ released: true });
-      }),
-    30_000,
-  );
+  test("over a database needs --force, keeps the old one, and names the keys that were rotated since", () =>
+    withBackup(async ({ file, tvs }) => {
+      const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);
+      expect((await tvs("restore", file)).code).toBe(1);
+      const { code, stdout } = await tvs("restore", file, "--force", "--hold-webhooks");
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Signing keys lost: ${rotated.pendingKid}.`);
+      expect(stdout).toContain(`Retired keys that sign again: ${rotated.previousKid}.`);
+      expect(stdout).toMatch(/replaced +\S+tvs\.db\.replaced-/);
+      expect(stdout).toMatch(/Webhooks are held.* tvs webhooks release/);
+      const active = JSON.parse((await tvs("keys", "list", "--json")).stdout).find(
+        (key: { state: string }) => key.state === "active",
+      );
+      expect(active.kid).toBe(rotated.previousKid);
+      const released = await tvs("webhooks", "release", "--json");
+      expect(JSON.parse(released.stdout)).toEqual({ released: true });
+    }));
 
-  test(
-    "is refused while a service runs, for another master key, and for a sandbox's backup",
-    () =>
-      withBackup(async ({ folder, dataDir, file, tvs }) => {
-        const open = await openService(readConfig({ data: dataDir }, {}));
-        const busy = await tvs("restore", file, "--force");
-        expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining("stop it first")]);
-        await open.close();
-        writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
-        await tvs(
-          "teachers",
-          "import",
-          `${folder}/nobody.csv`,
-          "--allow-change",
-          "--data",
-          `${folder}/other`,
-        );
-        const foreign = await tvs("restore", file, "--force", "--data", `${folder}/other`);
-        expect([foreign.code, foreign.stderr]).toEqual([
-          1,
-          expect.stringContaining("is not the one that this backup was made with"),
-        ]);
-        const sandbox = await tvs("restore", file, "--sandbox", "--data", `${folder}/sandbox`);
-        expect([sandbox.code, sandbox.stderr]).toEqual([
-          1,
-          expect.stringContaining("backup of a live database"),
-        ]);
-        expect(existsSync(`${folder}/sandbox`)).toBe(false);
-        writeFileSync(`${folder}/text`, "no backup");
-        expect((await tvs("restore", `${folder}/text`, "--force")).code).toBe(1);
-        expect((await tvs("restore", `${folder}/none`, "--force")).code).toBe(2);
-      }),
-    30_000,
-  );
+  test("is refused while a service runs, for another master key, and for a sandbox's backup", () =>
+    withBackup(async ({ folder, dataDir, file, tvs }) => {
+      const open = await openService(readConfig({ data: dataDir }, {}));
+      const busy = await tvs("restore", file, "--force");
+      expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining("stop it first")]);
+      await open.close();
+      writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
+      await tvs("teachers", "import", `${folder}/nobody.csv`, "--allow-change", "--data", `${folder}/other`);
+      const foreign = await tvs("restore", file, "--force", "--data", `${folder}/other`);
+      expect([foreign.code, foreign.stderr]).toEqual([
+        1,
+        expect.stringContaining("is not the one that this backup was made with"),
+      ]);
+      const sandbox = await tvs("restore", file, "--sandbox", "--data", `${folder}/sandbox`);
+      expect([sandbox.code, sandbox.stderr]).toEqual([
+        1,
+        expect.stringContaining("backup of a live database"),
+      ]);
+      expect(existsSync(`${folder}/sandbox`)).toBe(false);
+      writeFileSync(`${folder}/text`, "no backup");
+      expect((await tvs("restore", `${folder}/text`, "--force")).code).toBe(1);
+      expect((await tvs("restore", `${folder}/none`, "--force")).code).toBe(2);
+    }));
 });

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeFolder } from "../../harness/folder.ts";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs, runJson, runTvs, type Service, startService } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
@@ -10,15 +10,11 @@ const linkPattern =
 const open = (link: string, headers: Record<string, string> = {}) =>
   fetch(link, { redirect: "manual", headers });
 
-let folder: Awaited<ReturnType<typeof makeFolder>>;
+const folder = sharedFolder();
 let service: Service;
-beforeAll(async () => {
-  folder = await makeFolder();
-  await makeRegister(folder.path);
-});
-afterAll(() => folder.remove());
+beforeAll(() => makeRegister(folder));
 
-const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder.path, ...flags]);
+const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, ...flags]);
 
 describe("tvs console", () => {
   test("says what to do while no service runs, and while one runs without a console", async () => {
@@ -27,7 +23,7 @@ describe("tvs console", () => {
     expect(none.stderr).toBe(
       "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
     );
-    service = await startService({ dataDir: folder.path });
+    service = await startService({ dataDir: folder });
     try {
       const closed = await tvsConsole("--json");
       expect(closed.code).toBe(1);
@@ -39,13 +35,13 @@ describe("tvs console", () => {
   });
 
   test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
-    service = await startService({ dataDir: folder.path, args: ["--admin-port", "0"] });
-    const unused = (await runJson<{ url: string }>(["console", "--data", folder.path])).url;
+    service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
+    const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
     try {
       const printed = linkPattern.exec(service.stdout())?.[1] ?? "";
       expect((await open(printed)).status).toBe(303);
       expect((await open(printed)).status).toBe(410);
-      const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder.path]);
+      const made = await runJson<{ url: string; expiresAt: string }>(["console", "--data", folder]);
       expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
       const entered = await open(made.url);
       const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
@@ -67,7 +63,7 @@ describe("tvs console", () => {
       expect(await service.stop()).toBe(0);
     }
     const { port } = new URL(unused);
-    service = await startService({ dataDir: folder.path, args: ["--admin-port", port] });
+    service = await startService({ dataDir: folder, args: ["--admin-port", port] });
     try {
       const stale = await open(unused);
       expect(stale.status).toBe(410);
@@ -83,7 +79,7 @@ describe("tvs console", () => {
   test("a busy admin port ends the start with one line", async () => {
     const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
     try {
-      const words = ["serve", "--data", folder.path, "--port", "0", "--admin-port", String(taken.port)];
+      const words = ["serve", "--data", folder, "--port", "0", "--admin-port", String(taken.port)];
       const { code, stderr } = await runTvs(words);
       expect(code).toBe(1);
       expect(stderr).toContain(`tvs: 127.0.0.1:${taken.port} is in use`);
@@ -100,7 +96,7 @@ async function everyCommandIsOne(page: string): Promise<void> {
   );
   expect(shown.length).toBeGreaterThan(3);
   for (const words of shown.filter((one) => !one.includes("FILE"))) {
-    expect(words).toEndWith(`--data ${folder.path}`);
+    expect(words).toEndWith(`--data ${folder}`);
     const { code, stderr } = await runTvs(words.split(" "));
     expect([words, code === 2, stderr.includes("internal error")]).toEqual([words, false, false]);
   }

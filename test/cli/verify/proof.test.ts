@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { logFolder } from "../../fixtures/log-notes.ts";
 import type { LogCase, LogCases } from "../../fixtures/make-log.ts";
-import { makeFolder } from "../../harness/folder.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { run } from "./verify-run.ts";
 
 const at = (path: string) => join(logFolder, path);
@@ -18,12 +18,7 @@ const cutKey = index.keys[0]?.key.slice(0, -4) ?? "";
 const proofOf = (name: string) => ["--proof", at(`proofs/${name}.tlog-proof`)];
 const withProof = (name: string) => [...settings, ...proofOf(name), "--log-key", logKey];
 
-let temp: string;
-let remove: () => Promise<void>;
-beforeAll(async () => {
-  ({ path: temp, remove } = await makeFolder());
-});
-afterAll(() => remove());
+const temp = sharedFolder();
 
 async function copyOf(path: string, name: string): Promise<string> {
   await copyFile(at(path), join(temp, name));

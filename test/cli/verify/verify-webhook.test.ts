@@ -36,8 +36,11 @@ function flagsOf({ secret, signature, now }: Vector): string[] {
   return ["--secret", secret, "--signature", signature, "--now", now];
 }
 
+/** A sample: partner/verify-webhook judges every one. */
+const some = vectors.filter((_, at) => at % 10 === 0);
+
 describe("the published vectors, as standard input", () => {
-  test.concurrent.each(vectors.map((one) => [one.name, one] as const))("%s", async (_name, vector) => {
+  test.concurrent.each(some.map((one) => [one.name, one] as const))("%s", async (_name, vector) => {
     const { code, stdout, stderr } = await run(["-", ...flagsOf(vector), "--json"], { stdin: vector.body });
     expect({ code, stderr }).toEqual({ code: vector.valid ? 0 : 1, stderr: "" });
     const { valid, reason, event, ...rest } = JSON.parse(stdout);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { makeFolder } from "../../harness/folder.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { type Service, startService } from "../../harness/program.ts";
 import { environment, type Language, languages } from "./languages.ts";
 
@@ -9,25 +9,21 @@ const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 /** As nobody answers it: upper case, without spaces. */
 const regNo = "tr/2019/la/ 000001";
 
-let folder: Awaited<ReturnType<typeof makeFolder>>;
+const folder = sharedFolder();
 let service: Service;
 let apiKey: string;
 
 beforeAll(async () => {
-  folder = await makeFolder();
-  service = await startService({ dataDir: join(folder.path, "data"), args: ["--sandbox"] });
+  service = await startService({ dataDir: join(folder, "data"), args: ["--sandbox"] });
   apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
 });
-afterAll(async () => {
-  await service?.stop();
-  await folder.remove();
-});
+afterAll(() => service?.stop());
 
 /** Runs a program of a language in a folder of the language. */
 async function run(language: Language, words: readonly string[], key = apiKey) {
-  const cwd = join(folder.path, `as-${language.name}`);
+  const cwd = join(folder, `as-${language.name}`);
   await mkdir(cwd, { recursive: true });
-  const env = environment(folder.path, { API_KEY: key });
+  const env = environment(folder, { API_KEY: key });
   const child = Bun.spawn([...words], { cwd, env, stdout: "pipe", stderr: "pipe" });
   const [said, error] = await Promise.all([
     new Response(child.stdout).text(),
@@ -98,13 +94,13 @@ describe.each([...languages])("$name's ask", (language) => {
   test.skipIf(!language.isHere)(
     `asks a sandbox until it answers, and what it saves is what verify takes, in ${language.name}`,
     async () => {
-      const ask = await language.prepare("ask", folder.path);
+      const ask = await language.prepare("ask", folder);
       const somebody = grudging();
       const asked = await run(language, [...ask, somebody.url.origin, purpose, regNo]);
       await somebody.stop(true);
       expect(asked.code).toBe(0);
       expect(asked.said).toMatch(/"?status"?: ?"VALID"/);
-      const verify = await language.prepare("verify", folder.path);
+      const verify = await language.prepare("verify", folder);
       const files = ["envelope.json", "jwks.json", "key-history.jose"];
       const verified = await run(language, [...verify, ...files, service.url, "demo"]);
       expect(verified).toEqual({ code: 0, said: "valid\n", error: "" });
@@ -115,8 +111,8 @@ describe.each([...languages])("$name's ask", (language) => {
   test.skipIf(!language.isHere)(
     `takes no genuine answer to another question, in ${language.name}`,
     async () => {
-      const ask = await language.prepare("ask", folder.path);
-      const kept = join(folder.path, `as-${language.name}`, "envelope.json");
+      const ask = await language.prepare("ask", folder);
+      const kept = join(folder, `as-${language.name}`, "envelope.json");
       for (const change of changes) {
         await rm(kept, { force: true });
         const somebody = changing(change);
@@ -134,45 +130,37 @@ describe.each([...languages])("$name's ask", (language) => {
     120_000,
   );
 
-  test.skipIf(!language.isHere)(
-    `says why it was refused, in ${language.name}`,
-    async () => {
-      const ask = await language.prepare("ask", folder.path);
-      const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
-      expect(refused.code).not.toBe(0);
-      expect(refused.error).toContain("API key");
-    },
-    60_000,
-  );
+  test.skipIf(!language.isHere)(`says why it was refused, in ${language.name}`, async () => {
+    const ask = await language.prepare("ask", folder);
+    const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
+    expect(refused.code).not.toBe(0);
+    expect(refused.error).toContain("API key");
+  });
 
-  test.skipIf(!language.isHere)(
-    `takes its key to no other address, in ${language.name}`,
-    async () => {
-      const taken: string[] = [];
-      const elsewhere = Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        fetch(request) {
-          taken.push(
-            `${request.method} ${new URL(request.url).pathname} ${request.headers.get("Authorization")}`,
-          );
-          return Response.json({});
-        },
-      });
-      const redirecting = Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        fetch: () => new Response(null, { status: 302, headers: { Location: `${elsewhere.url}stolen` } }),
-      });
-      try {
-        const ask = await language.prepare("ask", folder.path);
-        const asked = await run(language, [...ask, redirecting.url.origin, purpose, regNo]);
-        expect(taken).toEqual([]);
-        expect(asked.code).not.toBe(0);
-      } finally {
-        await Promise.all([elsewhere.stop(true), redirecting.stop(true)]);
-      }
-    },
-    60_000,
-  );
+  test.skipIf(!language.isHere)(`takes its key to no other address, in ${language.name}`, async () => {
+    const taken: string[] = [];
+    const elsewhere = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        taken.push(
+          `${request.method} ${new URL(request.url).pathname} ${request.headers.get("Authorization")}`,
+        );
+        return Response.json({});
+      },
+    });
+    const redirecting = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Response(null, { status: 302, headers: { Location: `${elsewhere.url}stolen` } }),
+    });
+    try {
+      const ask = await language.prepare("ask", folder);
+      const asked = await run(language, [...ask, redirecting.url.origin, purpose, regNo]);
+      expect(taken).toEqual([]);
+      expect(asked.code).not.toBe(0);
+    } finally {
+      await Promise.all([elsewhere.stop(true), redirecting.stop(true)]);
+    }
+  });
 });

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RefusalReason, refusalReasons } from "../../../src/partner/reasons.ts";
 import { audience, envelope, folder as fixtures, issuer } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
-import { makeFolder } from "../../harness/folder.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { environment, type Language, languages } from "./languages.ts";
 
 const cases: FixtureCase[] = await Bun.file(join(fixtures, "cases.json")).json();
@@ -94,11 +94,7 @@ async function judgeAll(language: Language, all: readonly Case[], folder: string
   return found;
 }
 
-let folder: Awaited<ReturnType<typeof makeFolder>>;
-beforeAll(async () => {
-  folder = await makeFolder();
-});
-afterAll(() => folder.remove());
+const folder = sharedFolder();
 
 test("the exceptions are fixtures", () => {
   const names = cases.map(({ name }) => name);
@@ -109,8 +105,8 @@ describe.each([...languages])("$name's verify", (language) => {
   test.skipIf(!language.isHere)(
     `answers every fixture as the verifier does, in ${language.name}`,
     async () => {
-      const all = [...fixtureCases(), ...(await clockCases(folder.path))];
-      expect(await judgeAll(language, all, folder.path)).toEqual(
+      const all = [...fixtureCases(), ...(await clockCases(folder))];
+      expect(await judgeAll(language, all, folder)).toEqual(
         all.map(({ name, expected }) => [name, expected]),
       );
     },
@@ -120,8 +116,8 @@ describe.each([...languages])("$name's verify", (language) => {
   test.skipIf(!language.isHere)(
     `finds a member twice however much stands between the two, in ${language.name}`,
     async () => {
-      const [first = "", ...start] = await language.prepare("verify", folder.path);
-      const words = wordsOf(join(folder.path, "long.json"), null, null);
+      const [first = "", ...start] = await language.prepare("verify", folder);
+      const words = wordsOf(join(folder, "long.json"), null, null);
       const genuine = envelope({ iat: Math.floor(Date.now() / 1000) });
       // As many members before the long text as a reader that keeps the last of two finds in all.
       const result = genuine.result as { eligible: boolean };
@@ -131,19 +127,17 @@ describe.each([...languages])("$name's verify", (language) => {
       await writeFile(words[0] ?? "", `${forged.slice(0, -1)},${ignored},${second}`);
       // PHP finds strings by PCRE, which gives up earlier where it has no JIT.
       const slow = language.name === "php" ? ["-d", "pcre.jit=0"] : [];
-      const said = await judge([first, ...slow, ...start], { name: "", words, expected: "" }, folder.path);
+      const said = await judge([first, ...slow, ...start], { name: "", words, expected: "" }, folder);
       expect(["refused", "undecidable"]).toContain(said);
     },
-    60_000,
   );
 
   test.skipIf(!language.isHere)(
     `cannot decide about a file that is not there, in ${language.name}`,
     async () => {
-      const start = await language.prepare("verify", folder.path);
-      const words = wordsOf(join(folder.path, "missing.json"), null, null);
-      expect(await judge(start, { name: "", words, expected: "" }, folder.path)).toBe("undecidable");
+      const start = await language.prepare("verify", folder);
+      const words = wordsOf(join(folder, "missing.json"), null, null);
+      expect(await judge(start, { name: "", words, expected: "" }, folder)).toBe("undecidable");
     },
-    60_000,
   );
 });

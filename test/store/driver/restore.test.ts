@@ -152,20 +152,16 @@ describe("a restore", () => {
       expect(await settings(target)).toEqual({ name: "backup" });
     }));
 
-  test(
-    "is refused while a service or another command uses the database",
-    () =>
-      withBackup(true, async ({ target, options, names }) => {
-        const service = await openEmbedded({ file: target });
-        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-        await service.lockService();
-        expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
-        expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
-        await service.close();
-        expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
-      }),
-    15_000,
-  );
+  test("is refused while a service or another command uses the database", () =>
+    withBackup(true, async ({ target, options, names }) => {
+      const service = await openEmbedded({ file: target });
+      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+      await service.lockService();
+      expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
+      expect(await service.query("SELECT value FROM settings")).toEqual([{ value: "old" }]);
+      await service.close();
+      expect(names().filter((name) => /restoring|replaced/.test(name))).toEqual([]);
+    }));
 
   test("leaves a command that waits for the old file no way to spoil the new one", () =>
     withBackup(true, async ({ target, options }) => {

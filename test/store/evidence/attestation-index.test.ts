@@ -56,7 +56,7 @@ for (const kind of driverKinds) {
         const rows = Array.from({ length: Math.min(500, logRows - from) }, (_, i) => rowOf(from + i));
         await attest(driver, rows);
       }
-    }, 60_000);
+    });
     afterAll(async () => {
       await driver.close();
       await database.destroy();
@@ -198,6 +198,6 @@ for (const kind of driverKinds) {
       await tellsWhoVerified();
       await deletesTheOldest();
       await keepsTheNewest();
-    }, 60_000);
+    });
   });
 }

@@ -64,7 +64,7 @@ describe("a move that is killed", () => {
     }
     // Between the last two commits nobody may use either of them.
     expect(states).toEqual(["true,false", "false,false", "false,true"]);
-  }, 60_000);
+  });
 
   test("between its last two commits can be taken back", async () => {
     const [from, to] = [await aCopyOf(register), aFile()];
@@ -75,7 +75,7 @@ describe("a move that is killed", () => {
     const now = await dump(from);
     await move(from, to);
     expect(await dump(to)).toEqual(now);
-  }, 60_000);
+  });
 
   test("goes on where it was, and copies nothing twice", async () => {
     const begun = (place: Place) =>
@@ -98,5 +98,5 @@ describe("a move that is killed", () => {
       },
     }));
     expect(written.flatMap((rows) => JSON.parse(rows)).length).toBe(1500 - copied);
-  }, 60_000);
+  });
 });

@@ -48,7 +48,7 @@ describe.skipIf(noServer !== undefined)("a register that goes from a file to a s
     expect(await rejection(move(last, remote))).toMatchObject({
       message: expect.stringMatching(/holds a register already/),
     });
-  }, 30_000);
+  });
 });
 
 test("row ids that nobody gave are kept, because what is old is found by them", async () => {
@@ -96,7 +96,7 @@ describe("a move finds", () => {
       await move(from, to);
       expect(await dump(to)).toEqual(before);
     }
-  }, 30_000);
+  });
 
   test("a change of the source that came meanwhile, and leaves it where it is", async () => {
     const [from, to] = [await aRegister(), aFile()];
@@ -116,7 +116,7 @@ describe("a move finds", () => {
     expect([await isInUse(from), await isInUse(to)]).toEqual([true, false]);
     await move(from, to);
     expect(withoutRevision(await dump(to))).toEqual(withoutRevision(await dump(from)));
-  }, 30_000);
+  });
 });
 
 describe("a move is refused", () => {
