@@ -1,26 +1,27 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { isoTime } from "../../src/domain/clock.ts";
+import { explainError } from "../../src/delivery/outcome.ts";
+import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { judge } from "../../src/domain/checks.ts";
+import { createCalendar, isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import type { SigningKey } from "../../src/domain/keys.ts";
-import { publishAheadMs } from "../../src/domain/rotation.ts";
-import { countTeachers } from "../../src/domain/status.ts";
+import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import { takeReadings } from "../../src/domain/readings.ts";
+import { readSandboxState } from "../../src/domain/sandbox/state.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
+import { holdWebhooksName } from "../../src/store/driver/restore.ts";
+import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
-import { createNodeStore } from "../../src/store/nodes.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
-import { createSettingsStore, masterKeyCheckName } from "../../src/store/settings.ts";
+import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
+import { createStores, type Stores } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
-import { checkDatabaseClock, judgeNodes } from "./nodes.ts";
+import { checkDatabaseClock, judgeLoaded } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -129,33 +130,26 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   );
   if (schema.result === "fail")
     return { checks: [schema, integrity, service], masterKeyCheck: undefined, isMissing: false };
-  const keys = await createKeyStore(driver).list();
+  const stores = createStores(driver);
+  const keys = await stores.keys.list();
   const { newestAt } = await status.attestations([]);
-  const clock = checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now);
-  const nodes = createNodeStore(driver);
-  const pendingKid = keys.find(({ state }) => state === "pending")?.kid;
-  const stored = await createSettingsStore(driver).read();
-  // A licence that is held counts on any day; the day only tells which of them begin later.
-  const today = isoTime(options.now).slice(0, "YYYY-MM-DD".length);
-  const teachers = await countTeachers(status, today);
-  const appliedAt = (await createImportHistory(driver).lastApplied())?.finishedAt ?? null;
-  const oldest = schema.result === "ok" ? await oldestAttestation(driver) : null;
-  const certificates = await createPartnerStore(driver).certificates();
-  const endpoints = (await createWebhookStore(driver).endpoints()).filter(
-    (one) => one.disabledReason === null,
-  );
+  const stored = await stores.settings.read();
+  const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
+  const certificates = await stores.partners.certificates();
+  const areKeysThere = ["active", "pending"].every((state) => keys.some((key) => key.state === state));
+  // An older schema does not have what is read for them.
+  const isReadable = schema.result === "ok" && areKeysThere;
+  const oldest = schema.result === "ok" ? await oldestAttestation(stores.maintenance) : null;
   return {
     checks: [
       schema,
       integrity,
       service,
-      clock,
-      ...(await checkDatabaseClock(nodes)),
-      checkKeys(keys, options.now),
-      // An older schema does not have them.
-      ...(schema.result === "ok" ? judgeNodes({ nodes: await nodes.list(), pendingKid }) : []),
-      ...(schema.result === "ok" ? await checkLog(driver, logOf(stored, options)) : []),
-      ...checkSettings({ stored, teachers, appliedAt, oldest, now: options.now }, options.config),
+      checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now),
+      ...(await checkDatabaseClock(stores.nodes)),
+      ...(areKeysThere ? [] : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
+      ...(isReadable ? await checkReadings(driver, { stores, stored, keys, options }) : []),
+      ...checkSettings(stored, options.config, { oldest, now: options.now }),
       await checkReceivers(endpoints),
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
@@ -164,8 +158,34 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   };
 }
 
-function logOf(stored: ReadonlyMap<string, string>, { config, now }: Options) {
-  return { config, issuer: config.issuer ?? stored.get("issuer"), now };
+type Found = {
+  readonly stores: Stores;
+  readonly stored: ReadonlyMap<string, string>;
+  readonly keys: readonly SigningKey[];
+  readonly options: Options;
+};
+
+/** Judges what the console judges too, and what of it only an operator looks into. */
+async function checkReadings(
+  driver: Driver,
+  { stores, stored, keys, options: { config, now } }: Found,
+): Promise<Check[]> {
+  const ring = keyRing(keys);
+  const nodes = await stores.nodes.list();
+  const readings = await takeReadings({
+    ...stores,
+    imports: createImportHistory(driver),
+    status: createStatusStore(driver),
+    log: createLogFigures(driver, stores.log),
+    calendar: createCalendar(stored.get("time_zone") ?? "UTC", readSandboxState(stored).day),
+    clock: { now: () => now },
+  });
+  const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
+  return [
+    ...judge({ now, readings, nodes, keys: ring, areWebhooksHeld, explainError }),
+    ...(nodes.some(({ state }) => state === "live") ? [judgeLoaded(nodes, ring.pending.kid)] : []),
+    ...(await checkLog(readings.log, stores.log, { config, issuer: config.issuer ?? stored.get("issuer") })),
+  ];
 }
 
 /** @returns null for a database of another program */
@@ -234,18 +254,6 @@ function checkClock(times: readonly number[], now: number): Check {
     `${found}, but the newest data is from ${isoTime(newest)}`,
     "set the clock (NTP) before the service signs again",
   );
-}
-
-function checkKeys(keys: readonly SigningKey[], now: number): Check {
-  const name = "signing-keys";
-  const active = keys.find((key) => key.state === "active");
-  const pending = keys.find((key) => key.state === "pending");
-  if (active === undefined || pending === undefined)
-    return fail(name, "no active or no pending key", "restore a backup");
-  const readyAt = pending.publishedAt + publishAheadMs;
-  // A new pending key is as it should be: a warning that asks for nothing would teach to overlook warnings.
-  const from = readyAt <= now ? "" : ` from ${isoTime(readyAt)} on`;
-  return ok(name, `one active, one pending that may be promoted${from}`);
 }
 
 /** Checks that the native engine loads, which the executable unpacks first. */

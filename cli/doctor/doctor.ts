@@ -6,8 +6,10 @@ import {
   readServeConfig,
   type ServeConfig,
 } from "../../src/config.ts";
+import { type Check, fail, ok } from "../../src/domain/check.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
+import { shellWord } from "../../src/shell-word.ts";
 import { command, environmentOf, flag, version } from "../command.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
@@ -15,7 +17,7 @@ import { refuseRemovedVariables } from "../removed.ts";
 import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
-import { type Check, fail, ok } from "./check.ts";
+import { isWindows } from "../terminal/windows.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import { checkAccessLog } from "./log.ts";
 import {
@@ -48,14 +50,23 @@ export const doctorCommand = command({
     becomeOwner(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    print(args, { ok: healthy, checks }, () => report(checks));
+    const shown = checks.map(({ name, result, found, advice, command }) => ({
+      ...{ name, result, found },
+      advice: adviceText(advice, command),
+    }));
+    print(args, { ok: healthy, checks: shown }, () => report(shown));
     if (isMissing) note(`tvs: ${noRegister(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
 });
 
+function adviceText(advice: Check["advice"], command: Check["command"]): string | null {
+  const words = command && `tvs ${command.map((word) => shellWord(word, isWindows)).join(" ")}`;
+  return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
+}
+
 /** The findings as text, the advice below the table: beside it, no terminal is wide enough. */
-function report(checks: readonly Check[]): string {
+function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
   const found = table(
     ["RESULT", "CHECK", "FOUND"],
     checks.map((check) => [check.result, check.name, check.found]),

@@ -2,18 +2,15 @@
 
 import { existsSync, statSync } from "node:fs";
 import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
+import type { AttestationMaintenance } from "../../src/domain/attestations.ts";
+import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { originOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogStore } from "../../src/domain/evidence/evidence.ts";
-import {
-  checkpointLateness,
-  countLeaves,
-  type LogFigures,
-  lateAnchors,
-} from "../../src/domain/evidence/figures.ts";
+import { countLeaves, type LogFigures } from "../../src/domain/evidence/figures.ts";
 import { behindAdvice } from "../../src/domain/evidence/keeper.ts";
 import { isOwnRetention, retentionTagSetting } from "../../src/domain/evidence/retention-mark.ts";
 import { rootOf } from "../../src/domain/evidence/tree.ts";
@@ -22,27 +19,19 @@ import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
-import type { Driver } from "../../src/store/driver/driver.ts";
-import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
-import { createLogStore } from "../../src/store/evidence/evidence.ts";
-import { createLogFigures } from "../../src/store/evidence/figures.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
-import { type Check, fail, hint, ok, warn } from "./check.ts";
 
-type Known = { readonly config: Config; readonly issuer: string | undefined; readonly now: number };
+type Known = { readonly config: Config; readonly issuer: string | undefined };
 
-/** Checks the log as the database has it, and against the checkpoint that is kept outside it. */
-export async function checkLog(driver: Driver, { config, issuer, now }: Known): Promise<Check[]> {
-  const store = createLogStore(driver);
-  const figures = await createLogFigures(driver, store).read();
+/** Checks the log's name, and the database against the checkpoint that is kept outside it. */
+export async function checkLog(
+  figures: LogFigures | null,
+  store: LogStore,
+  { config, issuer }: Known,
+): Promise<Check[]> {
   if (figures === null) return [ok("log", "not opened yet; tvs serve opens it")];
-  return [
-    judgeOrigin(figures, issuer),
-    judgeCheckpoint(figures, now),
-    judgeAnchors(figures, now),
-    await checkHead(figures, store, logHeadFile(config)),
-  ];
+  return [judgeOrigin(figures, issuer), await checkHead(figures, store, logHeadFile(config))];
 }
 
 function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undefined): Check {
@@ -53,37 +42,6 @@ function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undef
     `its name is no longer the issuer's (${originOf(issuer, epoch)}): partners find the log by it. If the new ` +
     'address is to stay, tvs log epoch --reason "new address"';
   return warn(name, found, advice);
-}
-
-/** @param now in milliseconds since the epoch */
-export function judgeCheckpoint(figures: LogFigures, now: number): Check {
-  const name = "log-checkpoint";
-  const { signedAt, signedSize, size, waiting } = figures;
-  const late = checkpointLateness(figures, now);
-  const signed =
-    signedAt === null ? "none yet" : `${countLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
-  if (late === null) return ok(name, signed);
-  const left = size + waiting - signedSize;
-  const advice =
-    "tvs serve makes one every 30 s: start it, or look in its log why it cannot; tvs log checkpoint makes one now";
-  return warn(name, `${signed}; ${left} more wait for one, for ${Math.floor(late / 60_000)} min`, advice);
-}
-
-/** A place whose anchors have stopped is a fault; that none was ever made is for the operator to decide. */
-export function judgeAnchors(figures: LogFigures, now: number): Check {
-  const name = "log-anchors";
-  const [newest] = figures.anchors;
-  if (figures.signedSize === 0) return ok(name, "nothing to hand out yet");
-  if (newest === undefined) {
-    const advice =
-      "hand checkpoints out every day (tvs log anchor), and ask a partner to run tvs log witness: until then only " +
-      "this machine can tell that the log is whole; tvs help evidence";
-    return hint(name, "no checkpoint was handed out yet", advice);
-  }
-  const late = lateAnchors(figures, now);
-  if (late.length === 0) return ok(name, `the newest at ${newest.place}, ${isoTime(newest.anchoredAt)}`);
-  const found = late.map(({ place, anchoredAt }) => `${place} has none since ${isoTime(anchoredAt)}`);
-  return warn(name, found.join("; "), "run tvs log anchor there, and look why its timer does not");
 }
 
 /** Looks at the checkpoint beside the master key, and whether the database still has what it was signed for. */
@@ -158,8 +116,10 @@ export async function checkAccessLog(config: Config, now: number): Promise<Check
 type OldestAttestation = { readonly id: number; readonly issuedAt: number };
 
 /** @returns null without any that retention may look at */
-export async function oldestAttestation(driver: Driver): Promise<OldestAttestation | null> {
-  const [row] = await createAttestationMaintenance(driver).deletable(0, 1);
+export async function oldestAttestation({
+  deletable,
+}: Pick<AttestationMaintenance, "deletable">): Promise<OldestAttestation | null> {
+  const [row] = await deletable(0, 1);
   const signed = row === undefined ? null : readSigned(row.jws);
   return row === undefined || signed === null ? null : { id: row.id, issuedAt: signed.issuedAt * 1000 };
 }

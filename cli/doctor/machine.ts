@@ -19,10 +19,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
+import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { accessAdvice, isWindows } from "../terminal/windows.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;

@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { isoTime } from "../../src/domain/clock.ts";
+import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
@@ -13,10 +13,7 @@ import { isSandbox } from "../../src/domain/sandbox/state.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { isIssuerTold } from "../../src/domain/settings.ts";
 import { rememberedSite } from "../../src/domain/site.ts";
-import { describeLicensed, type TeacherCounts } from "../../src/domain/status.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import { holdWebhooksName } from "../../src/store/driver/restore.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
 import { checkRetention } from "./log.ts";
 
 /** How long to wait for a resolver; they give up later by themselves. */
@@ -29,46 +26,19 @@ const inFlight = 64;
 /** Signatures in a second below which a batch of a hundred takes longer than a caller waits. */
 const slowPerSecond = 100;
 
-type Remembered = Parameters<typeof checkRetention>[2] & {
-  readonly stored: ReadonlyMap<string, string>;
-  readonly teachers: TeacherCounts;
-  /** When the last extract was applied; null when none was. */
-  readonly appliedAt: number | null;
-};
-
-export function checkSettings(remembered: Remembered, config: Config): Check[] {
-  const { stored, teachers, appliedAt } = remembered;
+export function checkSettings(
+  stored: ReadonlyMap<string, string>,
+  config: Config,
+  kept: Parameters<typeof checkRetention>[2],
+): Check[] {
   const isLive = !isSandbox(stored);
   return [
-    checkRegister(teachers, appliedAt),
     isLive ? checkIssuer(stored, config) : ok("issuer", "a sandbox needs none"),
     isLive ? checkSite(stored) : ok("site", "a sandbox needs none"),
-    checkHeld(stored),
     // It deletes evidence, and goes on after the start that asked for it.
-    checkRetention(stored, config, remembered),
+    checkRetention(stored, config, kept),
     isLive ? checkPrivateWebhooks(stored) : ok("private-webhooks", "a sandbox may send anywhere"),
   ];
-}
-
-function checkRegister(teachers: TeacherCounts, appliedAt: number | null): Check {
-  const name = "register";
-  const applied =
-    appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
-  const licensed = `${describeLicensed(teachers)}; ${applied}`;
-  if (teachers.licensed > 0) return ok(name, licensed);
-  if (teachers.active > 0)
-    return warn(
-      name,
-      licensed,
-      "everybody is answered as not licensed; look with tvs teachers import FILE --dry-run whether the extract has " +
-        "the licences' columns",
-    );
-  if (teachers.total > 0) return ok(name, licensed);
-  return warn(
-    name,
-    "it is empty: every teacher would be answered as not found",
-    "run tvs teachers import; if there should be teachers, check --data",
-  );
 }
 
 const flaws = {
@@ -99,16 +69,6 @@ function checkSite(stored: ReadonlyMap<string, string>): Check {
   if (Object.keys(contact).length === 0 && reportUrl === null)
     return warn(name, `${registry}, but no page says whom to write to`, advice);
   return ok(name, registry);
-}
-
-function checkHeld(stored: ReadonlyMap<string, string>): Check {
-  const name = "webhooks-held";
-  if (stored.get(holdWebhooksName) !== "true") return ok(name, "no webhooks are held");
-  return warn(
-    name,
-    "no webhook has been sent since the restore with --hold-webhooks",
-    "check tvs webhooks list --state pending, then run tvs webhooks release",
-  );
 }
 
 /** Checks a setting for tests, which is remembered like the others. */

@@ -7,7 +7,7 @@ import { createSessions } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
 import { findConsole, mintLink } from "../../src/console/console-link.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
-import { deliveryErrors } from "../../src/delivery/outcome.ts";
+import { explainError } from "../../src/delivery/outcome.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { createReadings } from "../../src/domain/readings.ts";
 import { listen } from "../../src/http/listen.ts";
@@ -176,10 +176,4 @@ function runtimeName(): string {
   const { bun, deno, node } = process.versions as Record<string, string | undefined>;
   if (bun !== undefined) return `bun ${bun}`;
   return deno === undefined ? `node ${node}` : `deno ${deno}`;
-}
-
-/** A sentence for an endpoint's last error, `BAD_STATUS 503` for example. */
-function explainError(lastError: string): string {
-  const [code = ""] = lastError.split(" ");
-  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as keyof typeof deliveryErrors] : "";
 }

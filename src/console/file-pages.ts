@@ -1,6 +1,7 @@
 /** The pages of a single teacher and of a single import. */
 
 import { html } from "hono/html";
+import { describeSpan } from "../domain/clock.ts";
 import { describeCode } from "../domain/import/report.ts";
 import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
 import {
@@ -12,7 +13,7 @@ import {
 import { describeTeacher } from "../domain/teachers/record.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
-import { badge, type Cell, commandBox, count, type Markup, moment, none, span, tableOf } from "./markup.ts";
+import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 
 /**
  * A teacher's record, history and what may be asked further. No NIN, e-mail address or phone number is stored.
@@ -112,8 +113,8 @@ export function importsPart(
 function importBadge(one: ImportRecord, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
   if (abandonedAt !== null) return badge("quiet", "given up");
-  if (finishedAt === null) return badge("warn", `under way for ${span(now - startedAt)}`);
-  const done = `done in ${span(finishedAt - startedAt)}`;
+  if (finishedAt === null) return badge("warn", `under way for ${describeSpan(now - startedAt)}`);
+  const done = `done in ${describeSpan(finishedAt - startedAt)}`;
   if (rejected === 0) return badge("good", done);
   const stood = one.inserted + one.updated + one.unchanged;
   return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");

@@ -1,9 +1,10 @@
 /** The console's section on the evidence log: its trees, its checkpoints, and who else has them. */
 
 import { html } from "hono/html";
+import { describeSpan } from "../domain/clock.ts";
 import { checkpointLateness, type LogFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { badge, commandBox, count, type Markup, moment, none, span, tableOf } from "./markup.ts";
+import { badge, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
@@ -18,14 +19,14 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const signed =
     signedAt === null
       ? "none yet"
-      : `${moment(signedAt, snapshot.settings.timeZone)}, ${span(now - signedAt)} ago`;
+      : `${moment(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
   return tableOf("The evidence log", {
     head: ["Log", "State", "Newest checkpoint", "Epoch", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
     rows: [
       [
         log.origin,
-        late === null ? badge("good", "covered") : badge("bad", `late by ${span(late)}`),
+        late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
         signed,
         ...[log.epoch, log.size, log.waiting, log.signedSize].map(count),
       ],
@@ -47,7 +48,7 @@ function anchorTable(log: LogFigures, { now, snapshot, commandLine }: ConsoleSta
       one.place,
       one.kind,
       late.includes(one) ? badge("warn", "old") : badge("quiet", "made"),
-      `${moment(one.anchoredAt, snapshot.settings.timeZone)}, ${span(now - one.anchoredAt)} ago`,
+      `${moment(one.anchoredAt, snapshot.settings.timeZone)}, ${describeSpan(now - one.anchoredAt)} ago`,
       count(one.epoch),
       count(one.size),
     ]),

@@ -61,14 +61,6 @@ export function bytes(value: number): string {
   return value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 }
 
-/** A span of time in its largest unit that says enough: 40 s, 12 min, 5 h, 3 days. */
-export function span(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
-}
-
 /** A moment in the service's time zone, to the minute: 2026-03-01 09:30. */
 export function moment(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(at);

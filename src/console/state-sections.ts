@@ -1,6 +1,7 @@
 /** The console's sections on what the service knows: concerns, quotas, keys, nodes, webhooks, imports. */
 
 import { html } from "hono/html";
+import { describeSpan } from "../domain/clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import type { SigningKey } from "../domain/keys.ts";
 import { clockBoundsMs, type Node } from "../domain/nodes.ts";
@@ -10,18 +11,7 @@ import { describeLicensed } from "../domain/status.ts";
 import { concernsOf } from "./attention.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
-import {
-  badge,
-  bar,
-  commandBox,
-  count,
-  type Markup,
-  moment,
-  none,
-  percent,
-  span,
-  tableOf,
-} from "./markup.ts";
+import { badge, bar, commandBox, count, type Markup, moment, none, percent, tableOf } from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -32,7 +22,7 @@ export function attentionSection(state: ConsoleState): Markup {
   const words = { bad: "Act", warn: "Look" } as const;
   return html`<ul class="concerns">${concerns.map(
     ({ level, text, command }) =>
-      html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${command === null ? "" : commandBox(command)}</li>`,
+      html`<li class="${level}"><p>${badge(level, words[level])} ${text}</p>${commandBox(command)}</li>`,
   )}</ul>`;
 }
 
@@ -88,7 +78,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     : `The pending key may take over from ${at(rotation.possibleAt)} on.`;
   const due = rotation.isDue
     ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
-    : html`due ${at(rotation.dueAt)}, in ${span(rotation.dueAt - now)}`;
+    : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], numbersFrom: 5, rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
@@ -169,7 +159,7 @@ function endpointBadge({ disabledReason, failingSince }: EndpointReading, now: n
   if (disabledReason === "operator") return badge("quiet", "disabled");
   if (disabledReason !== null)
     return badge("bad", disabledReason === "gone" ? "gone (410)" : "disabled: failing");
-  if (failingSince !== null) return badge("warn", `failing for ${span(now - failingSince)}`);
+  if (failingSince !== null) return badge("warn", `failing for ${describeSpan(now - failingSince)}`);
   return badge("good", "working");
 }
 
@@ -177,14 +167,14 @@ function backlogCells(backlog: PartnerBacklog | undefined, { now }: ConsoleState
   if (backlog === undefined) return ["0", "0", "–"];
   const { pending, dead, heldBy, oldestDueAt } = backlog;
   const held = heldBy === null || pending === 0 ? "" : " held";
-  const due = oldestDueAt === null ? "–" : span(now - oldestDueAt);
+  const due = oldestDueAt === null ? "–" : describeSpan(now - oldestDueAt);
   return [`${count(pending)}${held}`, count(dead), due];
 }
 
 export function importsSection({ readings, snapshot, now, commandLine }: ConsoleState): Markup {
   if (readings === null) return none(unread);
   const { teachers, appliedAt } = readings;
-  const age = appliedAt === null ? null : span(now - appliedAt);
+  const age = appliedAt === null ? null : describeSpan(now - appliedAt);
   const applied = age === null ? "No extract was applied yet" : `The last extract was applied ${age} ago`;
   const summary = html`<p>${describeLicensed(teachers)}. ${applied}.</p>`;
   const { timeZone } = snapshot.settings;

@@ -1,11 +1,12 @@
 /** The console's sections on what the service did: figures, answers, requests, refusals. */
 
 import { html } from "hono/html";
+import { describeSpan } from "../domain/clock.ts";
 import { percentileMs } from "../metrics/latency.ts";
 import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, commandBox, count, figure, type Markup, moment, none, span, tableOf } from "./markup.ts";
+import { bytes, commandBox, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
@@ -25,7 +26,7 @@ export function figuresSection(state: ConsoleState): Markup {
     ["CPU", figure(last?.cpuPercent ?? null), "%"],
     ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
     ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
-    ["Running for", span(now - startedAt), ""],
+    ["Running for", describeSpan(now - startedAt), ""],
   ];
   return html`<dl class="figures">${all.map(
     ([name, value, unit]) =>

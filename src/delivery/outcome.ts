@@ -28,3 +28,9 @@ export type AttemptResult = {
   readonly retryAfterSeconds: number | null;
   readonly durationMs: number;
 };
+
+/** A sentence for an endpoint's last error, `BAD_STATUS 503` for example. */
+export function explainError(lastError: string): string {
+  const [code = ""] = lastError.split(" ");
+  return Object.hasOwn(deliveryErrors, code) ? deliveryErrors[code as keyof typeof deliveryErrors] : "";
+}

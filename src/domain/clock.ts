@@ -119,6 +119,14 @@ export function isoTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
+/** A span of time in its largest unit that says enough: 40 s, 12 min, 5 h, 3 days. */
+export function describeSpan(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
+}
+
 /**
  * The time that a UUID of version 7 begins with (RFC 9562, 5.7). Verification ids and request ids are such: they sort
  * by time, so that an id is enough to know where to look for it.

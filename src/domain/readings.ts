@@ -71,7 +71,7 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
   async function renew(): Promise<ReadingsNow> {
     const beganMs = performance.now();
     try {
-      last = { readings: await read(dependencies), hasFailed: false };
+      last = { readings: await takeReadings(dependencies), hasFailed: false };
     } catch (error) {
       if (!last.hasFailed) dependencies.onError?.(error);
       last = { ...last, hasFailed: true };
@@ -90,7 +90,8 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
   };
 }
 
-async function read(dependencies: ReadingsDependencies): Promise<Readings> {
+/** What the database says just now. */
+export async function takeReadings(dependencies: ReadingsDependencies): Promise<Readings> {
   const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, teachers, logFigures] = await Promise.all([

@@ -124,7 +124,7 @@ describe("the console", () => {
     const { now } = world.operator.clock;
     const due = (world.service.configuration.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
     world.forward(due - now());
-    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation since");
+    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation for");
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {

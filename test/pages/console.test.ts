@@ -106,11 +106,11 @@ describe("the console in a browser", () => {
     await inBrowser(desktop, async (tab, { context }) => {
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);
       await tab.page.goto(await world.newLink());
-      const button = tab.page.locator('[data-section="attention"] .copy').first();
+      const button = tab.page.locator('[data-section="webhooks"] .copy').first();
       await button.focus();
       await tab.page.keyboard.press("Enter");
       await tab.page.getByText("Copied").waitFor();
-      const command = `tvs webhooks list --partner ministry-of-education --state pending --data ${world.folder}`;
+      const command = `tvs webhooks list --state dead --data ${world.folder}`;
       expect(await tab.page.evaluate("navigator.clipboard.readText()")).toBe(command);
     });
   });

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { checkSettings } from "../../../cli/doctor/service.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import type { TeacherCounts } from "../../../src/domain/status.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { runTvs, startService } from "../../harness/program.ts";
 import { withTestOperator } from "../../harness/service.ts";
@@ -112,11 +111,6 @@ describe.concurrent("a live service on loopback", () => {
     }));
 });
 
-const teachers: TeacherCounts = {
-  ...{ total: 61, active: 60, licensed: 57, approximate: false },
-  byLicenseStatus: { VALID: 50, EXPIRED: 6, NOT_FOUND: 4, REVOKED: 1 },
-};
-
 describe.concurrent("doctor", () => {
   test.each([
     ["http://0.0.0.0:8090", "is not a URL that anybody can reach"],
@@ -127,32 +121,9 @@ describe.concurrent("doctor", () => {
       ["issuer", issuer],
       ["issuer_told", "true"],
     ]);
-    expect(
-      checkSettings({ stored, teachers, appliedAt: null, oldest: null, now: 0 }, readConfig({}, {})),
-    ).toContainEqual(
+    expect(checkSettings(stored, readConfig({}, {}), { oldest: null, now: 0 })).toContainEqual(
       expect.objectContaining({ name: "issuer", result: "warn", found: expect.stringContaining(found) }),
     );
-  });
-
-  test("says how many active teachers have a licence, and when the last extract was applied", () => {
-    const stored = new Map<string, string>();
-    const registerOf = (counts: Partial<TeacherCounts>, appliedAt: number | null) =>
-      checkSettings(
-        { stored, teachers: { ...teachers, ...counts }, appliedAt, oldest: null, now: 0 },
-        readConfig({}, {}),
-      )[0];
-    expect(registerOf({}, Date.parse("2026-03-10T11:00:00Z"))).toMatchObject({
-      result: "ok",
-      found:
-        "57 of 60 active teachers have a licence; the last extract was applied at 2026-03-10T11:00:00.000Z",
-    });
-    const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
-    expect(registerOf({ licensed: 0, byLicenseStatus: none }, null)).toMatchObject({
-      result: "warn",
-      found: "0 of 60 active teachers have a licence; no extract was applied",
-      advice: expect.stringContaining("the licences' columns"),
-    });
-    expect(registerOf({ active: 0, licensed: 0, byLicenseStatus: none }, null)?.result).toBe("ok");
   });
 
   test("warns of an empty register, of held webhooks and of private addresses, and of nothing when all is well", () =>

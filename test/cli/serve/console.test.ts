@@ -46,7 +46,7 @@ describe("tvs console", () => {
       const entered = await open(made.url);
       const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
       const page = await (await fetch(new URL("/", made.url), { headers: { Cookie } })).text();
-      expect(page).toContain("Nothing needs attention.");
+      expect(page).toContain("The register is empty: every teacher would be answered as not found.");
       await fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
       await fetch(`${service.url}/v1/inter-agency/eligibility-check`, { method: "POST", body: "{}" });
       await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);

@@ -1,0 +1,238 @@
+/** What of the register and its service is as it should be: each thing is judged here, once, from the readings. */
+
+import { type Check, fail, ok, warn } from "./check.ts";
+import { describeSpan, isoTime } from "./clock.ts";
+import type { PartnerBacklog } from "./deliveries.ts";
+import { checkpointLateness, countLeaves, type LogFigures, lateAnchors } from "./evidence/figures.ts";
+import type { KeyRing } from "./keys.ts";
+import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
+import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
+import { rotationOf } from "./rotation.ts";
+import { describeLicensed, type TeacherCounts } from "./status.ts";
+
+/** What is judged, all of it as it was at one time. */
+export type Judged = {
+  readonly now: number;
+  readonly readings: Readings;
+  readonly nodes: readonly Node[];
+  readonly keys: KeyRing;
+  /** Whether the database was restored with `--hold-webhooks`, and nobody has released them. */
+  readonly areWebhooksHeld: boolean;
+  /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
+  readonly explainError: (lastError: string) => string;
+};
+
+/** From this share of a quota on, its partner is about to be refused. */
+const nearlySpent = 0.9;
+/** A delivery that is due for so long shows that something is stuck: the sender looks five times a second. */
+const overdueMs = 5 * 60_000;
+
+/** Everything that the database tells, whoever asks. */
+export function judge({ now, readings, nodes, keys, areWebhooksHeld, explainError }: Judged): Check[] {
+  const { teachers, appliedAt, imports, endpoints, backlog, quotas, log } = readings;
+  return [
+    judgeKeys(keys, now),
+    ...judgeNodes(nodes, now),
+    ...(log === null ? [] : [judgeCheckpoint(log, now), ...judgeAnchors(log, now)]),
+    judgeTeachers(teachers, appliedAt),
+    judgeImport(imports[0], now),
+    judgeHeld(areWebhooksHeld),
+    ...allOr(
+      ok("webhook-endpoints", "no endpoint that should work fails"),
+      endpoints.flatMap((one) => judgeEndpoint(one, now, explainError)),
+    ),
+    ...allOr(
+      ok("webhooks", "none is overdue, and none was given up"),
+      backlog.flatMap((one) => judgeBacklog(one, now)),
+    ),
+    ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(judgeQuota)),
+  ];
+}
+
+/** The findings; where there is none, that nothing was found. */
+function allOr(calm: Check, findings: Check[]): Check[] {
+  return findings.length === 0 ? [calm] : findings;
+}
+
+function judgeKeys(keys: Judged["keys"], now: number): Check {
+  const name = "signing-keys";
+  const { dueAt, possibleAt, isDue, isPossible } = rotationOf(keys, now);
+  // A new pending key is as it should be: a warning that asks for nothing would teach to overlook warnings.
+  const from = isPossible ? "" : ` from ${isoTime(possibleAt)} on`;
+  if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
+  const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
+  return warn(name, isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
+}
+
+/** Judges the nodes as they stand in the database; where none serves, there is nothing to compare. */
+function judgeNodes(nodes: readonly Node[], now: number): Check[] {
+  const live = nodes.filter(({ state }) => state === "live");
+  const gone = nodes.filter(({ state }) => state === "gone");
+  const all = allOr(
+    ok("nodes", `${live.length} live`),
+    gone.map(({ url, seenAt }) =>
+      warn("nodes", `the node at ${url} has not been seen for ${describeSpan(now - seenAt)}`, {
+        advice:
+          "its machine's log says why; a machine that was taken away is forgotten after a day, and of a restored copy " +
+          "that is expected",
+        command: ["nodes", "list"],
+      }),
+    ),
+  );
+  return live.length === 0 ? all : [...all, judgeVersions(live), ...judgeClocks(live)];
+}
+
+function judgeVersions(live: readonly Node[]): Check {
+  const name = "node-versions";
+  const byVersion = [...Map.groupBy(live, ({ version }) => version)];
+  if (byVersion.length === 1) return ok(name, `all run ${byVersion[0]?.[0]}`);
+  const found = byVersion.map(
+    ([version, those]) => `${version} at ${those.map(({ url }) => url).join(", ")}`,
+  );
+  return warn(
+    name,
+    `the nodes run different versions, ${found.join("; ")}: a rolling upgrade is not finished`,
+    {
+      advice: "put the newest version on every machine",
+      command: ["nodes", "list"],
+    },
+  );
+}
+
+function judgeClocks(live: readonly Node[]): Check[] {
+  const name = "node-clocks";
+  const advice = "set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused";
+  const wrong = live.filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > clockBoundsMs.warned);
+  return allOr(
+    ok(name, `every clock is within ${clockBoundsMs.warned / 1_000} s`),
+    wrong.map(({ url, clockAheadMs }) => {
+      const found = `the clock of the node at ${url} is ${describeClock(clockAheadMs)} the database's`;
+      return Math.abs(clockAheadMs) > clockBoundsMs.refused
+        ? fail(name, `${found}, and partners are refused there`, advice)
+        : warn(name, found, advice);
+    }),
+  );
+}
+
+/** @param now in milliseconds since the epoch */
+function judgeCheckpoint(figures: LogFigures, now: number): Check {
+  const name = "log-checkpoint";
+  const { signedAt, signedSize, size, waiting } = figures;
+  const late = checkpointLateness(figures, now);
+  const signed =
+    signedAt === null ? "none yet" : `${countLeaves(signedSize)}, signed at ${isoTime(signedAt)}`;
+  if (late === null) return ok(name, signed);
+  const left = size + waiting - signedSize;
+  const advice =
+    "start tvs serve, which makes one every 30 s, or look in its log why it cannot; tvs log checkpoint makes one now";
+  const found = `${signed}; ${left} more wait for one, for ${describeSpan(late)}`;
+  return warn(name, `the newest checkpoint of the evidence log is late: ${found}`, {
+    advice,
+    isUrgent: true,
+  });
+}
+
+/** A place whose anchors have stopped is a fault; that none was ever made is for the operator to decide. */
+function judgeAnchors(figures: LogFigures, now: number): Check[] {
+  const name = "log-anchors";
+  const [newest] = figures.anchors;
+  if (figures.signedSize === 0) return [ok(name, "nothing to hand out yet")];
+  if (newest === undefined) {
+    const advice =
+      "hand checkpoints out every day (tvs log anchor), and ask a partner to run tvs log witness: until then only " +
+      "this machine can tell that the log is whole; tvs help evidence";
+    return [ok(name, "no checkpoint was handed out yet", advice)];
+  }
+  return allOr(
+    ok(name, `the newest at ${newest.place}, ${isoTime(newest.anchoredAt)}`),
+    lateAnchors(figures, now).map(({ place, anchoredAt }) =>
+      warn(
+        name,
+        `the last anchor at ${place} is ${describeSpan(now - anchoredAt)} old, and the log has grown since`,
+        { advice: "look why its timer does not make one", command: ["log", "anchor", place] },
+      ),
+    ),
+  );
+}
+
+function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {
+  const name = "register";
+  const applied =
+    appliedAt === null ? "no extract was applied" : `the last extract was applied at ${isoTime(appliedAt)}`;
+  const licensed = `${describeLicensed(teachers)}; ${applied}`;
+  if (teachers.active > 0 && teachers.licensed === 0) {
+    const advice =
+      "everybody is answered as not licensed; look whether the extract has the licences' columns";
+    const command = ["teachers", "import", "FILE", "--dry-run"];
+    return warn(name, licensed, { advice, command, isUrgent: true });
+  }
+  if (teachers.total > 0) return ok(name, licensed);
+  const advice = "run tvs teachers import; if there should be teachers, check --data";
+  return warn(name, "the register is empty: every teacher would be answered as not found", advice);
+}
+
+function judgeImport(last: Readings["imports"][number] | undefined, now: number): Check {
+  const name = "import";
+  if (last === undefined || last.finishedAt !== null || last.abandonedAt !== null)
+    return ok(name, "none is unfinished");
+  const since = describeSpan(now - last.startedAt);
+  return warn(name, `the last import began ${since} ago and is not finished`, {
+    advice: "if it was stopped, the same command goes on with it",
+    command: ["teachers", "import", "FILE"],
+  });
+}
+
+function judgeHeld(areHeld: boolean): Check {
+  const name = "webhooks-held";
+  if (!areHeld) return ok(name, "no webhooks are held");
+  return warn(name, "no webhook has been sent since the restore with --hold-webhooks", {
+    advice: "look at tvs webhooks list --state pending, then release them",
+    command: ["webhooks", "release"],
+  });
+}
+
+function judgeEndpoint(
+  { partnerId, disabledReason, failingSince, lastError }: EndpointReading,
+  now: number,
+  explainError: Judged["explainError"],
+): Check[] {
+  const name = "webhook-endpoints";
+  const advice = lastError === null ? null : `last error: ${lastError}. ${explainError(lastError)}`;
+  if (disabledReason === "operator") return [];
+  if (disabledReason !== null) {
+    const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
+    const found = `nothing is sent to ${partnerId}: its endpoint was disabled, because ${cause}`;
+    const command = ["partners", "webhook", "enable", partnerId];
+    return [warn(name, found, { advice, command, isUrgent: true })];
+  }
+  if (failingSince === null) return [];
+  const command = ["webhooks", "list", "--partner", partnerId, "--state", "pending"];
+  const found = `the endpoint of ${partnerId} has failed for ${describeSpan(now - failingSince)}`;
+  return [warn(name, found, { advice, command })];
+}
+
+function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
+  const name = "webhooks";
+  const checks: Check[] = [];
+  if (dead > 0) {
+    const found =
+      dead === 1
+        ? `1 delivery to ${partnerId} was given up`
+        : `${dead} deliveries to ${partnerId} were given up`;
+    checks.push(warn(name, found, { command: ["webhooks", "retry", "--dead", "--partner", partnerId] }));
+  }
+  if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
+    const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
+    checks.push(warn(name, found, { command: ["webhooks", "list", "--partner", partnerId] }));
+  }
+  return checks;
+}
+
+function judgeQuota({ partner, use }: QuotaReading): Check[] {
+  const { used, limit } = use.day;
+  const { partnerId, disabledAt } = partner;
+  if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
+  const found = `partner ${partnerId} has used ${Math.round((100 * used) / limit)} % of today's quota (UTC)`;
+  const command = ["partners", "set", partnerId, "--per-day", String(limit * 2)];
+  return [warn("quotas", found, { command, isUrgent: used >= limit })];
+}

@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test";
+import { judge } from "../../src/domain/checks.ts";
+import type { TeacherCounts } from "../../src/domain/status.ts";
+import {
+  aLog,
+  anAnchor,
+  type Change,
+  everythingWrong,
+  hourMs,
+  judgedWith,
+  now,
+} from "../harness/readings.ts";
+import { aNode } from "../harness/samples.ts";
+
+const judged = (change?: Change) => judge(judgedWith(change));
+const notWell = (change: Change) => judged(change).filter(({ result }) => result !== "ok");
+const found = (change: Change, name: string) =>
+  judged(change)
+    .filter((check) => check.name === name)
+    .map((check) => `${check.result}: ${check.found}`);
+const [one, two] = [aNode({ url: "http://one:1" }), aNode({ url: "http://two:2" })];
+
+describe("the checks", () => {
+  test("say of each thing once that it is well", () => {
+    const checks = judged();
+    expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
+      "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
+      "ok: nodes: 2 live",
+      "ok: node-versions: all run 1.0.0",
+      "ok: node-clocks: every clock is within 2 s",
+      "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
+      "ok: log-anchors: the newest at /srv/anchors, 2026-02-28T09:30:00.000Z",
+      "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
+      "ok: import: none is unfinished",
+      "ok: webhooks-held: no webhooks are held",
+      "ok: webhook-endpoints: no endpoint that should work fails",
+      "ok: webhooks: none is overdue, and none was given up",
+      "ok: quotas: nobody's quota of today is nearly spent",
+    ]);
+    for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
+  });
+
+  test("find each thing that is not, and fail by none of what a partner does", () => {
+    const checks = notWell(everythingWrong).filter(({ name }) => !name.startsWith("node"));
+    expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
+      ["warn", "signing-keys", false],
+      ["warn", "log-checkpoint", true],
+      ["warn", "log-anchors", false],
+      ["warn", "import", false],
+      ["warn", "webhook-endpoints", false],
+      ["warn", "webhook-endpoints", true],
+      ["warn", "webhooks", false],
+      ["warn", "webhooks", false],
+      ["warn", "quotas", false],
+      ["warn", "quotas", true],
+    ]);
+  });
+
+  test("find webhooks that are held since a restore", () => {
+    const [check] = judge({ ...judgedWith(), areWebhooksHeld: true }).filter(({ result }) => result !== "ok");
+    expect(check).toMatchObject({ name: "webhooks-held", result: "warn", command: ["webhooks", "release"] });
+  });
+});
+
+describe("the register", () => {
+  const none = { VALID: 0, EXPIRED: 0, NOT_FOUND: 61, REVOKED: 0 };
+  const counts = (change: Partial<TeacherCounts>) => ({
+    ...{ total: 61, active: 60, licensed: 0, approximate: false, byLicenseStatus: none },
+    ...change,
+  });
+
+  test("in which no active teacher has a licence answers everybody wrongly, and an inactive one nobody", () => {
+    const [check] = notWell({ teachers: counts({}), appliedAt: null });
+    expect(check).toMatchObject({
+      ...{ name: "register", result: "warn", isUrgent: true },
+      found: "0 of 60 active teachers have a licence; no extract was applied",
+      advice: expect.stringContaining("the licences' columns"),
+    });
+    expect(notWell({ teachers: counts({ active: 0 }) })).toEqual([]);
+  });
+
+  test("that is empty may be one that was moved away", () => {
+    const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
+    expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
+  });
+});
+
+describe("the evidence log", () => {
+  const late = { ...anAnchor, anchoredAt: now - 26 * hourMs };
+
+  test.each([
+    ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
+    ["nothing to hand out", { signedSize: 0, anchors: [] }],
+    ["an old anchor of a log that has not grown since", { anchors: [{ ...late, size: 8 }] }],
+    [
+      "a place that was given up for another",
+      {
+        anchors: [
+          { ...anAnchor, size: 8 },
+          { ...late, place: "/srv/old", anchoredAt: now - 31 * 24 * hourMs },
+        ],
+      },
+    ],
+  ])("is well with %s", (_, change) => {
+    expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
+  });
+
+  test("that was handed out nowhere is well, with a word on who could have it", () => {
+    const check = judged({ log: { ...aLog, anchors: [] } }).find(({ name }) => name === "log-anchors");
+    expect(check).toMatchObject({ result: "ok", advice: expect.stringContaining("tvs log witness") });
+  });
+
+  test("has to have a checkpoint over what was attested five minutes ago", () => {
+    const log = { ...aLog, uncoveredSince: now - 300_000 };
+    expect(found({ log }, "log-checkpoint")).toEqual([
+      "warn: the newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 5 min",
+    ]);
+    expect(found({ log: { ...log, signedSize: 1, uncoveredSince: null } }, "log-checkpoint")).toEqual([
+      "ok: 1 leaf, signed at 2026-03-01T08:30:00.000Z",
+    ]);
+  });
+
+  test.each([
+    ["that has grown", { anchors: [late] }, "26 h"],
+    ["of another epoch", { epoch: 2, signedSize: 1, anchors: [late] }, "26 h"],
+    [
+      "whose only place it is, however old",
+      { anchors: [{ ...late, anchoredAt: now - 2160 * hourMs }] },
+      "90 days",
+    ],
+  ])("has to be handed out once a day: %s", (_, change, age) => {
+    expect(notWell({ log: { ...aLog, ...change } })).toMatchObject([
+      {
+        ...{ name: "log-anchors", result: "warn", command: ["log", "anchor", "/srv/anchors"] },
+        found: `the last anchor at /srv/anchors is ${age} old, and the log has grown since`,
+      },
+    ]);
+  });
+});
+
+describe("the nodes", () => {
+  test("are not compared where none serves", () => {
+    expect(found({ nodes: [] }, "nodes")).toEqual(["ok: 0 live"]);
+    expect(found({ nodes: [] }, "node-versions")).toEqual([]);
+  });
+
+  test("that are gone are told, and not compared with the others", () => {
+    const gone = aNode({ url: "http://two:2", state: "gone", version: "0.9.0", seenAt: now - 300_000 });
+    expect(notWell({ nodes: [one, gone] })).toMatchObject([
+      { name: "nodes", result: "warn", found: "the node at http://two:2 has not been seen for 5 min" },
+    ]);
+  });
+
+  test("run one version, but while a rolling upgrade is under way", () => {
+    expect(found({ nodes: [one, { ...two, version: "1.1.0" }] }, "node-versions")).toEqual([
+      "warn: the nodes run different versions, 1.0.0 at http://one:1; 1.1.0 at http://two:2: a rolling upgrade is not finished",
+    ]);
+  });
+
+  test.each([
+    [-2_000, "ok: every clock is within 2 s"],
+    [-3_000, "warn: the clock of the node at http://two:2 is 3 s behind the database's"],
+    [
+      31_000,
+      "fail: the clock of the node at http://two:2 is 31 s ahead of the database's, and partners are refused there",
+    ],
+  ])("have clocks that may be off by two seconds, and %d ms is judged so", (clockAheadMs, expected) => {
+    expect(found({ nodes: [one, { ...two, clockAheadMs }] }, "node-clocks")).toEqual([expected]);
+  });
+});

@@ -1,0 +1,90 @@
+/** Readings as the console and doctor judge them: all is well, but for what a test changes. */
+
+import type { Judged } from "../../src/domain/checks.ts";
+import type { LogFigures } from "../../src/domain/evidence/figures.ts";
+import { keyRing } from "../../src/domain/keys.ts";
+import type { Readings } from "../../src/domain/readings.ts";
+import { aNode, aPartner, aSigningKey } from "./samples.ts";
+
+export const now = Date.parse("2026-03-01T09:30:00Z");
+export const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+const use = (used: number, limit: number) => ({ used, limit, resetAt: "" });
+const quota = (partnerId: string, used: number, disabledAt: number | null = null) => ({
+  partner: { ...aPartner(partnerId), disabledAt },
+  use: { minute: use(9, 10), day: use(used, 100) },
+});
+const endpoint = { host: "hooks.example", disabledReason: null, failingSince: null, lastError: null };
+const backlog = { pending: 0, dead: 0, oldestDueAt: null, heldBy: null };
+const anImport = {
+  ...{ id: 1, file: "list.csv", sha256: "", options: "{}", applied: 0, startedAt: now - 1 },
+  ...{ finishedAt: now, abandonedAt: null, rejected: 0, warnings: 0 },
+  ...{ inserted: 0, updated: 0, unchanged: 0, events: 0 },
+};
+
+export const anAnchor = {
+  ...{ kind: "folder", place: "/srv/anchors", epoch: 1, size: 4 },
+  anchoredAt: now - 24 * hourMs,
+};
+
+/** A log whose checkpoint is an hour old, of which an attestation waits for the next one for four minutes. */
+export const aLog: LogFigures = {
+  ...{ epoch: 1, origin: "verify.example/log", size: 9, signedSize: 8, signedAt: now - hourMs },
+  ...{ waiting: 2, missing: 0, uncoveredSince: now - 240_000 },
+  anchors: [anAnchor],
+};
+
+const wellReadings: Readings = {
+  readAt: now,
+  quotas: [quota("calm", 80)],
+  backlog: [],
+  endpoints: [],
+  imports: [anImport],
+  appliedAt: now,
+  teachers: {
+    ...{ total: 61, active: 60, licensed: 57, approximate: false },
+    byLicenseStatus: { VALID: 50, EXPIRED: 6, NOT_FOUND: 4, REVOKED: 1 },
+  },
+  log: aLog,
+};
+
+export type Change = Partial<Readings> & { nodes?: Judged["nodes"]; activatedAt?: number };
+
+export function judgedWith({ nodes, activatedAt = now, ...readings }: Change = {}): Judged {
+  const keys = keyRing([
+    { ...aSigningKey("a", "active"), activatedAt },
+    { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
+  ]);
+  return {
+    ...{ now, keys, areWebhooksHeld: false, explainError: () => "It says why." },
+    nodes: nodes ?? [aNode({ url: "http://one:1" }), aNode({ url: "http://two:2" })],
+    readings: { ...wellReadings, ...readings },
+  };
+}
+
+/** As much as can be wrong at once. */
+export const everythingWrong: Change = {
+  activatedAt: now - 91 * dayMs,
+  nodes: [
+    aNode({ url: "http://one:1", clockAheadMs: 31_000 }),
+    aNode({ url: "http://two:2", version: "1.1.0", clockAheadMs: -3_000 }),
+    aNode({ url: "http://three:3", state: "gone", seenAt: now - 300_000, version: "0.9.0" }),
+  ],
+  quotas: [quota("nearly", 95), quota("spent", 100), quota("gone", 100, 1)],
+  endpoints: [
+    { ...endpoint, partnerId: "failing", failingSince: now - 3 * hourMs, lastError: "TIMEOUT" },
+    { ...endpoint, partnerId: "switched-off", disabledReason: "operator", lastError: "TIMEOUT" },
+    { ...endpoint, partnerId: "answered-410", disabledReason: "gone" },
+  ],
+  backlog: [
+    { ...backlog, partnerId: "failing", pending: 4, dead: 2, oldestDueAt: now - 600_000 },
+    { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
+  ],
+  imports: [{ ...anImport, finishedAt: null }],
+  log: {
+    ...aLog,
+    uncoveredSince: now - 600_000,
+    anchors: [{ ...anAnchor, anchoredAt: now - 26 * hourMs }],
+  },
+};
