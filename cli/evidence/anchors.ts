@@ -10,9 +10,10 @@ import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { shellWord } from "../../src/shell-word.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, type FindIds, operand, option } from "../command.ts";
+import { command, configOf, type FindIds, operand } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
-import { parseCount, parseLimit, print, record, table } from "../terminal/output.ts";
+import { limitArg, parseLimit } from "../terminal/lists.ts";
+import { parseCount, print, record, table } from "../terminal/output.ts";
 import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
 
 const defaultLimit = 50;
@@ -21,7 +22,7 @@ export const anchorListCommand = command({
   description: "List the checkpoints that were handed out, newest first",
   example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
   args: {
-    limit: option("N", `At most this many (default ${defaultLimit})`),
+    limit: limitArg(defaultLimit),
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);

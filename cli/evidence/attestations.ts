@@ -13,7 +13,8 @@ import { command, configOf, group, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
-import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "../terminal/output.ts";
+import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
+import { hint, note, print, record, table } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
@@ -36,12 +37,12 @@ const listCommand = command({
       "KEYID",
       "Only what was asked with this API key, or with the client certificate of this fingerprint",
     ),
-    since: option("TIME", `Only from this time on (${sinceForms})`),
-    limit: option("N", `At most this many (default ${defaultLimit})`),
+    since: sinceArg("Only"),
+    limit: limitArg(defaultLimit),
   },
   async run({ args }) {
     const limit = parseLimit(args.limit, defaultLimit);
-    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
+    const since = parseSince("--since", args.since);
     const key = args.teacher === undefined ? undefined : teacherKeyOf(args.teacher, "--teacher");
     await withOperator(configOf(args), async (operator) => {
       const { attestations, partners, teachers } = operator.stores;

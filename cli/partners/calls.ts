@@ -7,7 +7,8 @@ import { type FoundCalls, readCalls } from "../../src/store/access-log/reader.ts
 import { command, configOf, type OurCommand, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
-import { hint, note, parseLimit, parseSince, print, record, sinceForms, table } from "../terminal/output.ts";
+import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
+import { hint, note, print, record, table } from "../terminal/output.ts";
 import { partnerArg } from "./credentials.ts";
 
 const defaultLimit = 50;
@@ -41,16 +42,16 @@ const listCommand = command({
       "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
       "Only answers of this HTTP status, or of this class",
     ),
-    since: option("TIME", `Only from this time on (${sinceForms})`),
-    limit: option("N", `At most this many (default ${defaultLimit})`),
+    since: sinceArg("Only"),
+    limit: limitArg(defaultLimit),
   },
   async run({ args }) {
     const config = configOf(args);
     const filter: CallFilter = {
       limit: parseLimit(args.limit, defaultLimit),
-      ...(args.partner === undefined ? {} : { partnerId: args.partner }),
-      ...(args.status === undefined ? {} : { statuses: parseStatuses(args.status) }),
-      ...(args.since === undefined ? {} : { since: parseSince("--since", args.since) }),
+      partnerId: args.partner,
+      statuses: args.status === undefined ? undefined : parseStatuses(args.status),
+      since: parseSince("--since", args.since),
     };
     const { calls, dropped } = await find(config, filter);
     if (calls.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);

@@ -13,18 +13,8 @@ import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
-import {
-  hint,
-  note,
-  parseChoice,
-  parseLimit,
-  parseSince,
-  print,
-  readable,
-  record,
-  sinceForms,
-  table,
-} from "../terminal/output.ts";
+import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
+import { hint, note, parseChoice, print, readable, record, table } from "../terminal/output.ts";
 import { partnerArg } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
@@ -38,13 +28,13 @@ const listCommand = command({
   args: {
     state: option(deliveryStates.join("|"), "Only deliveries in this state"),
     partner: partnerArg,
-    since: option("TIME", `Only those made from this time on (${sinceForms})`),
-    limit: option("N", `At most this many (default ${defaultLimit})`),
+    since: sinceArg("Only those made"),
+    limit: limitArg(defaultLimit),
   },
   async run({ args }) {
     const state = args.state === undefined ? undefined : parseChoice("--state", args.state, deliveryStates);
     const limit = parseLimit(args.limit, defaultLimit);
-    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
+    const since = parseSince("--since", args.since);
     await withOperator(configOf(args), async ({ stores: { webhooks, partners } }) => {
       if (args.partner !== undefined) await requirePartner(partners, args.partner);
       const found = await webhooks.deliveries({ state, partnerId: args.partner, since, limit });
@@ -141,13 +131,13 @@ const retryCommand = command({
     delivery: { ...deliveryArg, required: false },
     dead: flag("All dead deliveries of partners that have an endpoint, instead of one delivery"),
     partner: { ...partnerArg, description: "With --dead: only this partner's" },
-    since: option("TIME", `With --dead: only those that became dead from this time on (${sinceForms})`),
+    since: sinceArg("With --dead: only those that became dead"),
     ...byArg,
   },
   async run({ args }) {
     const { delivery: deliveryId, partner: partnerId } = args;
     checkRetry(args);
-    const since = args.since === undefined ? undefined : parseSince("--since", args.since);
+    const since = parseSince("--since", args.since);
     await withOperator(configOf(args), async (operator) => {
       const retried =
         deliveryId === undefined

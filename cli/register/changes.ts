@@ -7,18 +7,19 @@ import {
   type RecordedChange,
 } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf, option } from "../command.ts";
+import { command, configOf } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { partnerIdArg } from "../partners/credentials.ts";
-import { parseLimit, parseSince, print, sinceForms, table } from "../terminal/output.ts";
+import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
+import { print, table } from "../terminal/output.ts";
 import { byFilterArg } from "./operator-name.ts";
 
 const defaultLimit = 100;
 
 const listArgs = {
   ...byFilterArg,
-  since: option("TIME", `Only from this time on (${sinceForms})`),
-  limit: option("N", `At most this many (default ${defaultLimit})`),
+  since: sinceArg("Only"),
+  limit: limitArg(defaultLimit),
 } as const;
 
 type ListFlags = { readonly [name in keyof typeof listArgs]?: string | undefined };
@@ -26,8 +27,8 @@ type ListFlags = { readonly [name in keyof typeof listArgs]?: string | undefined
 function filterOf({ by, since, limit }: ListFlags): ChangeFilter {
   return {
     limit: parseLimit(limit, defaultLimit),
-    ...(by === undefined ? {} : { actor: actorNamed(by) }),
-    ...(since === undefined ? {} : { since: parseSince("--since", since) }),
+    actor: by === undefined ? undefined : actorNamed(by),
+    since: parseSince("--since", since),
   };
 }
 

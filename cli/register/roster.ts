@@ -1,6 +1,5 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
-import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { CsvError, type CsvRecord, readCsv } from "../../src/domain/import/csv.ts";
 import {
@@ -11,11 +10,11 @@ import {
   type RosterRow,
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
-import { type Purpose, purposes } from "../../src/partner/contract.ts";
+import { purposes } from "../../src/partner/contract.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
-import { exitCodes, print, table } from "../terminal/output.ts";
+import { exitCodes, parseChoice, print, table } from "../terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -45,7 +44,7 @@ export const rosterCommand = command({
     force: flag("Replace the file that --out names"),
   },
   async run({ args }) {
-    const purpose = readPurpose(args.purpose);
+    const purpose = parseChoice("--purpose", args.purpose, purposes);
     const { file } = args;
     const config = configOf(args);
     const force = args.force === true;
@@ -77,15 +76,6 @@ export const rosterCommand = command({
     );
   },
 });
-
-function readPurpose(text: string): Purpose {
-  const known = purposes.find((purpose) => purpose === text);
-  if (known === undefined) {
-    const choices = `${purposes.join(", ")}${suggestion(text, purposes)}`;
-    throw new TvsError("USAGE", `--purpose must be one of ${choices}`);
-  }
-  return known;
-}
 
 /**
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.

@@ -12,17 +12,8 @@ import { certificateStatuses, licenseStatuses } from "../../src/partner/contract
 import { command, configOf, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { readBounded } from "../safe/input-file.ts";
-import {
-  exitCodes,
-  hint,
-  note,
-  parseChoice,
-  parseLimit,
-  parseSince,
-  print,
-  sinceForms,
-  table,
-} from "../terminal/output.ts";
+import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
+import { exitCodes, hint, note, parseChoice, print, table } from "../terminal/output.ts";
 
 const defaultLimit = 50;
 
@@ -34,7 +25,7 @@ export const filterArgs = {
     "DATE",
     "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
   ),
-  "changed-since": option("TIME", `Only those whose record was written from this time on (${sinceForms})`),
+  "changed-since": sinceArg("Only those whose record was written"),
   state: option("NAME", "Only those of this state"),
 } as const;
 
@@ -42,23 +33,21 @@ type FilterArgs = { readonly [F in keyof typeof filterArgs]?: string | undefined
 
 /** @throws TvsError USAGE */
 export function filterOf(args: FilterArgs): TeacherFilter {
-  const { status, certificate, state } = args;
-  const [expiresBefore, changedSince] = [args["expires-before"], args["changed-since"]];
+  const { status, certificate, state, "expires-before": expiresBefore } = args;
   if (expiresBefore !== undefined && !isCalendarDate(expiresBefore))
     throw new TvsError("USAGE", "--expires-before must be a date that exists, written YYYY-MM-DD");
   return {
-    ...(status === undefined ? {} : { license: parseChoice("--status", status, licenseStatuses) }),
-    ...(certificate === undefined
-      ? {}
-      : { certificate: parseChoice("--certificate", certificate, certificateStatuses) }),
-    ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(changedSince === undefined ? {} : { changedSince: parseSince("--changed-since", changedSince) }),
-    ...(state === undefined ? {} : { state: state.trim() }),
+    license: status === undefined ? undefined : parseChoice("--status", status, licenseStatuses),
+    certificate:
+      certificate === undefined ? undefined : parseChoice("--certificate", certificate, certificateStatuses),
+    expiresBefore,
+    changedSince: parseSince("--changed-since", args["changed-since"]),
+    state: state?.trim(),
   };
 }
 
 const pageArgs = {
-  limit: option("N", `At most this many (default ${defaultLimit})`),
+  limit: limitArg(defaultLimit),
   after: option("REGNO", "Go on behind this registration number, the last that was listed"),
 } as const;
 

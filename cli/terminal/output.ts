@@ -130,19 +130,6 @@ export function parseTime(flag: string, text: string, orElse = ""): number {
   return time;
 }
 
-/** What a list's `--since` takes, for its help. */
-export const sinceForms = "ISO 8601, or a duration such as 24h: so long ago";
-
-/**
- * Reads from when a list begins: a time, or a duration, which is counted back from now.
- * @returns milliseconds since the epoch
- * @throws TvsError USAGE
- */
-export function parseSince(flag: string, text: string): number {
-  if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(flag, text);
-  return parseTime(flag, text, ", or a duration such as 24h");
-}
-
 /**
  * Reads one of a few words, in either case.
  * @throws TvsError USAGE, with the words and the one that was probably meant
@@ -151,16 +138,6 @@ export function parseChoice<T extends string>(flag: string, text: string, choice
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;
   throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestion(text, choices)}`);
-}
-
-/** The largest `--limit`; more is wanted in parts. */
-const maxLimit = 100_000;
-
-/** Reads `--limit`. @throws TvsError USAGE */
-export function parseLimit(text: string | undefined, defaultLimit: number): number {
-  const limit = text === undefined ? defaultLimit : parseCount("--limit", text);
-  if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
-  return limit;
 }
 
 /** Reads a whole number. @throws TvsError USAGE */

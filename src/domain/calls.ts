@@ -49,11 +49,11 @@ export type CallObserver = (call: Call) => void;
 
 export type CallFilter = {
   /** A UUID of version 7, in lower case. */
-  readonly requestId?: string;
-  readonly partnerId?: string;
-  readonly statuses?: StatusRange;
+  readonly requestId?: string | undefined;
+  readonly partnerId?: string | undefined;
+  readonly statuses?: StatusRange | undefined;
   /** Milliseconds since the epoch. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   readonly limit: number;
 };
 

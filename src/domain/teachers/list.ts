@@ -16,14 +16,14 @@ import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 /** Which teachers are wanted; what is absent does not matter. */
 export type TeacherFilter = {
   /** The status of the licence today. */
-  readonly license?: LicenseStatus;
-  readonly certificate?: CertificateStatus;
+  readonly license?: LicenseStatus | undefined;
+  readonly certificate?: CertificateStatus | undefined;
   /** Whose licence has an expiry date before this one, revoked or not. */
-  readonly expiresBefore?: CalendarDate;
+  readonly expiresBefore?: CalendarDate | undefined;
   /** Whose record was written at this time or later, in milliseconds since the epoch. */
-  readonly changedSince?: number;
+  readonly changedSince?: number | undefined;
   /** In either case of its letters. */
-  readonly state?: string;
+  readonly state?: string | undefined;
 };
 
 /** A record as lists have it: no blind index is part of it. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { parseSince } from "../../../cli/terminal/lists.ts";
 import {
   exitCodeOf,
   exitCodes,
   parseCount,
   parseDuration,
-  parseSince,
   parseTime,
   record,
   table,
