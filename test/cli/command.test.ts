@@ -27,16 +27,7 @@ async function call(rawArgs: string[], changes: { variadic?: boolean } = {}) {
 
 describe("a command line", () => {
   test("reaches the command with its own flags and the common ones", async () => {
-    const { seen, error } = await call([
-      "x.csv",
-      "--dry-run",
-      "--reason",
-      "why",
-      "--data",
-      "/d",
-      "--json",
-      "--sandbox",
-    ]);
+    const { seen, error } = await call("x.csv --dry-run --reason why --data /d --json --sandbox".split(" "));
     expect(error).toBeUndefined();
     expect(seen).toMatchObject({
       file: "x.csv",

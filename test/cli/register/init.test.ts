@@ -17,14 +17,7 @@ describe.concurrent("tvs init", () => {
   test("makes a register that serve goes by, and prints the next three commands", () =>
     withTempDir(async (folder) => {
       const dataDir = join(folder, "data");
-      const more = [
-        "--contact-email",
-        "help@example.gov",
-        "--host",
-        "127.0.0.2",
-        "--time-zone",
-        "Africa/Accra",
-      ];
+      const more = "--contact-email help@example.gov --host 127.0.0.2 --time-zone Africa/Accra".split(" ");
       const made = await runJson<{ next: string[] }>(
         ["init", ...told, ...more, "--keep-attestations", "7y"],
         {

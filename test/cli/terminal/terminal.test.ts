@@ -15,15 +15,8 @@ let dataDir: string;
 
 beforeAll(async () => {
   dataDir = join(folder, "data");
-  await runTvs(
-    ["partners", "add", "agency", "--name", "A", "--scopes", "all", "--purposes", "all"].concat([
-      "--per-minute",
-      "9",
-      "--per-day",
-      "99",
-    ]),
-    { dataDir },
-  );
+  const terms = "--name A --scopes all --purposes all --per-minute 9 --per-day 99".split(" ");
+  await runTvs(["partners", "add", "agency", ...terms], { dataDir });
 });
 
 async function keys(): Promise<Key[]> {

@@ -9,16 +9,8 @@ import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts
 
 export const jwks = join(folder, "keys", "jwks.json");
 export const keyHistory = join(folder, "keys", "history.jose");
-export const settings = [
-  "--jwks",
-  jwks,
-  "--key-history",
-  keyHistory,
-  "--issuer",
-  issuer,
-  "--audience",
-  audience,
-];
+export const settings = ["--jwks", jwks, "--key-history", keyHistory];
+settings.push("--issuer", issuer, "--audience", audience);
 
 export type Run = { code: number; stdout: string; stderr: string; objects: Record<string, unknown>[] };
 

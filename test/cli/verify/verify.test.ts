@@ -40,15 +40,8 @@ describe("exit codes", () => {
 
   test("a forbidden key in the set refuses a good envelope", async () => {
     const set = join(folder, "keys", "jwks-private.json");
-    const { code, stdout } = await run([
-      "--jwks",
-      set,
-      "--issuer",
-      issuer,
-      "--audience",
-      audience,
-      input("valid.json"),
-    ]);
+    const expected = ["--issuer", issuer, "--audience", audience];
+    const { code, stdout } = await run(["--jwks", set, ...expected, input("valid.json")]);
     expect(code).toBe(1);
     expect(stdout).toContain("KEY_SET_PRIVATE_KEY");
   });
