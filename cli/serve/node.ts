@@ -87,21 +87,21 @@ export async function runNode(
 ): Promise<RunningNode> {
   const { driver, stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
-  const onLogError = toldOfLog(onLost);
+  const onLogError = evidenceFailureHandler(onLost);
   const housekeeping = createHousekeeping(operator, {
     nodeId,
     configuration,
     onBegin: releaseGone,
     onLogError,
   });
-  const tell = createTold(nodeId);
+  const logChanges = changeLogger(nodeId);
   let fence: number | null = null;
 
   function onBeat(beat: Beat, aheadMs: number): void {
     const liveNodes = beat.nodes.filter(({ state }) => state === "live").length;
     const isWrong = isClockWrong(aheadMs);
     memory.found({ liveNodes, isClockWrong: isWrong });
-    const hasLost = tell(beat, aheadMs);
+    const hasLost = logChanges(beat, aheadMs);
     // The next beat gives the lease back.
     fence = isWrong ? null : beat.fence;
     if (hasLost && fence !== null) void releaseGone().catch(() => {});
@@ -151,7 +151,7 @@ export async function runNode(
 }
 
 /** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
-function toldOfLog(onLost: RunOptions["onLost"]): (error: unknown) => void {
+function evidenceFailureHandler(onLost: RunOptions["onLost"]): (error: unknown) => void {
   return (error) => {
     log.error("the evidence log has failed", { detail: String(error) });
     if (isTvsError(error, "LOG_BEHIND")) onLost?.(error);
@@ -166,20 +166,16 @@ function reachable(url: string): string {
 }
 
 /** @returns logs what has changed since the last beat; whether a node is gone since */
-function createTold(nodeId: string): (beat: Beat, aheadMs: number) => boolean {
+function changeLogger(nodeId: string): (beat: Beat, aheadMs: number) => boolean {
   let known: ReadonlyMap<string, Node> | undefined;
   let clockWas: "right" | "warned" | "refused" = "right";
 
   return ({ nodes }, aheadMs) => {
-    const configuration = new Map(
-      nodes.filter(({ state }) => state === "live").map((node) => [node.nodeId, node]),
-    );
-    const joined = [...configuration.values()].filter(
-      (one) => one.nodeId !== nodeId && !known?.has(one.nodeId),
-    );
-    const ended = [...(known?.values() ?? [])].filter((one) => !configuration.has(one.nodeId));
+    const live = new Map(nodes.filter(({ state }) => state === "live").map((node) => [node.nodeId, node]));
+    const joined = [...live.values()].filter((one) => one.nodeId !== nodeId && !known?.has(one.nodeId));
+    const ended = [...(known?.values() ?? [])].filter((one) => !live.has(one.nodeId));
     const gone = ended.filter((one) => nodes.some(({ nodeId: id }) => id === one.nodeId));
-    known = configuration;
+    known = live;
     for (const { nodeId: id, url, version } of joined)
       log.info("another node serves", { node: id, url, version });
     for (const one of ended) {
@@ -189,13 +185,13 @@ function createTold(nodeId: string): (beat: Beat, aheadMs: number) => boolean {
     }
     const size = Math.abs(aheadMs);
     const clock = isClockWrong(aheadMs) ? "refused" : size > clockBoundsMs.warned ? "warned" : "right";
-    if (clock !== clockWas) tellClock(clock, aheadMs);
+    if (clock !== clockWas) logClock(clock, aheadMs);
     clockWas = clock;
     return gone.length > 0;
   };
 }
 
-function tellClock(clock: "right" | "warned" | "refused", aheadMs: number): void {
+function logClock(clock: "right" | "warned" | "refused", aheadMs: number): void {
   const detail = `this machine's clock is ${describeClock(aheadMs)} the database's`;
   if (clock === "right") log.info("the clock is right again", {});
   else if (clock === "warned") log.warn("the clock is wrong; set it before partners are refused", { detail });

@@ -206,10 +206,10 @@ function keepFresh(
     failure = "";
   }
   // A failure shows itself in the health probe and in the calls too; the next turn tries again.
-  function told(error: unknown): void {
+  function logFailure(error: unknown): void {
     if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
     failure = String(error);
     if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost?.(error);
   }
-  return repeat(refresh, { everyMs, onError: told });
+  return repeat(refresh, { everyMs, onError: logFailure });
 }

@@ -51,7 +51,7 @@ const installCommand = command({
     }
     const files = await install(options, jobs, args.root ?? "/");
     const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
-    const next = isPackaged ? nextOfPackage(options, jobs) : nextCommands(options, jobs);
+    const next = nextCommands(options, jobs, isPackaged);
     print(args, { files, next }, () => report(files, next));
   },
 });
@@ -160,36 +160,28 @@ async function put(path: string, content: string, mode: number): Promise<Written
   return { path, state: "written" };
 }
 
-/** What the package has not done: the user, the folder and the settings are there. */
-function nextOfPackage({ user }: UnitOptions, jobs: readonly TimerJob[]): string[] {
-  const enable = (name: string) => `sudo systemctl enable --now ${name}`;
+/** The commands that are left to do. The package has made the user, the folder and the settings. */
+function nextCommands(
+  { user, executable, dataDir }: UnitOptions,
+  jobs: readonly TimerJob[],
+  isPackaged: boolean,
+): string[] {
+  const unlessPackaged = (...words: string[]) => (isPackaged ? [] : words);
+  const folders = jobs.flatMap(({ folder }) => folder ?? []);
   return [
-    ...ownedFolders(user, jobs),
+    ...unlessPackaged(
+      "sudo systemd-sysusers",
+      `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
+      `sudo chmod 640 /etc/tvs/${user}.env`,
+      `sudo install -d -o ${user} -g ${user} -m 700 ${dataDir}`,
+      `sudo -u ${user} ${executable} init   # where there is no register yet: its public URL, its name and more`,
+    ),
+    ...folders.map((folder) => `sudo install -d -o ${user} -g ${user} -m 750 ${folder}`),
     "sudo systemctl daemon-reload",
-    enable(user),
-    ...jobs.map(({ name }) => enable(`${user}-${name}.timer`)),
-  ];
-}
-
-function ownedFolders(user: string, jobs: readonly TimerJob[]): string[] {
-  return jobs.flatMap(({ folder }) =>
-    folder === null ? [] : [`sudo install -d -o ${user} -g ${user} -m 750 ${folder}`],
-  );
-}
-
-function nextCommands({ user, executable, dataDir }: UnitOptions, jobs: readonly TimerJob[]): string[] {
-  return [
-    "sudo systemd-sysusers",
-    `sudo chgrp ${user} /etc/tvs/${user}.env   # so that commands find the register by it`,
-    `sudo chmod 640 /etc/tvs/${user}.env`,
-    `sudo install -d -o ${user} -g ${user} -m 700 ${dataDir}`,
-    `sudo -u ${user} ${executable} init   # where there is no register yet: its public URL, its name and more`,
-    ...ownedFolders(user, jobs),
-    "sudo systemctl daemon-reload",
-    `sudo systemctl enable --now ${user}`,
-    ...jobs.map(({ name }) => `sudo systemctl enable --now ${user}-${name}.timer`),
-    `journalctl -u ${user} -n 20 -o cat`,
-    `sudo -u ${user} ${executable} status`,
+    ...[user, ...jobs.map(({ name }) => `${user}-${name}.timer`)].map(
+      (unit) => `sudo systemctl enable --now ${unit}`,
+    ),
+    ...unlessPackaged(`journalctl -u ${user} -n 20 -o cat`, `sudo -u ${user} ${executable} status`),
   ];
 }
 

@@ -71,8 +71,14 @@ function teacherLink(ref: string | number, text: string): Cell {
   return html`<a href="/teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
 }
 
-/** An id, which may break where a table has no room for it. */
-const idCell = (id: string): Cell => html`<span class="id">${id}</span>`;
+/** A column of ids, which may break where a table has no room for them. */
+function idColumn<Name extends string>(head: string, name: Name) {
+  return {
+    head,
+    text: (row: Readonly<Record<Name, string>>) => row[name],
+    cell: (row: Readonly<Record<Name, string>>) => html`<span class="id">${row[name]}</span>`,
+  };
+}
 
 type DescribedRow = ReturnType<typeof describeRow>;
 
@@ -156,17 +162,13 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
     columns: [
       { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
       { head: "Partner", text: ({ partnerId }) => partnerId },
-      { head: "Key", text: ({ credential }) => credential, cell: ({ credential }) => idCell(credential) },
+      idColumn("Key", "credential"),
       { head: "Asked for", text: ({ reference }) => reference },
       { head: "Purpose", text: ({ purpose }) => purpose },
       { head: "Licence", text: ({ status }) => status, cell: ({ status }) => statusBadge(status) },
       { head: "Eligible", text: ({ eligible }) => (eligible ? "yes" : "no") },
-      {
-        head: "Verification id",
-        text: ({ verificationId }) => verificationId,
-        cell: ({ verificationId }) => idCell(verificationId),
-      },
-      { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
+      idColumn("Verification id", "verificationId"),
+      idColumn("Request id", "requestId"),
     ],
     async read(query, page) {
       const teacherId =
@@ -206,11 +208,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
         text: ({ lastError, lastStatus }) => [lastError, lastStatus].filter(Boolean).join(" "),
       },
       { head: "Next", text: ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`) },
-      {
-        head: "Delivery",
-        text: ({ deliveryId }) => deliveryId,
-        cell: ({ deliveryId }) => idCell(deliveryId),
-      },
+      idColumn("Delivery", "deliveryId"),
     ],
     read(query, page) {
       const filter = {
@@ -239,7 +237,7 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
     columns: [
       { head: "Time", text: ({ at }) => moment(at, timeZone) },
       { head: "By", text: ({ actor }) => actor },
-      { head: "Of", text: ({ subject }) => subject, cell: ({ subject }) => idCell(subject) },
+      idColumn("Of", "subject"),
       { head: "Change", text: ({ action }) => action },
       {
         head: "Now",
@@ -279,7 +277,7 @@ export function callListing(sources: ConsoleSources): Listing<Call> {
       },
       { head: "Call", text: ({ method, route }) => `${method} ${route}` },
       { head: "ms", text: ({ ms }) => ms },
-      { head: "Request id", text: ({ requestId }) => requestId, cell: ({ requestId }) => idCell(requestId) },
+      idColumn("Request id", "requestId"),
     ],
     read(query, page) {
       const filter = {

@@ -195,20 +195,3 @@ describe("the names of the metrics", () => {
     }
   });
 });
-
-describe("the parser of these tests", () => {
-  test.each([
-    ["a sample of no family", "tvs_x 1\n"],
-    ["a type without help", "# TYPE tvs_x gauge\ntvs_x 1\n"],
-    ["a label that is not quoted", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x{a=1} 1\n"],
-    ["a series twice", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x 1\ntvs_x 2\n"],
-    ["a value that is none", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x one\n"],
-    [
-      "a histogram whose buckets shrink",
-      '# HELP tvs_x x\n# TYPE tvs_x histogram\ntvs_x_bucket{le="1"} 2\ntvs_x_bucket{le="+Inf"} 1\ntvs_x_sum 1\ntvs_x_count 1\n',
-    ],
-    ["a last line without an end", "# HELP tvs_x x\n# TYPE tvs_x gauge\ntvs_x 1"],
-  ])("refuses %s", (_, text) => {
-    expect(() => parseExposition(text)).toThrow();
-  });
-});
