@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
 import { removedCommands, removedOptions, removedVariables } from "../../cli/removed.ts";
-import { runTvs } from "../harness/program.ts";
+import { runTvs } from "../harness/command.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */

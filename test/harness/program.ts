@@ -10,13 +10,14 @@ import { startNodes } from "./nodes.ts";
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
 export const patienceMs = 60_000;
 
-const mainFile = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+/** Where the program begins, and a thread of it. */
+export const mainUrl = new URL("../../cli/main.ts", import.meta.url);
 
 /** The words that start the program: a JSON array, or words parted by spaces, in TVS_COMMAND. */
 export const programWords: readonly string[] = readCommand(process.env.TVS_COMMAND ?? "");
 
 function readCommand(text: string): string[] {
-  if (text.trim() === "") return [process.execPath, mainFile];
+  if (text.trim() === "") return [process.execPath, fileURLToPath(mainUrl)];
   return text.trim().startsWith("[") ? (JSON.parse(text) as string[]) : text.trim().split(/\s+/);
 }
 
@@ -109,10 +110,13 @@ function bytesOf(content: string | Uint8Array): string | Uint8Array<ArrayBuffer>
 
 /** Runs one command that has to succeed. */
 export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const finished = await runTvs(args, options);
-  if (finished.code !== 0) {
+  return succeeded(args, await runTvs(args, options));
+}
+
+/** @throws Error with what it said, of a command that did not succeed */
+export function succeeded(args: readonly string[], finished: Finished): Finished {
+  if (finished.code !== 0)
     throw new Error(`tvs ${args.join(" ")} ended with ${finished.code}: ${finished.stderr}`);
-  }
   return finished;
 }
 

@@ -4,15 +4,9 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
-import {
-  type Finished,
-  patienceMs,
-  runJson,
-  runTvs,
-  type Service,
-  startService,
-} from "../../harness/program.ts";
+import { type Finished, patienceMs, type Service, startService } from "../../harness/program.ts";
 import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
 
 setDefaultTimeout(patienceMs);

@@ -11,9 +11,9 @@ import { createCallLog } from "../../../src/store/access-log/access-log.ts";
 import { openCallFiles } from "../../../src/store/access-log/files.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
+import { runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 

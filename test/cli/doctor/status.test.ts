@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
 test("shows the figures, and whether a service holds the database now", () =>

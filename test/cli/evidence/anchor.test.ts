@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { attestSome, forgedNote, newestNote } from "../../harness/evidence-log.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
-import { runJson, runTvs } from "../../harness/program.ts";
 import {
   hasOpenssl,
   makeAuthority,

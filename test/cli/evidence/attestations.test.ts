@@ -6,9 +6,9 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { SignedEnvelope } from "../../../src/partner/contract.ts";
+import { runTvs } from "../../harness/command.ts";
 import { answered } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
 
 const dataDir = sharedFolder();

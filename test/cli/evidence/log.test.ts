@@ -14,11 +14,11 @@ import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkl
 import { readVerifierKey } from "../../../src/partner/signed-note.ts";
 import { openDueEpochFile } from "../../../src/store/evidence/due.ts";
 import { aSignedAttestation, unchain } from "../../domain/evidence/audited-register.ts";
+import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { attestSome, withLog } from "../../harness/evidence-log.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
-import { runTvs } from "../../harness/program.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
 

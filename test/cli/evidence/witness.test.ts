@@ -13,8 +13,8 @@ import {
 } from "../../../src/domain/evidence/tree.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { formatVerifierKey } from "../../../src/partner/signed-note.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 
 const origin = "log.example/log";
 

@@ -2,8 +2,9 @@ import { webhookDependencies } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { testWebhook } from "../../../src/domain/webhooks.ts";
+import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
-import { type Finished, runTvs } from "../../harness/program.ts";
+import type { Finished } from "../../harness/program.ts";
 import { anApiKey, aPartner } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 

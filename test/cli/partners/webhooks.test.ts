@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../../delivery/receiver.ts";
-import { runTvs } from "../../harness/program.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 

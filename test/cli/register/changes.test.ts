@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { argsOf, commandsOf, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
+import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
-import { type Environment, runJson, runTvs, runWell, startService } from "../../harness/program.ts";
+import { type Environment, startService } from "../../harness/program.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister, withTestOperator } from "../../harness/service.ts";
 

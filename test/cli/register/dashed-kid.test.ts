@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const dashed = `-_${"a".repeat(41)}`;

@@ -1,8 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runJson, runTvs, startService } from "../../harness/program.ts";
+import { startService } from "../../harness/program.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
 test("show prints the policy in force; with --json the document, which check accepts", () =>

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { serviceSettings } from "../../../cli/register/register.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 /** A settings folder as /etc/tvs, with one service in it. */

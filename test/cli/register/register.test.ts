@@ -6,10 +6,10 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
+import { runTvs } from "../../harness/command.ts";
 import { sleep } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
-import { runTvs } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const main = join(import.meta.dir, "../../../cli/main.ts");

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 

@@ -6,10 +6,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { type Cells, csv, row } from "../../harness/imports.ts";
-import { runTvs, type Signal } from "../../harness/program.ts";
+import type { Signal } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { type Cells, csv, row } from "../../harness/imports.ts";
-import { runTvs } from "../../harness/program.ts";
 
 const folder = sharedFolder();
 const dataDir = join(folder, "data");

@@ -3,9 +3,9 @@ import type { Operator } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
+import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { aTeacher } from "../../harness/samples.ts";
 import { makeRegister, withTestOperator } from "../../harness/service.ts";
 

@@ -12,8 +12,8 @@ import { backupPlace } from "../../../cli/safe/backup-folder.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 type Folder = { dataDir: string; file: string; tvs(...args: string[]): ReturnType<typeof runTvs> };

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 
 test("a file that is far too large for a key, a certificate or a policy is refused in one line", () =>
   withTempDir(async (folder) => {

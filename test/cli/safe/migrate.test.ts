@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 import { noServer, startServer } from "../../harness/sqld.ts";
 

@@ -13,9 +13,9 @@ import {
 import { join } from "node:path";
 import { prepareOutput } from "../../../cli/safe/output-file.ts";
 import { type Config, readConfig } from "../../../src/config.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
-import { runTvs } from "../../harness/program.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { makeRegister } from "../../harness/service.ts";
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { type Endpoint, type Received, withEndpoint } from "../../harness/endpoint.ts";
 import { until, withinOneSecond } from "../../harness/eventually.ts";
 import { makeFolder } from "../../harness/folder.ts";
@@ -11,8 +12,6 @@ import {
   childEnvironment,
   patienceMs,
   programWords,
-  runJson,
-  runTvs,
   type Service,
   startService,
 } from "../../harness/program.ts";

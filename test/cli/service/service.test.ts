@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { readServeConfig } from "../../../src/config.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runJson, runTvs } from "../../harness/program.ts";
 
 type Report = { files: { path: string; state: string }[]; next: string[] };
 

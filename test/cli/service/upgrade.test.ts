@@ -14,8 +14,9 @@ import type { Statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { readSchema, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { patienceMs, runJson, runTvs, startService } from "../../harness/program.ts";
+import { patienceMs, startService } from "../../harness/program.ts";
 import { noServer, startServer } from "../../harness/sqld.ts";
 import { makeOldRegister } from "../../store/driver/old-database.ts";
 

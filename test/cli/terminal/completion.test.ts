@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { root } from "../../../cli/commands.ts";
 import { candidates } from "../../../cli/terminal/completion.ts";
+import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 
 setDefaultTimeout(60_000);
 

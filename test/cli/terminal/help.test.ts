@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { command, group, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
-import { runTvs } from "../../harness/program.ts";
+import { runTvs } from "../../harness/command.ts";
 
 const importing = command({
   description: "Import an extract. All rows are checked before one is applied, and this goes on for long",

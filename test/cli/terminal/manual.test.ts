@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { titleOf, topics } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
-import { runTvs } from "../../harness/program.ts";
+import { runTvs } from "../../harness/command.ts";
 import { onTerminal } from "./terminal.ts";
 
 const folder = join(import.meta.dir, "../../../data/help");

@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { childEnvironment, programWords, runTvs } from "../../harness/program.ts";
+import { childEnvironment, programWords } from "../../harness/program.ts";
 import { onTerminal } from "./terminal.ts";
 
 setDefaultTimeout(60_000);

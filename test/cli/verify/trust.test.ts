@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
-import { runTvs } from "../../harness/program.ts";
+import { runTvs } from "../../harness/command.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 const expected = ["--issuer", issuer, "--audience", audience];

@@ -3,8 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { type RunOptions, runTvs } from "../../harness/program.ts";
+import type { RunOptions } from "../../harness/program.ts";
 
 type Vector = {
   name: string;

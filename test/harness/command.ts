@@ -1,0 +1,92 @@
+/**
+ * A command run in this process: a tenth of what a process of its own costs. What is about processes (signals, threads,
+ * a terminal, another user) starts one by `program.ts`, which has the same functions.
+ */
+
+import { Readable } from "node:stream";
+import { resetSync } from "@logtape/logtape";
+import { runCommandLine } from "../../cli/commands.ts";
+import { childEnvironment, Finished, mainUrl, type RunOptions, succeeded } from "./program.ts";
+
+/** One at a time, because a command has the process's streams, environment and exit code. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** Runs one command to its end. */
+export function runTvs(
+  args: readonly string[],
+  options: Omit<RunOptions, "program"> = {},
+): Promise<Finished> {
+  const next = last.then(() => runNow(args, options));
+  last = next.catch(() => {});
+  return next;
+}
+
+async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
+  const { stdin = "", env = {}, dataDir, cwd } = options;
+  const restore = [replaceEnvironment({ ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env })];
+  const stdout = capture(process.stdout, restore);
+  const stderr = capture(process.stderr, restore);
+  const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)]);
+  replace(process, "stdin", Object.assign(input, { fd: null }), restore);
+  // As main.ts has it: what a command writes is for its owner alone.
+  const umask = process.umask(0o077);
+  const folder = process.cwd();
+  if (cwd !== undefined) process.chdir(cwd);
+  process.exitCode = 0;
+  // Another test of this process may have told the log where to go.
+  resetSync();
+  try {
+    const code = await runCommandLine(args, mainUrl);
+    return new Finished(code, stdout(), stderr());
+  } finally {
+    process.exitCode = 0;
+    if (cwd !== undefined) process.chdir(folder);
+    process.umask(umask);
+    for (const undo of restore.reverse()) undo();
+  }
+}
+
+/** Sets a property until it is restored. */
+function replace(object: object, name: string, value: unknown, restore: (() => void)[]): void {
+  const before = Object.getOwnPropertyDescriptor(object, name);
+  Object.defineProperty(object, name, { value, configurable: true, writable: true });
+  restore.push(() => {
+    if (before === undefined) Reflect.deleteProperty(object, name);
+    else Object.defineProperty(object, name, before);
+  });
+}
+
+/** Keeps what is written to a stream, which is no terminal meanwhile. @returns what was written */
+function capture(stream: NodeJS.WriteStream, restore: (() => void)[]): () => string {
+  const written: Uint8Array[] = [];
+  const write = (chunk: string | Uint8Array, ...others: unknown[]) => {
+    written.push(Buffer.from(chunk as string));
+    const done = others.at(-1);
+    if (typeof done === "function") process.nextTick(done as () => void);
+    return true;
+  };
+  replace(stream, "write", write, restore);
+  replace(stream, "isTTY", undefined, restore);
+  replace(stream, "columns", undefined, restore);
+  return () => Buffer.concat(written).toString();
+}
+
+function replaceEnvironment(env: Readonly<Record<string, string>>): () => void {
+  const before = { ...process.env };
+  const set = (values: NodeJS.ProcessEnv) => {
+    for (const name of Object.keys(process.env)) if (!Object.hasOwn(values, name)) delete process.env[name];
+    Object.assign(process.env, values);
+  };
+  set(childEnvironment(env));
+  return () => set(before);
+}
+
+/** Runs one command that has to succeed. */
+export async function runWell(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  return succeeded(args, await runTvs(args, options));
+}
+
+/** Runs one command that has to succeed, and reads its JSON. */
+export async function runJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+  return (await runWell([...args, "--json"], options)).json<T>();
+}
