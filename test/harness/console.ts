@@ -6,6 +6,7 @@ import { readConfig } from "../../src/config.ts";
 import { findConsole, mintLink } from "../../src/console/console-link.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
+import { makeRegister } from "./service.ts";
 
 export type Answered = { status: number; headers: IncomingHttpHeaders; text: string };
 export type TestConsole = Awaited<ReturnType<typeof openTestConsole>>;
@@ -16,6 +17,7 @@ export async function openTestConsole() {
   const clock = aClock("2026-03-01T09:30:00Z");
   const config = readConfig({ data: folder.path }, {});
   const consolePort = await takeConsolePort(0);
+  await makeRegister(folder.path, clock.now());
   const opened = await openService(config, {
     clock,
     defaultIssuer: "https://teachers.example",

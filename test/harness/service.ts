@@ -13,24 +13,29 @@ import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 
 /** Across the files of one run, each of which loads this one anew. */
-const shared = globalThis as { emptyRegister?: Promise<ReadonlyMap<string, Uint8Array>> };
+const shared = globalThis as { emptyRegisters?: Map<string, Promise<ReadonlyMap<string, Uint8Array>>> };
 
 /** The files of an empty register, by name: making its two signing keys takes a quarter of a second. */
-function emptyRegister(): Promise<ReadonlyMap<string, Uint8Array>> {
+function emptyRegister(clock: Clock): Promise<ReadonlyMap<string, Uint8Array>> {
   return withTempDir(async (folder) => {
-    const operator = await openOperator(readConfig({ data: folder }, {}), { whenMade: () => {} });
+    const operator = await openOperator(readConfig({ data: folder }, {}), { whenMade: () => {}, clock });
     await operator.driver.close();
     const names = readdirSync(folder).filter((name) => !name.endsWith("-shm"));
     return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
   });
 }
 
-/** Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. All of one run have the same keys. */
-export async function makeRegister(dataDir: string): Promise<void> {
-  shared.emptyRegister ??= emptyRegister();
+/**
+ * Makes an empty register, as the first `tvs serve` or `tvs teachers import` does. Those of one run have the same keys.
+ * @param at when it is made; now, unless a test's clock says otherwise
+ */
+export async function makeRegister(dataDir: string, at?: number): Promise<void> {
+  shared.emptyRegisters ??= new Map();
+  const name = String(at ?? "now");
+  const files = shared.emptyRegisters.get(name) ?? emptyRegister({ now: () => at ?? Date.now() });
+  shared.emptyRegisters.set(name, files);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  for (const [name, content] of await shared.emptyRegister)
-    writeFileSync(join(dataDir, name), content, { mode: 0o600 });
+  for (const [file, content] of await files) writeFileSync(join(dataDir, file), content, { mode: 0o600 });
 }
 
 /** The real composition over a data directory, closed afterwards; an empty register is made where there is none. */
@@ -78,6 +83,7 @@ export async function openTestService(
 ) {
   const folder = await makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
+  await makeRegister(folder.path, clock.now());
   const opened = await openService(
     { ...readConfig({ data: folder.path }, {}), accessLog: options.accessLog ?? false },
     { clock, defaultIssuer: "https://teachers.example" },

@@ -21,6 +21,7 @@ import { aClock } from "../../harness/clock.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aPartner, aTeacher } from "../../harness/samples.ts";
+import { makeRegister } from "../../harness/service.ts";
 import { resolve } from "./document.ts";
 import * as examples from "./examples.ts";
 
@@ -56,6 +57,7 @@ const expired: Partial<TeacherContent> = {
 async function openExampleWorld() {
   const folder = await makeFolder();
   const clock = aClock("2026-03-01T09:30:00.123Z");
+  await makeRegister(folder.path, clock.now());
   const opened = await openService(readConfig({ data: folder.path }, {}), {
     clock,
     defaultIssuer: examples.issuer,

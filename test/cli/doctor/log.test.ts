@@ -13,7 +13,7 @@ import { createLogFigures } from "../../../src/store/evidence/figures.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 const now = Date.parse("2026-03-01T09:30:00Z");
 const hourMs = 3_600_000;
@@ -28,6 +28,7 @@ async function withLog(
   await withTempDir(async (folder) => {
     const issuer = "https://verify.example";
     const config = readConfig({ data: folder, issuer }, {});
+    await makeRegister(folder);
     const { operator, service, close } = await openService(config);
     const { driver, stores } = operator;
     const { kid } = service.configuration.current().keys.active;
