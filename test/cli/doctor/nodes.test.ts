@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { judgeDatabaseClock, judgeLoaded } from "../../../cli/doctor/nodes.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { aNode } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 

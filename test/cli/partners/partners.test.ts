@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyId } from "../../../src/domain/credentials.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
+import { runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { checkSettings } from "../../../cli/doctor/service.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
+import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { runTvs, startService } from "../../harness/program.ts";
+import { startService } from "../../harness/program.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
 type Check = { name: string; result: string; found: string };

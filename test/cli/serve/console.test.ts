@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { runJson, runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { patienceMs, runJson, runTvs, type Service, startService } from "../../harness/program.ts";
+import { patienceMs, type Service, startService } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 setDefaultTimeout(patienceMs);

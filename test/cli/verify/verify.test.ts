@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
 import { audience, folder, issuer } from "../../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
-import { runTvs } from "../../harness/program.ts";
 import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 let temp: string;
