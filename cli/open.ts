@@ -6,7 +6,7 @@ import { type Calendar, type Clock, createCalendar, systemClock } from "../src/d
 import type { KeyKind } from "../src/domain/credentials.ts";
 import type { Outbox } from "../src/domain/deliveries.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import type { LogStore } from "../src/domain/evidence/evidence.ts";
+import type { EvidenceStore } from "../src/domain/evidence/evidence.ts";
 import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
@@ -32,7 +32,7 @@ import {
 import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createAttestationMaintenance } from "../src/store/evidence/attestation-index.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
-import { createLogStore } from "../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../src/store/evidence/evidence.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
@@ -62,7 +62,7 @@ export type Stores = {
   readonly webhooks: WebhookStore;
   readonly outbox: Outbox;
   readonly nodes: NodeStore;
-  readonly log: LogStore;
+  readonly evidence: EvidenceStore;
   readonly changes: ChangeStore;
 };
 
@@ -261,7 +261,7 @@ export function createStores(
     webhooks: createWebhookStore(driver, acting),
     outbox: createOutbox(driver, commit),
     nodes: createNodeStore(driver),
-    log: createLogStore(driver, acting),
+    evidence: createEvidenceStore(driver, acting),
     changes: createChangeStore(driver),
   };
 }

@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createLogDocuments } from "./api/evidence-documents.ts";
+import { createEvidenceDocuments } from "./api/evidence-documents.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
 import { TvsError } from "./domain/errors.ts";
@@ -68,7 +68,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
       perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
       counts: options.addressCounts,
     }),
-    log: createLogDocuments(service),
+    log: createEvidenceDocuments(service),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

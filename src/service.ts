@@ -2,7 +2,7 @@ import type { CallObserver } from "./domain/calls.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { Configuration } from "./domain/configuration.ts";
 import type { KeyKind } from "./domain/credentials.ts";
-import type { LogReader } from "./domain/evidence/evidence.ts";
+import type { EvidenceReader } from "./domain/evidence/evidence.ts";
 import type { Quota } from "./domain/quota.ts";
 import type { GoingLive } from "./domain/sandbox/going-live.ts";
 import type { Secrets } from "./domain/secrets.ts";
@@ -15,7 +15,7 @@ export type Service = {
   readonly configuration: Configuration;
   readonly verification: Verification;
   readonly publicLookup: PublicLookup;
-  readonly log: LogReader;
+  readonly evidence: EvidenceReader;
   readonly quota: Quota;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;

@@ -13,7 +13,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
-import { createLogFigures } from "../../src/store/evidence/figures.ts";
+import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
@@ -176,7 +176,7 @@ async function checkReadings(
     ...stores,
     imports: createImportHistory(driver),
     status: createStatusStore(driver),
-    log: createLogFigures(driver, stores.log),
+    log: createEvidenceFigures(driver, stores.evidence),
     calendar: createCalendar(stored.get("time_zone") ?? "UTC", readSandboxState(stored).day),
     clock: { now: () => now },
   });
@@ -184,7 +184,10 @@ async function checkReadings(
   return [
     ...judge({ now, readings, nodes, keys: ring, areWebhooksHeld, explainError }),
     ...(nodes.some(({ state }) => state === "live") ? [judgeLoaded(nodes, ring.pending.kid)] : []),
-    ...(await checkLog(readings.log, stores.log, { config, issuer: config.issuer ?? stored.get("issuer") })),
+    ...(await checkLog(readings.log, stores.evidence, {
+      config,
+      issuer: config.issuer ?? stored.get("issuer"),
+    })),
   ];
 }
 

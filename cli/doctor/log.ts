@@ -7,11 +7,11 @@ import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
+import { behindAdvice } from "../../src/domain/evidence/builder.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { originOf } from "../../src/domain/evidence/epochs.ts";
-import type { LogStore } from "../../src/domain/evidence/evidence.ts";
-import { countLeaves, type LogFigures } from "../../src/domain/evidence/figures.ts";
-import { behindAdvice } from "../../src/domain/evidence/keeper.ts";
+import type { EvidenceStore } from "../../src/domain/evidence/evidence.ts";
+import { countLeaves, type EvidenceFigures } from "../../src/domain/evidence/figures.ts";
 import { isOwnRetention, retentionTagSetting } from "../../src/domain/evidence/retention-mark.ts";
 import { rootOf } from "../../src/domain/evidence/tree.ts";
 import { keepForever, parseRetention, retentionSetting } from "../../src/domain/retention.ts";
@@ -26,15 +26,15 @@ type Known = { readonly config: Config; readonly issuer: string | undefined };
 
 /** Checks the log's name, and the database against the checkpoint that is kept outside it. */
 export async function checkLog(
-  figures: LogFigures | null,
-  store: LogStore,
+  figures: EvidenceFigures | null,
+  store: EvidenceStore,
   { config, issuer }: Known,
 ): Promise<Check[]> {
   if (figures === null) return [ok("log", "not opened yet; tvs serve opens it")];
   return [judgeOrigin(figures, issuer), await checkHead(figures, store, logHeadFile(config))];
 }
 
-function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undefined): Check {
+function judgeOrigin({ origin, epoch, size }: EvidenceFigures, issuer: string | undefined): Check {
   const name = "log";
   const found = `${origin}, epoch ${epoch}, ${countLeaves(size)}`;
   if (issuer === undefined || size === 0 || originOf(issuer, epoch) === origin) return ok(name, found);
@@ -45,7 +45,7 @@ function judgeOrigin({ origin, epoch, size }: LogFigures, issuer: string | undef
 }
 
 /** Looks at the checkpoint beside the master key, and whether the database still has what it was signed for. */
-async function checkHead(figures: LogFigures, store: LogStore, file: string): Promise<Check> {
+async function checkHead(figures: EvidenceFigures, store: EvidenceStore, file: string): Promise<Check> {
   const name = "log-head";
   try {
     const note = openPinnedCheckpoint(file).read();
@@ -63,7 +63,11 @@ async function checkHead(figures: LogFigures, store: LogStore, file: string): Pr
 }
 
 /** What of a kept checkpoint the database cannot show any more; null when it has it all. Appends nothing. */
-async function lossSince(kept: TreeHead, figures: LogFigures, store: LogStore): Promise<string | null> {
+async function lossSince(
+  kept: TreeHead,
+  figures: EvidenceFigures,
+  store: EvidenceStore,
+): Promise<string | null> {
   const { origin, size } = kept;
   const epoch = (await store.epochs()).find((one) => one.origin === origin);
   if (epoch === undefined) return `it has no log ${origin}`;
@@ -78,7 +82,7 @@ async function lossSince(kept: TreeHead, figures: LogFigures, store: LogStore): 
   return isSameHash(root, kept.root) ? null : `the first ${size} entries of ${origin} are others`;
 }
 
-function judgeNoHead({ signedSize }: LogFigures, file: string): Check {
+function judgeNoHead({ signedSize }: EvidenceFigures, file: string): Check {
   const name = "log-head";
   if (signedSize === 0) return ok(name, "none yet; it is written with the first checkpoint");
   const advice =

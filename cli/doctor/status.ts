@@ -6,7 +6,7 @@ import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { olderSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
-import { createLogFigures } from "../../src/store/evidence/figures.ts";
+import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf, flag, operand } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
@@ -53,7 +53,7 @@ const [firstNodes, firstLog] = [8, 9];
 
 async function readStatus(operator: Operator, schema: number) {
   const {
-    stores: { keys, webhooks, nodes, log },
+    stores: { keys, webhooks, nodes, evidence },
     driver,
     keyKind,
     settingsInForce,
@@ -74,7 +74,7 @@ async function readStatus(operator: Operator, schema: number) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: schema < firstLog ? null : describeLog(await createLogFigures(driver, log).read()),
+    log: schema < firstLog ? null : describeLog(await createEvidenceFigures(driver, evidence).read()),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),

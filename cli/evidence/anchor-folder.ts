@@ -5,11 +5,11 @@ import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { anchorFileName, contradictionOf, isAnchorFile } from "../../src/domain/evidence/anchors.ts";
-import type { LogEpoch, LogStore, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
+import type { EvidenceStore, LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import { codeOf, placeNew, writeBeside } from "../../src/store/driver/files.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-type OurLog = { readonly epochs: readonly LogEpoch[]; readonly store: Pick<LogStore, "tiles"> };
+type OurLog = { readonly epochs: readonly LogEpoch[]; readonly store: Pick<EvidenceStore, "tiles"> };
 
 /** What became of a checkpoint in a folder. */
 export type PlacedCheckpoint = {

@@ -16,7 +16,7 @@ import { print, record } from "../terminal/output.ts";
 import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
 import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { anchorExportCommand, anchorListCommand, judgeLine } from "./anchors.ts";
-import { logKeeperOf } from "./open-evidence.ts";
+import { evidenceBuilderOf } from "./open-evidence.ts";
 
 /** What a time-stamp authority is asked for. */
 type AuthorityOptions = {
@@ -102,8 +102,8 @@ function readAuthority(args: AuthorityArgs): AuthorityOptions | null {
 async function newestCheckpoint(
   operator: Operator,
 ): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
-  const checkpoint = await logKeeperOf(operator).checkpoint();
-  const epochs = await operator.stores.log.epochs();
+  const checkpoint = await evidenceBuilderOf(operator).checkpoint();
+  const epochs = await operator.stores.evidence.epochs();
   const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);
   return checkpoint === null || epoch === undefined ? null : { epoch, checkpoint };
 }
@@ -113,8 +113,8 @@ async function toFolder(
   checkpoint: StoredCheckpoint,
   { stores, clock }: Operator,
 ): Promise<Outcome> {
-  const epochs = await stores.log.epochs();
-  const placed = await placeCheckpoint(folder, checkpoint, { epochs, store: stores.log });
+  const epochs = await stores.evidence.epochs();
+  const placed = await placeCheckpoint(folder, checkpoint, { epochs, store: stores.evidence });
   const { epoch, size } = checkpoint;
   const anchor = {
     epoch,

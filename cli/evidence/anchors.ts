@@ -126,8 +126,8 @@ async function keptAnchor(id: number, { driver, stores }: Operator): Promise<Kep
   const { token, epoch: number, size, place } = anchor;
   if (token === null)
     throw new TvsError("REFUSED", `anchor ${id} is a file in ${place}; no authority has signed for it`);
-  const epoch = (await stores.log.epochs()).find((one) => one.epoch === number);
-  const checkpoint = await stores.log.ofSize(number, size);
+  const epoch = (await stores.evidence.epochs()).find((one) => one.epoch === number);
+  const checkpoint = await stores.evidence.ofSize(number, size);
   if (epoch === undefined || checkpoint === null)
     throw new TvsError("STORE_CORRUPT", `the checkpoint of anchor ${id} is missing; look at tvs log audit`);
   const name = fileName(epoch, size);

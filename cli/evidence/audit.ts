@@ -7,8 +7,7 @@ import { command, configOf, flag } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { exitCodes, note, print, readable, table } from "../terminal/output.ts";
 import { createBar, createRate } from "../terminal/progress.ts";
-import { noLog } from "./log.ts";
-import { logHeadOf, retentionMarkOf } from "./open-evidence.ts";
+import { logHeadOf, noLog, retentionMarkOf } from "./open-evidence.ts";
 
 export const auditCommand = command({
   description:
@@ -50,7 +49,7 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   try {
     return await auditLog({
       store: createAuditStore(driver),
-      epochs: stores.log.epochs,
+      epochs: stores.evidence.epochs,
       head,
       secrets,
       now: clock.now(),

@@ -9,8 +9,7 @@ import { type Operator, withOperator } from "../open.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { note, print, readable, record } from "../terminal/output.ts";
-import { noLog } from "./log.ts";
-import { logHeadOf, logKeeperOf, noteLoss, openingOf, prepareClosing } from "./open-evidence.ts";
+import { evidenceBuilderOf, logHeadOf, noLog, noteLoss, openingOf, prepareClosing } from "./open-evidence.ts";
 
 /** The longest reason, in characters: it stays in the log for ever. */
 const maxReason = 200;
@@ -45,7 +44,7 @@ export const epochCommand = command({
       await prepareClosing(operator);
       const opened = await openNextEpoch(openingOf(operator), reason);
       const lost = await noteLoss(operator, opened);
-      const checkpoint = await logKeeperOf(operator, operator.stores.log).checkpoint();
+      const checkpoint = await evidenceBuilderOf(operator, operator.stores.evidence).checkpoint();
       const key = await verifierKeyOf(opened);
       const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
       print(args, value, () => record(value));
@@ -68,7 +67,7 @@ function readReason(text: string): string {
  * @throws TvsError NOT_KNOWN before the first `serve`
  */
 async function requireBegun({ stores, config }: Operator): Promise<void> {
-  if ((await stores.log.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
+  if ((await stores.evidence.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
   throw noLog();
 }
 

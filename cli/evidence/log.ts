@@ -6,21 +6,16 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import { command, configOf, group } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { hint, print } from "../terminal/output.ts";
-import { logKeeperOf } from "./open-evidence.ts";
-
-/** @throws TvsError NOT_KNOWN before the first `serve` */
-export function noLog(): TvsError {
-  return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve opens it");
-}
+import { evidenceBuilderOf, noLog } from "./open-evidence.ts";
 
 const checkpointCommand = command({
   description: "Print the newest checkpoint, which covers every attestation so far; it is signed if need be",
   example: "tvs log checkpoint\n  tvs log checkpoint > checkpoint.txt   # to hand out or to keep elsewhere",
   async run({ args }) {
     await withOperator(configOf(args), async (operator) => {
-      const { log } = operator.stores;
-      if ((await log.epochs()).length === 0) throw noLog();
-      const newest = await logKeeperOf(operator).checkpoint();
+      const { evidence } = operator.stores;
+      if ((await evidence.epochs()).length === 0) throw noLog();
+      const newest = await evidenceBuilderOf(operator).checkpoint();
       if (newest === null)
         throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
       const { epoch, signedAt, note } = newest;
@@ -36,8 +31,8 @@ const keyCommand = command({
     "Print the keys by which others verify the log's checkpoints, that of the newest epoch first: one is never changed",
   example: "tvs log key > log.key   # for everybody who verifies",
   async run({ args }) {
-    await withOperator(configOf(args), async ({ stores: { log } }) => {
-      const epochs = (await log.epochs()).reverse();
+    await withOperator(configOf(args), async ({ stores: { evidence } }) => {
+      const epochs = (await evidence.epochs()).reverse();
       if (epochs.length === 0) throw noLog();
       const described = await Promise.all(
         epochs.map(async (one) => {

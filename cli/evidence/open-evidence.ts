@@ -4,10 +4,15 @@
  */
 
 import { type Config, dueEpochFile, logHeadFile } from "../../src/config.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import {
+  createEvidenceBuilder,
+  type EvidenceBuilder,
+  type PinnedCheckpoint,
+} from "../../src/domain/evidence/builder.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { type LogEpoch, type LogStore, nextId } from "../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type LogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
+import { type EvidenceStore, type LogEpoch, nextId } from "../../src/domain/evidence/evidence.ts";
 import type { RetentionMark } from "../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
 import {
@@ -23,8 +28,8 @@ import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 
-/** What the log is kept with. */
-type Keeping = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
+/** What the log is built and judged with. */
+type EvidenceOperator = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
 
 export function logHeadOf(config: Config): PinnedCheckpoint {
   return openPinnedCheckpoint(logHeadFile(config));
@@ -37,7 +42,7 @@ export function watchedHead({
   onTaken,
 }: {
   readonly head: PinnedCheckpoint;
-  readonly store: Pick<LogStore, "newest">;
+  readonly store: Pick<EvidenceStore, "newest">;
   readonly onTaken: () => void;
 }): PinnedCheckpoint {
   return {
@@ -50,36 +55,43 @@ export function watchedHead({
 }
 
 /** What an epoch is opened with. */
-export function openingOf({ config, secrets, clock, settingsInForce, stores }: Keeping) {
+export function openingOf({ config, secrets, clock, settingsInForce, stores }: EvidenceOperator) {
   const { issuer } = settingsInForce;
   const due = openDueEpochFile(dueEpochFile(config));
-  return { store: stores.log, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
+  return { store: stores.evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
 }
 
 /** What retention is judged and done with. */
-function retainingOf({ stores: { maintenance, settings, log: store }, secrets }: Keeping) {
-  return { maintenance, settings, secrets, log: store };
+function retainingOf({ stores: { maintenance, settings, evidence }, secrets }: EvidenceOperator) {
+  return { maintenance, settings, secrets, evidence };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
-async function isOldLog({ config, stores }: Pick<Keeping, "config" | "stores">): Promise<boolean> {
-  return !isChained(logHeadOf(config).read()) && !isChained((await stores.log.newest())?.note ?? null);
+async function isOldLog({ config, stores }: Pick<EvidenceOperator, "config" | "stores">): Promise<boolean> {
+  return !isChained(logHeadOf(config).read()) && !isChained((await stores.evidence.newest())?.note ?? null);
+}
+
+/** What is said before the first `serve`. */
+export function noLog(): TvsError {
+  return new TvsError("NOT_KNOWN", "there is no evidence log yet; the first tvs serve opens it");
 }
 
 /** What of the attestations may have been deleted by age, as far as it is authenticated. */
-export async function keptLogOf(operator: Keeping): Promise<KeptLog> {
+export async function keptLogOf(operator: EvidenceOperator): Promise<KeptLog> {
   const isOld = await isOldLog(operator);
   return keptLog(retainingOf(operator), { isOld, now: operator.clock.now() });
 }
 
 /** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
-export async function retentionMarkOf(operator: Keeping): Promise<() => Promise<RetentionMark | null>> {
+export async function retentionMarkOf(
+  operator: EvidenceOperator,
+): Promise<() => Promise<RetentionMark | null>> {
   const isOld = await isOldLog(operator);
   return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
-async function openDue(operator: Keeping): Promise<LogEpoch | null> {
+async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => prepareClosing(operator, { renew: false });
   const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
@@ -91,9 +103,9 @@ async function openDue(operator: Keeping): Promise<LogEpoch | null> {
  * Authenticates with which id an epoch begins.
  * @returns how many attestations were lost that are in the tree of the one before it
  */
-export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<number> {
+export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Promise<number> {
   await noteBegin(retainingOf(operator), opened);
-  const before = (await operator.stores.log.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+  const before = (await operator.stores.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
   return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
 }
 
@@ -103,31 +115,34 @@ export async function noteLoss(operator: Keeping, opened: LogEpoch): Promise<num
  * @param renew whether it is made anew where it is not ours any more. A log that never demanded one has lost none: there the
  *   first is made, as the next service would.
  */
-export async function prepareClosing(operator: Keeping, { renew = true } = {}): Promise<void> {
+export async function prepareClosing(operator: EvidenceOperator, { renew = true } = {}): Promise<void> {
   const retaining = retainingOf(operator);
   await beginRetention(retaining, {
     now: operator.clock.now(),
     renew: renew && !(await isOldLog(operator)),
   });
-  await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.log);
+  await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.evidence);
 }
 
 /**
- * The keeper. A command that needs a checkpoint of a database that was just restored first opens the epoch that is due,
+ * The builder. A command that needs a checkpoint of a database that was just restored first opens the epoch that is due,
  * as the next service would.
  * @param store over another driver than the operator's own, for work that depends on a lease
  */
-export function logKeeperOf(operator: Keeping, store = operator.stores.log): LogKeeper {
+export function evidenceBuilderOf(
+  operator: EvidenceOperator,
+  store = operator.stores.evidence,
+): EvidenceBuilder {
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
   const onTaken = () => tellTaken(logHeadFile(config));
   const head = watchedHead({ head: logHeadOf(config), store, onTaken });
-  const keeper = createLogKeeper({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
+  const builder = createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
   return {
-    ...keeper,
+    ...builder,
     async checkpoint() {
       await openDue(operator);
-      return keeper.checkpoint();
+      return builder.checkpoint();
     },
   };
 }
@@ -137,16 +152,16 @@ export function logKeeperOf(operator: Keeping, store = operator.stores.log): Log
  * database that has lost what was signed for is refused.
  * @throws TvsError LOG_BEHIND, REFUSED
  */
-export async function openLog(operator: Keeping): Promise<void> {
-  const keeper = logKeeperOf(operator);
+export async function openLog(operator: EvidenceOperator): Promise<void> {
+  const builder = evidenceBuilderOf(operator);
   const due = await openDue(operator);
   if (due !== null) tellOpened(due);
-  await keeper.requireNotBehind();
+  await builder.requireNotBehind();
   await ensureLog(openingOf(operator));
   await refuseBareMark(operator.stores.settings);
   if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
-  if (due !== null) await keeper.checkpoint();
+  if (due !== null) await builder.checkpoint();
 }
 
 function tellTaken(file: string): void {

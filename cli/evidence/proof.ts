@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../../src/domain/errors.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
-import { createLogReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
@@ -9,8 +9,7 @@ import { command, configOf, flag, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { note, print } from "../terminal/output.ts";
-import { noLog } from "./log.ts";
-import { logKeeperOf } from "./open-evidence.ts";
+import { evidenceBuilderOf, noLog } from "./open-evidence.ts";
 
 export const proveCommand = command({
   description:
@@ -66,15 +65,15 @@ async function leafOf(
 
 /** @throws TvsError NOT_KNOWN, LOG_BEHIND */
 async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
-  const { log } = operator.stores;
-  const reader = createLogReader(log);
+  const { evidence } = operator.stores;
+  const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
   if (found === null) {
-    await logKeeperOf(operator).checkpoint();
+    await evidenceBuilderOf(operator).checkpoint();
     found = await reader.inclusion(leaf);
   }
   if (found !== null && found !== "no-checkpoint") return found;
-  if ((await log.epochs()).length === 0) throw noLog();
+  if ((await evidence.epochs()).length === 0) throw noLog();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 

@@ -3,10 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
+import type { PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
 import { isChained, treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { epochDueName, originOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
-import type { PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import { findLoss, type LogLoss } from "../../src/domain/evidence/succession.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
@@ -16,7 +16,7 @@ import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { text } from "../../src/store/driver/rows.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
-import { createLogStore } from "../../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 import { logHeadOf } from "./open-evidence.ts";
 
@@ -63,7 +63,7 @@ export async function settleRestoredLog(
 ): Promise<RestoredLog | null> {
   const head = logHeadOf(config);
   if (schema < firstSchema && head.read() === null) return null;
-  const store = createLogStore(restored);
+  const store = createEvidenceStore(restored);
   const current = schema < firstSchema ? undefined : (await store.epochs()).at(-1);
   const masterKey = masterKeyAtHand(config);
   const secrets = masterKey === undefined ? null : deriveSecrets(masterKey);

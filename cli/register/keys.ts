@@ -11,7 +11,7 @@ import type { Node } from "../../src/domain/nodes.ts";
 import { rotateKeys, untilRotatable } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
-import { logKeeperOf } from "../evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import { type Operator, type Stores, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -75,7 +75,7 @@ const rotateCommand = command({
         args,
         `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
       );
-      await logKeeperOf(operator).checkpoint();
+      await evidenceBuilderOf(operator).checkpoint();
       const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits });
       if (early)
         note(
@@ -120,7 +120,7 @@ const compromiseCommand = operatorCommand({
       `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
     );
     // A thief does not wait until the log is in order.
-    await logKeeperOf(operator).checkpoint().catch(noteUnsigned);
+    await evidenceBuilderOf(operator).checkpoint().catch(noteUnsigned);
     await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
     const all = await describeKeys(stores);
     print(args, all, () => keyTable(all));

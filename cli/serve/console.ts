@@ -15,7 +15,7 @@ import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { startHistory } from "../../src/metrics/history.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
-import { createLogFigures } from "../../src/store/evidence/figures.ts";
+import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf, option, version } from "../command.ts";
@@ -141,7 +141,7 @@ function createAdmin(open: OpenService, config: Config, { history, port, threads
     readings: createReadings({
       ...{ quotaStore, partners, webhooks, imports, clock, onError },
       status: createStatusStore(driver),
-      log: createLogFigures(driver, stores.log),
+      log: createEvidenceFigures(driver, stores.evidence),
       calendar: operator.calendar,
     }),
     async calls(filter) {

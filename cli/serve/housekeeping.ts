@@ -1,7 +1,7 @@
 /** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
 
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { startLogKeeping } from "../../src/domain/evidence/keeping.ts";
+import { startBuilding } from "../../src/domain/evidence/schedule.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
 import { nodeTimes } from "../../src/domain/nodes.ts";
 import { startMaintenance } from "../../src/domain/pruning.ts";
@@ -11,7 +11,7 @@ import { startSweeping } from "../../src/domain/sweep.ts";
 import { log } from "../../src/logger.ts";
 import { fenced } from "../../src/store/driver/fenced.ts";
 import { housekeepingLease } from "../../src/store/nodes.ts";
-import { logHeadOf, logKeeperOf } from "../evidence/open-evidence.ts";
+import { evidenceBuilderOf, logHeadOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
 const pruneMs = 60_000;
@@ -100,16 +100,16 @@ function startWork(
       maintenance: stores.maintenance,
       settings: stores.settings,
       secrets: operator.secrets,
-      log: stores.log,
+      evidence: stores.evidence,
       head: logHeadOf(operator.config),
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onHeld: tellHeld,
       onError: onError("maintenance of the attestations failed"),
     }),
-    startLogKeeping({
-      keeper: logKeeperOf(operator, stores.log),
-      store: stores.log,
+    startBuilding({
+      builder: evidenceBuilderOf(operator, stores.evidence),
+      store: stores.evidence,
       clock,
       onError: onLogError,
     }),

@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { startFollowing } from "../../src/domain/evidence/keeping.ts";
+import { startFollowing } from "../../src/domain/evidence/schedule.ts";
 import { isWildcard } from "../../src/domain/networks.ts";
 import type { NodeMemory } from "../../src/domain/node-memory.ts";
 import {
@@ -19,7 +19,7 @@ import {
 import { repeat } from "../../src/domain/serial.ts";
 import { storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
-import { logKeeperOf } from "../evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 
@@ -120,7 +120,7 @@ export async function runNode(
     loadedPendingKid,
     onBeat,
   });
-  const stopFollowing = startFollowing({ keeper: logKeeperOf(operator), onError: onLogError });
+  const stopFollowing = startFollowing({ builder: evidenceBuilderOf(operator), onError: onLogError });
   let failure = "";
   const stopBeating = repeat(
     () =>

@@ -7,7 +7,7 @@ import type { Clock } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { createLogReader } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
@@ -162,7 +162,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       createPublicLookup({ ...shared, mayBeReplaced: basis.driver.kind === "remote" }),
       work,
     ),
-    log: createLogReader(stores.log),
+    evidence: createEvidenceReader(stores.evidence),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,

@@ -2,11 +2,11 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { verifierKeyOf } from "../domain/evidence/epochs.ts";
-import type { LogReader } from "../domain/evidence/evidence.ts";
+import type { EvidenceReader } from "../domain/evidence/evidence.ts";
 import { type PublicDocument, publicDocument } from "../http/public-document.ts";
 
 /** What everybody may read of the evidence log (decision D13.5). What is not there throws TvsError NOT_KNOWN. */
-export type LogDocuments = ReturnType<typeof createLogDocuments>;
+export type EvidenceDocuments = ReturnType<typeof createEvidenceDocuments>;
 
 /** How long a thread goes by what it has read of the newest checkpoint and of the keys. */
 const recentMs = 1_000;
@@ -19,12 +19,12 @@ const costOfOne = 500;
  * Makes the documents, and keeps them for who asks next: proofs because they never change, the newest checkpoint and
  * the keys for a second. What is not there is looked for each time, because it may be there soon.
  */
-export function createLogDocuments({ log, clock }: { log: LogReader; clock: Clock }) {
+export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
-    const found = await log.newest();
+    const found = await evidence.newest();
     return found && { epoch: found.epoch, document: textDocument(found.note) };
   }, clock);
-  const key = createRecent(async () => textDocument(await keyLines(log)), clock);
+  const key = createRecent(async () => textDocument(await keyLines(evidence)), clock);
   const kept = createKept();
 
   return {
@@ -41,7 +41,7 @@ export function createLogDocuments({ log, clock }: { log: LogReader; clock: Cloc
      */
     async inclusion(leafHash: string, size?: number): Promise<PublicDocument> {
       const name = `${leafHash} ${size ?? ""}`;
-      return kept.get(name) ?? kept.add(name, await proveInclusion(log, leafHash, size));
+      return kept.get(name) ?? kept.add(name, await proveInclusion(evidence, leafHash, size));
     },
     /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
@@ -49,7 +49,7 @@ export function createLogDocuments({ log, clock }: { log: LogReader; clock: Cloc
       const nameIn = (epoch: number | undefined) => `${epoch} ${from} ${to}`;
       const known = kept.get(nameIn((await newest())?.epoch));
       if (known !== undefined) return known;
-      const proof = await log.consistency(from, to);
+      const proof = await evidence.consistency(from, to);
       if (proof === null) return notKnown("no checkpoint covers so many leaves");
       return kept.add(nameIn(proof.epoch), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
     },
@@ -57,11 +57,11 @@ export function createLogDocuments({ log, clock }: { log: LogReader; clock: Cloc
 }
 
 async function proveInclusion(
-  log: LogReader,
+  evidence: EvidenceReader,
   leafHash: string,
   size: number | undefined,
 ): Promise<PublicDocument> {
-  const found = await log.inclusion(Buffer.from(leafHash, "hex"), size);
+  const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
   if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
   if (found === "no-checkpoint")
     return notKnown("there was never a checkpoint of this size that covers the leaf");
@@ -69,8 +69,8 @@ async function proveInclusion(
   return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
 }
 
-async function keyLines(log: LogReader): Promise<string> {
-  const keys = (await log.epochs()).map(verifierKeyOf);
+async function keyLines(evidence: EvidenceReader): Promise<string> {
+  const keys = (await evidence.epochs()).map(verifierKeyOf);
   return (await Promise.all(keys.reverse())).map((line) => `${line}\n`).join("");
 }
 

@@ -14,14 +14,14 @@ import {
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { Service } from "../service.ts";
-import type { LogDocuments } from "./evidence-documents.ts";
+import type { EvidenceDocuments } from "./evidence-documents.ts";
 import { searchTermSchema } from "./requests.ts";
 
 /** What calls for everybody are answered from. */
 export type PublicParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
-  readonly log: LogDocuments;
+  readonly log: EvidenceDocuments;
 };
 
 /** A call for everybody, within the limit of the address that it comes from. */

@@ -2,7 +2,7 @@
 
 import { html } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
-import { checkpointLateness, type LogFigures, lateAnchors } from "../domain/evidence/figures.ts";
+import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { badge, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 
@@ -13,7 +13,7 @@ export function logSection(state: ConsoleState): Markup {
   return html`${treeTable(readings.log, state)}${anchorTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
-function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
+function treeTable(log: EvidenceFigures, { now, snapshot }: ConsoleState): Markup {
   const { signedAt } = log;
   const late = checkpointLateness(log, now);
   const signed =
@@ -34,7 +34,7 @@ function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   });
 }
 
-function anchorTable(log: LogFigures, { now, snapshot, commandLine }: ConsoleState): Markup {
+function anchorTable(log: EvidenceFigures, { now, snapshot, commandLine }: ConsoleState): Markup {
   if (log.anchors.length === 0) {
     const text =
       "No checkpoint was handed out yet: until one is, only this machine can tell that the log is whole.";

@@ -3,7 +3,7 @@
 import { type Check, fail, ok, warn } from "./check.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import { checkpointLateness, countLeaves, type LogFigures, lateAnchors } from "./evidence/figures.ts";
+import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
 import type { KeyRing } from "./keys.ts";
 import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
@@ -115,7 +115,7 @@ function judgeClocks(live: readonly Node[]): Check[] {
 }
 
 /** @param now in milliseconds since the epoch */
-function judgeCheckpoint(figures: LogFigures, now: number): Check {
+function judgeCheckpoint(figures: EvidenceFigures, now: number): Check {
   const name = "log-checkpoint";
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
@@ -133,7 +133,7 @@ function judgeCheckpoint(figures: LogFigures, now: number): Check {
 }
 
 /** A place whose anchors have stopped is a fault; that none was ever made is for the operator to decide. */
-function judgeAnchors(figures: LogFigures, now: number): Check[] {
+function judgeAnchors(figures: EvidenceFigures, now: number): Check[] {
   const name = "log-anchors";
   const [newest] = figures.anchors;
   if (figures.signedSize === 0) return [ok(name, "nothing to hand out yet")];

@@ -7,8 +7,8 @@
 import { isSameHash } from "../partner/merkle-proof.ts";
 import type { Clock } from "./clock.ts";
 import { readSigned } from "./evidence/audit-rows.ts";
-import { indexOf, type LogStore, openingLeaves } from "./evidence/evidence.ts";
-import type { PinnedCheckpoint } from "./evidence/keeper.ts";
+import type { PinnedCheckpoint } from "./evidence/builder.ts";
+import { type EvidenceStore, indexOf, openingLeaves } from "./evidence/evidence.ts";
 import { type ProvenEpoch, provenEpochs } from "./evidence/proven-epochs.ts";
 import { sealMark } from "./evidence/retention-mark.ts";
 import { hashBytes, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./evidence/tree.ts";
@@ -16,7 +16,7 @@ import { ownMark, ownRetention, type Retaining } from "./retention.ts";
 import { repeat } from "./serial.ts";
 
 type Pruning = Retaining & {
-  readonly log: Pick<LogStore, "epochs" | "tiles">;
+  readonly evidence: Pick<EvidenceStore, "epochs" | "tiles">;
   readonly head: Pick<PinnedCheckpoint, "read">;
 };
 
@@ -74,7 +74,7 @@ export async function pruneAttestations(
  * still there may stay there; behind it, the first that is not proven to be old ends it all.
  */
 async function pruneTile(pruning: Pruning, limits: Limits, from: number): Promise<Step> {
-  const { maintenance, secrets, log } = pruning;
+  const { maintenance, secrets, evidence } = pruning;
   const { sealed, mark } = await ownMark(pruning);
   const rows = await maintenance.deletable(from, tileHashes);
   const [first, last] = [rows[0], rows.at(-1)];
@@ -88,7 +88,7 @@ async function pruneTile(pruning: Pruning, limits: Limits, from: number): Promis
     return { ...over, held: next !== undefined && isOld(next.jws) && id < limits.waitsFrom ? id : null };
   };
 
-  const tile = await provenTile(log, limits.proven, start);
+  const tile = await provenTile(evidence, limits.proven, start);
   if (tile === null)
     return start > through ? stopAt(start) : { ...over, next: Math.min(through, last.id) + 1 };
   const end = Math.min(tile.lastId, last.id);
@@ -120,7 +120,7 @@ async function pruneTile(pruning: Pruning, limits: Limits, from: number): Promis
 
 /** The leaves of the tile in which an attestation's stands. @returns null when the log does not prove them */
 async function provenTile(
-  log: Pick<LogStore, "tiles">,
+  evidence: Pick<EvidenceStore, "tiles">,
   proven: readonly ProvenEpoch[],
   id: number,
 ): Promise<{ lastId: number; leafOf: (id: number) => Uint8Array } | null> {
@@ -128,7 +128,7 @@ async function provenTile(
   if (found === undefined) return null;
   const { epoch } = found;
   const position = Math.floor(indexOf(epoch, id) / tileHashes);
-  const leaves = await provenLeaves(position, found, log.tiles(epoch.epoch));
+  const leaves = await provenLeaves(position, found, evidence.tiles(epoch.epoch));
   if (leaves === null) return null;
   const firstId = epoch.firstId - openingLeaves(epoch) + position * tileHashes;
   return {

@@ -1,6 +1,6 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import type { LogFigures, LogFiguresStore } from "./evidence/figures.ts";
+import type { EvidenceFigures, EvidenceFiguresStore } from "./evidence/figures.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
@@ -33,7 +33,7 @@ export type Readings = {
   readonly appliedAt: number | null;
   readonly teachers: TeacherCounts;
   /** Null before the evidence log was opened. */
-  readonly log: LogFigures | null;
+  readonly log: EvidenceFigures | null;
 };
 
 /** The last readings, and whether they could not be renewed; null before the first. */
@@ -45,7 +45,7 @@ type ReadingsDependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
   readonly status: Pick<StatusStore, "teachers" | "licenses">;
-  readonly log: LogFiguresStore;
+  readonly log: EvidenceFiguresStore;
   readonly calendar: Calendar;
   readonly clock: Clock;
   /** Told when readings could not be renewed, once until they can be again. */

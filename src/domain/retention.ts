@@ -1,7 +1,7 @@
 import type { AttestationMaintenance } from "./attestations.ts";
 import { isoTime, timeOfUuid } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { LogEpoch, LogStore } from "./evidence/evidence.ts";
+import type { EvidenceStore, LogEpoch } from "./evidence/evidence.ts";
 import { signedEnd } from "./evidence/proven-epochs.ts";
 import {
   isOwnRetention,
@@ -89,7 +89,12 @@ function unsealedMark(from: number | null, begun: number, now: number): Retentio
  * @param renew puts a mark in the place of one that is not ours, which takes over nothing: what is missing stays missing
  */
 export async function beginRetention(
-  { maintenance, settings, secrets, log }: Retaining & { readonly log: Pick<LogStore, "epochs"> },
+  {
+    maintenance,
+    settings,
+    secrets,
+    evidence,
+  }: Retaining & { readonly evidence: Pick<EvidenceStore, "epochs"> },
   { now, renew = false }: { now: number; renew?: boolean },
 ): Promise<void> {
   const { mark, from } = await maintenance.kept();
@@ -97,7 +102,7 @@ export async function beginRetention(
   // Before the mark: who is killed between the two begins anew, and where there is a mark nothing is taken over.
   const retention = renew ? undefined : (await settings.read()).get(retentionSetting);
   if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
-  const begins = Object.fromEntries((await log.epochs()).map(({ epoch, firstId }) => [epoch, firstId]));
+  const begins = Object.fromEntries((await evidence.epochs()).map(({ epoch, firstId }) => [epoch, firstId]));
   const isTakenOver = from !== null && !renew;
   const firstId = await (isTakenOver ? maintenance.firstIdBehindGaps() : maintenance.firstId());
   const begun = unsealedMark(isTakenOver ? from : null, firstId, now);
@@ -113,9 +118,9 @@ export async function noteEnd(
     maintenance,
     secrets,
   }: Pick<Retaining, "maintenance"> & { readonly secrets: Pick<Secrets, "mac" | "open"> },
-  log: Pick<LogStore, "epochs" | "newest">,
+  evidence: Pick<EvidenceStore, "epochs" | "newest">,
 ): Promise<void> {
-  const end = await signedEnd(log, secrets);
+  const end = await signedEnd(evidence, secrets);
   if (end === null) return;
   const { epoch, ...tree } = end;
   await changeMark({ maintenance, secrets }, (mark) => ({ ...mark, ends: { ...mark.ends, [epoch]: tree } }));

@@ -2,7 +2,7 @@ import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
-import type { LogFigures } from "./evidence/figures.ts";
+import type { EvidenceFigures } from "./evidence/figures.ts";
 import type { ImportRecord } from "./import/store.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 import type { WebhookStore } from "./webhooks.ts";
@@ -128,7 +128,7 @@ function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord
 }
 
 /** How the evidence log does; times in ISO 8601. @returns null before the log was opened */
-export function describeLog(log: LogFigures | null) {
+export function describeLog(log: EvidenceFigures | null) {
   if (log === null) return null;
   const { size: leaves, signedSize, signedAt, uncoveredSince, anchors, ...rest } = log;
   return {

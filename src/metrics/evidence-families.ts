@@ -1,4 +1,4 @@
-import type { LogFigures } from "../domain/evidence/figures.ts";
+import type { EvidenceFigures } from "../domain/evidence/figures.ts";
 import { byLabel, type Family, type Sample } from "./families.ts";
 
 /** How the evidence log does; none of it before the log was opened. */
@@ -50,6 +50,8 @@ export const evidenceFamilies: readonly Family[] = [
 ];
 
 /** A reader that has nothing to tell while the database was not read, or there is no log yet. */
-function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Family["read"] {
+function ofLog(
+  read: (log: EvidenceFigures, now: number) => number | null | readonly Sample[],
+): Family["read"] {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }

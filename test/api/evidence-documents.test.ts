@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { createLogDocuments } from "../../src/api/evidence-documents.ts";
+import { createEvidenceDocuments } from "../../src/api/evidence-documents.ts";
+import { createEvidenceBuilder, type PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { createLogReader, type LogReader } from "../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
+import { createEvidenceReader, type EvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -22,7 +22,7 @@ const unmade = "there is no checkpoint yet";
 
 /** Where the newest checkpoint is kept outside the database. */
 /** A reader that counts what was asked of it. */
-function counted(reader: LogReader) {
+function counted(reader: EvidenceReader) {
   const asked = { newest: 0, inclusion: 0, consistency: 0, epochs: 0 };
   const count =
     <Args extends unknown[], T>(name: keyof typeof asked, ask: (...args: Args) => Promise<T>) =>
@@ -30,19 +30,19 @@ function counted(reader: LogReader) {
       asked[name]++;
       return ask(...args);
     };
-  const log: LogReader = {
+  const evidence: EvidenceReader = {
     ...reader,
     epochs: count("epochs", reader.epochs),
     newest: count("newest", reader.newest),
     inclusion: count("inclusion", reader.inclusion),
     consistency: count("consistency", reader.consistency),
   };
-  return { asked, log };
+  return { asked, evidence };
 }
 
 type LogWorld = TestStores & {
   readonly kid: string;
-  readonly documents: ReturnType<typeof createLogDocuments>;
+  readonly documents: ReturnType<typeof createEvidenceDocuments>;
   readonly asked: ReturnType<typeof counted>["asked"];
   /** Attests so many calls more. @returns what was signed */
   grow(calls: number): Promise<string[]>;
@@ -51,10 +51,10 @@ type LogWorld = TestStores & {
 
 function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
   return withStoresAt("2026-03-01T09:30:30Z", async (stores) => {
-    const { clock, log: store } = stores;
+    const { clock, evidence: store } = stores;
     const { kid } = (await fillRing(stores.keys, 0)).active;
-    const { asked, log } = counted(createLogReader(store));
-    const keeper = createLogKeeper({ store, head: aPinnedCheckpoint(), secrets, clock });
+    const { asked, evidence } = counted(createEvidenceReader(store));
+    const builder = createEvidenceBuilder({ store, head: aPinnedCheckpoint(), secrets, clock });
     let made = 0;
     async function grow(calls: number): Promise<string[]> {
       const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
@@ -64,17 +64,18 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
     await act({
       ...stores,
       kid,
-      documents: createLogDocuments({ log, clock }),
+      documents: createEvidenceDocuments({ evidence, clock }),
       asked,
       grow,
       async sign() {
-        await keeper.checkpoint();
+        await builder.checkpoint();
       },
     });
   });
 }
 
-const openLog = ({ log: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, now: clock.now() });
+const openLog = ({ evidence: store, clock }: LogWorld) =>
+  ensureLog({ store, secrets, issuer, now: clock.now() });
 const hexOf = (jws: string) => Buffer.from(leafHash(jws)).toString("hex");
 const bytesOf = (hashes: readonly string[]) =>
   hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
@@ -85,7 +86,7 @@ async function read<T>(document: Promise<{ body: string }>): Promise<T> {
 
 test("the OpenAPI document's examples are what a log of its two envelopes answers", () =>
   withLog(async (world) => {
-    const { log: store, driver, documents, kid, clock } = world;
+    const { evidence: store, driver, documents, kid, clock } = world;
     const seed = Buffer.from("nobody's log key, of examples ok");
     const key = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
     const privateKey = createPrivateKey({ key, format: "der", type: "pkcs8" });
@@ -185,12 +186,12 @@ describe("the database is looked at", () => {
       await world.grow(1);
       await world.sign();
       let fails = true;
-      const reader = createLogReader(world.log);
+      const reader = createEvidenceReader(world.evidence);
       const newest = async () => {
         if (fails) throw new Error("away");
         return reader.newest();
       };
-      const documents = createLogDocuments({ log: { ...reader, newest }, clock: world.clock });
+      const documents = createEvidenceDocuments({ evidence: { ...reader, newest }, clock: world.clock });
       expect(await rejection(documents.checkpoint())).toMatchObject({ message: "away" });
       fails = false;
       expect((await documents.checkpoint()).type).toBe("text/plain; charset=utf-8");
@@ -233,14 +234,14 @@ test("the proofs that were asked for last are kept, and what is kept is bounded"
   withLog(async (world) => {
     const { clock, asked } = world;
     const body = 4_000;
-    const reader: LogReader = {
-      ...createLogReader(world.log),
+    const reader: EvidenceReader = {
+      ...createEvidenceReader(world.evidence),
       async inclusion() {
         asked.inclusion++;
         return { index: 0, size: 1, hashes: [], checkpoint: "x".repeat(body) };
       },
     };
-    const documents = createLogDocuments({ log: reader, clock });
+    const documents = createEvidenceDocuments({ evidence: reader, clock });
     const nameOf = (n: number) => n.toString(16).padStart(64, "0");
     const room = Math.floor((4 * 1024 * 1024) / (body + 600));
     for (let n = 0; n < room; n++) await documents.inclusion(nameOf(n));
@@ -255,7 +256,7 @@ test("the proofs that were asked for last are kept, and what is kept is bounded"
 
 test("a later epoch's tree has proofs of its own, and its key stands first", () =>
   withLog(async (world) => {
-    const { documents, grow, sign, clock, log: store } = world;
+    const { documents, grow, sign, clock, evidence: store } = world;
     await openLog(world);
     const [first = ""] = await grow(2);
     await sign();
@@ -275,6 +276,6 @@ test("a later epoch's tree has proofs of its own, and its key stands first", () 
       .map((line) => line.split("+")[0]);
     expect(names).toEqual(["teachers.example/log/2", "teachers.example/log"]);
     expect(await documents.inclusion(hexOf(first))).toBe(old);
-    const again = createLogDocuments({ log: createLogReader(store), clock });
+    const again = createEvidenceDocuments({ evidence: createEvidenceReader(store), clock });
     expect((await again.inclusion(hexOf(first))).body).toBe(old.body);
   }));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { logKeeperOf } from "../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
 import { createApp } from "../../src/app.ts";
 import type { ConsoleState } from "../../src/console/console-state.ts";
 import { nodesSection } from "../../src/console/state-sections.ts";
@@ -72,7 +72,7 @@ describe("the console", () => {
     await attest(driver, [
       anAttestation(1, { kid: world.service.configuration.current().keys.active.kid, issuedAt }),
     ]);
-    await logKeeperOf(world.operator, world.operator.stores.log).checkpoint();
+    await evidenceBuilderOf(world.operator, world.operator.stores.evidence).checkpoint();
     const sql =
       "INSERT INTO log_anchors (epoch, size, kind, place, anchored_at) VALUES (1, 0, 'folder', '/srv/<anchors>', ?)";
     await driver.batch([{ sql, args: [clock.now() - 3 * 86_400_000] }]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Attestation } from "../../src/domain/attestations.ts";
-import type { PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
+import type { PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
 import { openMark, sealMark } from "../../src/domain/evidence/retention-mark.ts";
 import { pruneAttestations, startMaintenance } from "../../src/domain/pruning.ts";
 import {
@@ -35,7 +35,12 @@ function attested(n: number, kid: string): Attestation {
 }
 
 type World = TestStores & { readonly head: PinnedCheckpoint };
-const retaining = ({ maintenance, settings, log }: TestStores) => ({ maintenance, settings, secrets, log });
+const retaining = ({ maintenance, settings, evidence }: TestStores) => ({
+  maintenance,
+  settings,
+  secrets,
+  evidence,
+});
 const pruning = (world: World) => ({ ...retaining(world), head: world.head });
 const isNew = { isOld: false, now: firstAt };
 const keepFor90Days = ({ settings }: TestStores) => settings.write(retentionSettings("90d", secrets));

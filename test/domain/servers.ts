@@ -2,7 +2,7 @@ import { checkBatch, checkEligibility, forPartners } from "../../src/api/partner
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type Configuration, createConfiguration } from "../../src/domain/configuration.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
-import { createLogReader } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
@@ -13,7 +13,7 @@ import type { Service } from "../../src/service.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
-import { createLogStore } from "../../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -71,7 +71,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
       clock,
     }),
     publicLookup: () => Promise.reject(new Error("not asked")),
-    log: createLogReader(createLogStore(gated)),
+    evidence: createEvidenceReader(createEvidenceStore(gated)),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
     keyKind: "live",

@@ -1,6 +1,6 @@
 /** A register with attestations in its evidence log, made as the service makes them. */
 
-import { logKeeperOf } from "../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
@@ -49,7 +49,7 @@ export function withLog<T>(dataDir: string, act: (operator: Operator) => Promise
 /** The newest checkpoint, signed if need be. */
 export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
-    const checkpoint = await logKeeperOf(operator).checkpoint();
+    const checkpoint = await evidenceBuilderOf(operator).checkpoint();
     return checkpoint?.note ?? "";
   });
 }
@@ -57,7 +57,7 @@ export async function newestNote(dataDir: string): Promise<string> {
 /** A checkpoint that the log's own key signs, for a tree that never was: what a thief of the key could make. */
 export function forgedNote(dataDir: string, size: number): Promise<string> {
   return withLog(dataDir, async ({ stores, secrets, clock }) => {
-    const epoch = (await stores.log.epochs()).at(-1);
+    const epoch = (await stores.evidence.epochs()).at(-1);
     if (epoch === undefined) throw new Error("there is no log");
     const head = { origin: epoch.origin, size, root: new Uint8Array(32).fill(7) };
     return signCheckpoint(head, Math.floor(clock.now() / 1000), checkpointKeyOf(epoch, secrets));

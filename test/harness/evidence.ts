@@ -1,12 +1,12 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
+import { createEvidenceBuilder, type PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { createLogKeeper, type PinnedCheckpoint } from "../../src/domain/evidence/keeper.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
-import { createLogStore } from "../../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { aClock } from "./clock.ts";
 import { secrets } from "./samples.ts";
@@ -62,10 +62,10 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
 
 /** Puts all attestations into the log, which is begun where there is none. @returns the checkpoint that covers them */
 export async function putIntoLog(driver: Driver): Promise<PinnedCheckpoint> {
-  const store = createLogStore(driver);
+  const store = createEvidenceStore(driver);
   await ensureLog({ store, secrets, issuer: "https://verify.example", now: 1_700_000_000_000 });
   const head = aPinnedCheckpoint();
-  await createLogKeeper({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") }).checkpoint();
+  await createEvidenceBuilder({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") }).checkpoint();
   return head;
 }
 

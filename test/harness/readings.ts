@@ -1,7 +1,7 @@
 /** Readings as the console and doctor judge them: all is well, but for what a test changes. */
 
 import type { Judged } from "../../src/domain/checks.ts";
-import type { LogFigures } from "../../src/domain/evidence/figures.ts";
+import type { EvidenceFigures } from "../../src/domain/evidence/figures.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
 import { aNode, aPartner, aSigningKey } from "./samples.ts";
@@ -29,7 +29,7 @@ export const anAnchor = {
 };
 
 /** A log whose checkpoint is an hour old, of which an attestation waits for the next one for four minutes. */
-export const aLog: LogFigures = {
+export const aLog: EvidenceFigures = {
   ...{ epoch: 1, origin: "verify.example/log", size: 9, signedSize: 8, signedAt: now - hourMs },
   ...{ waiting: 2, missing: 0, uncoveredSince: now - 240_000 },
   anchors: [anAnchor],

@@ -5,7 +5,7 @@ import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { treeHeadOf } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
-import type { LogEpoch, LogStore } from "./evidence.ts";
+import type { EvidenceStore, LogEpoch } from "./evidence.ts";
 import { rootOf } from "./tree.ts";
 
 /** A checkpoint that was handed out to somebody who can later say when it was there. */
@@ -61,7 +61,7 @@ export function isAnchorFile(name: string, epochs: readonly LogEpoch[]): boolean
  */
 export async function contradictionOf(
   note: string,
-  { epochs, store }: { epochs: readonly LogEpoch[]; store: Pick<LogStore, "tiles"> },
+  { epochs, store }: { epochs: readonly LogEpoch[]; store: Pick<EvidenceStore, "tiles"> },
 ): Promise<string | null> {
   const opened = await openCheckpoint(note, await openingKeysOf(epochs));
   if (opened instanceof Refusal) return unreadable[opened.reason] ?? "is not a checkpoint of this log";

@@ -6,7 +6,7 @@ import type { CheckpointKey } from "../../partner/log-checkpoint.ts";
 import { formatVerifierKey, readVerifierKey, type VerifierKey } from "../../partner/signed-note.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import type { EpochOpening, LogEpoch, LogStore } from "./evidence.ts";
+import type { EpochOpening, EvidenceStore, LogEpoch } from "./evidence.ts";
 import { appendTo, openingLeafHash } from "./tree.ts";
 
 /**
@@ -35,7 +35,7 @@ export type DueEpochFile = {
 
 /** What a log is opened with. */
 export type LogOpening = {
-  readonly store: LogStore;
+  readonly store: EvidenceStore;
   readonly secrets: Secrets;
   readonly issuer: string;
   /** In milliseconds since the epoch. */
@@ -138,7 +138,7 @@ function newEpoch({ secrets, issuer, now }: Omit<LogOpening, "store">, number: n
   return { epoch: number, origin, publicKey: raw, sealed, openedAt: now };
 }
 
-async function newestOf(store: LogStore): Promise<LogEpoch> {
+async function newestOf(store: EvidenceStore): Promise<LogEpoch> {
   const epoch = (await store.epochs()).at(-1);
   if (epoch === undefined) throw new TvsError("INTERNAL", "the evidence log was not opened");
   return epoch;

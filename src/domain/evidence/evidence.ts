@@ -71,7 +71,7 @@ export type Appended = {
   readonly previous: StoredCheckpoint | null;
 };
 
-export type LogStore = {
+export type EvidenceStore = {
   /** The oldest first. */
   epochs(): Promise<LogEpoch[]>;
   /**
@@ -120,7 +120,7 @@ export type Inclusion = {
 type Consistency = { readonly epoch: number; readonly hashes: readonly Uint8Array[] };
 
 /** What anybody may ask the log. */
-export type LogReader = {
+export type EvidenceReader = {
   epochs(): Promise<LogEpoch[]>;
   /** The newest checkpoint; null as long as there is none. */
   newest(): Promise<StoredCheckpoint | null>;
@@ -168,7 +168,7 @@ function epochOf(epochs: readonly LogEpoch[], id: number): LogEpoch | undefined 
 
 /** The hash that the log keeps of each attestation; undefined for one that has no leaf. @param ids not many */
 export async function keptLeaves(
-  { epochs, tiles }: Pick<LogStore, "epochs" | "tiles">,
+  { epochs, tiles }: Pick<EvidenceStore, "epochs" | "tiles">,
   ids: readonly number[],
 ): Promise<(Uint8Array | undefined)[]> {
   const known = await epochs();
@@ -188,7 +188,7 @@ export async function keptLeaves(
   );
 }
 
-export function createLogReader(store: LogStore): LogReader {
+export function createEvidenceReader(store: EvidenceStore): EvidenceReader {
   async function proofAt(epoch: LogEpoch, index: number, size?: number): Promise<Inclusion | null> {
     const checkpoint = await (size === undefined
       ? store.covering(epoch.epoch, index)

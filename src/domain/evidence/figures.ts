@@ -14,7 +14,7 @@ export type AnchorFigures = {
 };
 
 /** The newest tree, how far it is signed for, and who else has it. */
-export type LogFigures = LogProgress & {
+export type EvidenceFigures = LogProgress & {
   /** Since when the oldest attestation waits that no checkpoint covers (ms since the epoch); null when none does. */
   readonly uncoveredSince: number | null;
   /** The newest anchor at each place, the newest first. */
@@ -22,7 +22,7 @@ export type LogFigures = LogProgress & {
 };
 
 /** Reads the figures, from a bounded number of rows; null before the first `serve` has opened the log. */
-export type LogFiguresStore = { read(): Promise<LogFigures | null> };
+export type EvidenceFiguresStore = { read(): Promise<EvidenceFigures | null> };
 
 /** How many leaves, in words. */
 export function countLeaves(size: number): string {
@@ -37,13 +37,13 @@ const lateAnchorMs = 25 * 3_600_000;
 const givenUpMs = 30 * 86_400_000;
 
 /** How long an attestation has waited for its checkpoint, in milliseconds; null while that is as it should be. */
-export function checkpointLateness({ uncoveredSince }: LogFigures, now: number): number | null {
+export function checkpointLateness({ uncoveredSince }: EvidenceFigures, now: number): number | null {
   if (uncoveredSince === null || now - uncoveredSince < lateCheckpointMs) return null;
   return now - uncoveredSince;
 }
 
 /** The places in use whose newest anchor is old, although checkpoints have been made since that they have not got. */
-export function lateAnchors({ anchors, epoch, signedSize }: LogFigures, now: number): AnchorFigures[] {
+export function lateAnchors({ anchors, epoch, signedSize }: EvidenceFigures, now: number): AnchorFigures[] {
   const recent = anchors.filter((one) => now - one.anchoredAt < givenUpMs);
   const inUse = recent.length > 0 ? recent : anchors.slice(0, 1);
   const isBehind = (one: AnchorFigures) => one.epoch !== epoch || one.size < signedSize;

@@ -8,10 +8,10 @@ import { openCheckpoint, readOrigin, type TreeHead } from "../../partner/log-che
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { Secrets } from "../secrets.ts";
+import type { PinnedCheckpoint } from "./builder.ts";
 import { headIn, treeHeadOf } from "./chain.ts";
 import { hasOwnKey, openingKeysOf } from "./epochs.ts";
-import { type LogEpoch, type LogStore, nextId } from "./evidence.ts";
-import type { PinnedCheckpoint } from "./keeper.ts";
+import { type EvidenceStore, type LogEpoch, nextId } from "./evidence.ts";
 import type { RetentionMark } from "./retention-mark.ts";
 import { hashBytes, openingLeafHash, provenLeaves, type SignedTree } from "./tree.ts";
 
@@ -23,7 +23,7 @@ export type ProvenEpoch = SignedTree & {
 };
 
 type Sources = {
-  readonly log: Pick<LogStore, "epochs" | "tiles">;
+  readonly evidence: Pick<EvidenceStore, "epochs" | "tiles">;
   readonly head: Pick<PinnedCheckpoint, "read">;
 };
 
@@ -34,18 +34,18 @@ type Sources = {
  * @throws TvsError INPUT_UNREADABLE
  */
 export async function provenEpochs(
-  { log, head }: Sources,
+  { evidence, head }: Sources,
   { begins, ends = {} }: Pick<RetentionMark, "begins" | "ends">,
 ): Promise<{ proven: ProvenEpoch[]; waitsFrom: number } | null> {
   const note = head.read();
-  const epochs = await log.epochs();
+  const epochs = await evidence.epochs();
   const pinned = note === null ? null : treeHeadOf(note);
   const known = epochs.slice(0, epochs.findIndex(({ origin }) => origin === pinned?.origin) + 1);
   const newest = known.at(-1);
   if (pinned === null || newest === undefined) return null;
   // It is kept before the tree is: who keeps it is about to store that, or finds that the database is behind.
   if (pinned.size > newest.size) return { proven: [], waitsFrom: 0 };
-  const trees = await signedTrees(known, { log, pinned, ends });
+  const trees = await signedTrees(known, { evidence, pinned, ends });
   const proven: ProvenEpoch[] = [];
   // A mark of before they were noted takes the beginning of the oldest one over, once.
   let [end, waitsFrom] = [begins === undefined ? known[0]?.firstId : undefined, Number.POSITIVE_INFINITY];
@@ -65,10 +65,13 @@ export async function provenEpochs(
 async function signedTrees(
   epochs: readonly LogEpoch[],
   {
-    log,
+    evidence,
     pinned,
     ends,
-  }: Pick<Sources, "log"> & { readonly pinned: TreeHead; readonly ends: NonNullable<RetentionMark["ends"]> },
+  }: Pick<Sources, "evidence"> & {
+    readonly pinned: TreeHead;
+    readonly ends: NonNullable<RetentionMark["ends"]>;
+  },
 ): Promise<Map<number, SignedTree>> {
   const trees = new Map<number, SignedTree>();
   let named: TreeHead | null = pinned;
@@ -78,7 +81,7 @@ async function signedTrees(
     const isLeft: boolean = noted === undefined || (named !== null && named.size <= epoch.size);
     const tree: SignedTree | null | undefined = isLeft && isOf(epoch, named) ? named : noted && treeOf(noted);
     if (tree) trees.set(epoch.epoch, tree);
-    named = tree && (await isOpening(epoch, tree, log)) ? headIn(epoch.previous) : null;
+    named = tree && (await isOpening(epoch, tree, evidence)) ? headIn(epoch.previous) : null;
   }
   return trees;
 }
@@ -96,10 +99,10 @@ function treeOf({ size, root }: { size: number; root: string }): SignedTree {
 async function isOpening(
   { epoch, previous }: LogEpoch,
   tree: SignedTree,
-  log: Pick<LogStore, "tiles">,
+  evidence: Pick<EvidenceStore, "tiles">,
 ): Promise<boolean> {
   if (previous === null) return false;
-  const leaves = await provenLeaves(0, tree, log.tiles(epoch));
+  const leaves = await provenLeaves(0, tree, evidence.tiles(epoch));
   return leaves !== null && isSameHash(leaves.subarray(0, hashBytes), openingLeafHash(previous));
 }
 
@@ -109,10 +112,10 @@ async function isOpening(
  * @returns null where nothing was signed, or by another key
  */
 export async function signedEnd(
-  log: Pick<LogStore, "epochs" | "newest">,
+  evidence: Pick<EvidenceStore, "epochs" | "newest">,
   secrets: Pick<Secrets, "open">,
 ): Promise<{ epoch: number; size: number; root: string } | null> {
-  const [epoch, newest] = [(await log.epochs()).at(-1), await log.newest()];
+  const [epoch, newest] = [(await evidence.epochs()).at(-1), await evidence.newest()];
   if (epoch === undefined || newest?.epoch !== epoch.epoch || hasOwnKey(epoch, secrets) !== true) return null;
   const opened = await openCheckpoint(newest.note, await openingKeysOf([epoch]));
   if (opened instanceof Refusal) return null;

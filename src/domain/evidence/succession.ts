@@ -8,13 +8,13 @@ import type { Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
 import type { SettingsStore } from "../settings.ts";
+import { createEvidenceBuilder, isAsFar, type PinnedCheckpoint } from "./builder.ts";
 import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
-import type { LogEpoch, LogStore } from "./evidence.ts";
-import { createLogKeeper, isAsFar, type PinnedCheckpoint } from "./keeper.ts";
+import type { EvidenceStore, LogEpoch } from "./evidence.ts";
 
 /** A log as it is known at one place: in the database, and by the checkpoint beside it. */
-type KnownLog = { readonly store: LogStore; readonly head: PinnedCheckpoint };
+type KnownLog = { readonly store: EvidenceStore; readonly head: PinnedCheckpoint };
 
 type Succession = LogOpening & KnownLog;
 
@@ -67,7 +67,7 @@ async function isReached(
   secrets: NonNullable<Opening>,
 ): Promise<boolean> {
   try {
-    await createLogKeeper({ store, head, secrets, clock }).requireNotBehind();
+    await createEvidenceBuilder({ store, head, secrets, clock }).requireNotBehind();
     return true;
   } catch (error) {
     if (!isTvsError(error, "LOG_BEHIND")) throw error;
@@ -76,7 +76,7 @@ async function isReached(
 }
 
 async function countLost(
-  store: LogStore,
+  store: EvidenceStore,
   kept: { readonly origin: string; readonly size: number },
 ): Promise<number | null> {
   const progress = await store.progress();

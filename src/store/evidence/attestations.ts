@@ -54,7 +54,7 @@ export function lastIdBefore(
 }
 
 /** Reads of the evidence log, by its index where it has one. */
-type EvidenceReader = {
+type AttestationReader = {
   /** @param where the rest of the statement, from its condition on */
   select(where: string, args: readonly Value[]): Promise<Attestation[]>;
   selectAll(key: SoughtBy): Promise<Attestation[]>;
@@ -73,7 +73,7 @@ type EvidenceReader = {
   between(since: number, until: number): Promise<{ after: number; upTo: number }>;
 };
 
-function createEvidenceReader(driver: Driver): EvidenceReader {
+function createAttestationReader(driver: Driver): AttestationReader {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
@@ -96,14 +96,14 @@ function createEvidenceReader(driver: Driver): EvidenceReader {
     return found;
   }
 
-  const between: EvidenceReader["between"] = async (since, until) => {
+  const between: AttestationReader["between"] = async (since, until) => {
     const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
     const seconds = [Math.floor(since / 1000) - disorderSeconds, Math.ceil(until / 1000) + disorderSeconds];
     const [row = {}] = await driver.query(sql, seconds);
     return { after: integer(row, "after"), upTo: integer(row, "up_to") };
   };
 
-  const newestOf: EvidenceReader["newestOf"] = async (key, page) => {
+  const newestOf: AttestationReader["newestOf"] = async (key, page) => {
     const { partnerId = null, credential = null, from, until = Number.MAX_SAFE_INTEGER, limit } = page;
     const range = await between(from * 1000, until);
     const [condition, value] = conditionOf(key);
@@ -126,7 +126,7 @@ function createEvidenceReader(driver: Driver): EvidenceReader {
 
 /** The evidence log. */
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
-  const { select, selectAll, figures, newestOf, between } = createEvidenceReader(driver);
+  const { select, selectAll, figures, newestOf, between } = createAttestationReader(driver);
   const answers = answeredCalls[driver.kind];
 
   return {

@@ -4,9 +4,9 @@ import { epochDueName } from "../../domain/evidence/epochs.ts";
 import type {
   Appended,
   EpochOpening,
+  EvidenceStore,
   LogEpoch,
   LogProgress,
-  LogStore,
   StoredCheckpoint,
 } from "../../domain/evidence/evidence.ts";
 import { partBits } from "../../domain/evidence/evidence.ts";
@@ -98,7 +98,7 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
 /** The evidence log. @param acting in whose name its epochs are opened */
-export function createLogStore(driver: Driver, acting = service): LogStore {
+export function createEvidenceStore(driver: Driver, acting = service): EvidenceStore {
   const recorded = createRecorder(acting);
 
   async function checkpoint(sql: string, args: readonly number[] = []): Promise<StoredCheckpoint | null> {

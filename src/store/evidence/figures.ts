@@ -1,5 +1,5 @@
-import type { LogStore } from "../../domain/evidence/evidence.ts";
-import type { AnchorFigures, LogFiguresStore } from "../../domain/evidence/figures.ts";
+import type { EvidenceStore } from "../../domain/evidence/evidence.ts";
+import type { AnchorFigures, EvidenceFiguresStore } from "../../domain/evidence/figures.ts";
 import type { Driver, Row } from "../driver/driver.ts";
 import { integer, text } from "../driver/rows.ts";
 
@@ -19,7 +19,10 @@ const anchors = `SELECT kind, place, epoch, size, max(anchored_at) AS anchored_a
   WHERE id > (SELECT max(id) FROM log_anchors) - ?1 GROUP BY kind, place ORDER BY anchored_at DESC, place`;
 
 /** How the evidence log does, read from the running data. */
-export function createLogFigures(driver: Driver, log: Pick<LogStore, "progress">): LogFiguresStore {
+export function createEvidenceFigures(
+  driver: Driver,
+  log: Pick<EvidenceStore, "progress">,
+): EvidenceFiguresStore {
   return {
     async read() {
       const progress = await log.progress();

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
+import type { PinnedCheckpoint } from "../../domain/evidence/builder.ts";
 import { isBefore } from "../../domain/evidence/chain.ts";
-import type { PinnedCheckpoint } from "../../domain/evidence/keeper.ts";
 import { codeOf, placeOver, writeBeside } from "../driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { logKeeperOf } from "../../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import {
   known,
@@ -177,7 +177,7 @@ describe("answers are as documented", () => {
     };
     const answer = await other.call(eligibility, { as: "full", body: check({ tId: 1 }) });
     const { signature } = (await answer.json()) as { signature: string };
-    await logKeeperOf(other.operator, other.operator.stores.log).checkpoint();
+    await evidenceBuilderOf(other.operator, other.operator.stores.evidence).checkpoint();
     const leaf = Buffer.from(leafHash(signature)).toString("hex");
     const known = { headers: { "If-None-Match": "*" } };
     for (const path of [`${log}/checkpoint`, `${log}/key`, `${log}/inclusion/${leaf}`]) {

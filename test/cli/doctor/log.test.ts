@@ -2,14 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkLog, checkRetention } from "../../../cli/doctor/log.ts";
-import { logKeeperOf } from "../../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import type { Check } from "../../../src/domain/check.ts";
 import { retentionSettings } from "../../../src/domain/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { createLogStore } from "../../../src/store/evidence/evidence.ts";
-import { createLogFigures } from "../../../src/store/evidence/figures.ts";
+import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
+import { createEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
@@ -34,13 +34,13 @@ async function withLog(
     const { kid } = service.configuration.current().keys.active;
     const issuedAt = Math.floor(Date.now() / 1_000);
     for (let n = 1; n <= attestations; n++) await attest(driver, [anAttestation(n, { kid, issuedAt })]);
-    await logKeeperOf(operator, stores.log).checkpoint();
+    await evidenceBuilderOf(operator, stores.evidence).checkpoint();
     // A service that runs would put the head right again.
     await close();
     await withTestOperator(folder, async (opened) => {
       const look: Look = async (name, as = issuer) => {
-        const store = createLogStore(opened.driver);
-        const figures = await createLogFigures(opened.driver, store).read();
+        const store = createEvidenceStore(opened.driver);
+        const figures = await createEvidenceFigures(opened.driver, store).read();
         const checks = await checkLog(figures, store, { config, issuer: as });
         return checks.find((check) => check.name === name);
       };
@@ -75,7 +75,7 @@ describe("tvs doctor looks at the evidence log", () => {
   test("its head: open to others, ahead of the database, of another log, none, or missing", () =>
     withLog(2, async ({ folder, look, driver }) => {
       const file = join(folder, "log.checkpoint");
-      const { note = "" } = (await createLogStore(driver).newest()) ?? {};
+      const { note = "" } = (await createEvidenceStore(driver).newest()) ?? {};
       const found = async (text: string) => {
         await writeFile(file, text);
         const { result, found } = (await look("log-head")) ?? {};

@@ -2,12 +2,18 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { logKeeperOf, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
+import {
+  evidenceBuilderOf,
+  openingOf,
+  openLog,
+  retentionMarkOf,
+} from "../../../cli/evidence/open-evidence.ts";
+import { settleRestoredLog } from "../../../cli/evidence/restore-evidence.ts";
 import { withOperator } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
 import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
-import { createLogReader } from "../../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader } from "../../../src/domain/evidence/evidence.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
@@ -61,7 +67,7 @@ describe("tvs log", () => {
       async (operator) => {
         await ensureLog(openingOf(operator));
         await attest(operator.driver, attested);
-        await logKeeperOf(operator).checkpoint();
+        await evidenceBuilderOf(operator).checkpoint();
         await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
         const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
         const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
@@ -87,7 +93,7 @@ describe("tvs log", () => {
       async (operator) => {
         await openLog(operator);
         await attest(operator.driver, attested);
-        await logKeeperOf(operator).checkpoint();
+        await evidenceBuilderOf(operator).checkpoint();
         await operator.driver.batch([remove(3)]);
       },
       whenMade,
@@ -103,9 +109,11 @@ describe("tvs log", () => {
         operator.driver,
         [4, 5].map((n) => aSignedAttestation(n, signer)),
       );
-      await logKeeperOf(operator).checkpoint();
+      await evidenceBuilderOf(operator).checkpoint();
       const [lost] = attested.slice(-1);
-      const proven = await createLogReader(operator.stores.log).inclusion(leafHash(lost?.jws ?? ""));
+      const proven = await createEvidenceReader(operator.stores.evidence).inclusion(
+        leafHash(lost?.jws ?? ""),
+      );
       expect(proven).toMatchObject({ index: 2, size: 3 });
     });
     const audited = async () => JSON.parse((await run("audit", "--json")).stdout);
@@ -181,16 +189,32 @@ describe("a log that is due to go on in a new epoch", () => {
         await stores.settings.write({ [epochDueName]: "one" });
         // A backup of a release that authenticated nothing has no mark.
         await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
-        const open: typeof stores.log.open = async (...opening) => {
-          await stores.log.open(...opening);
+        const open: typeof stores.evidence.open = async (...opening) => {
+          await stores.evidence.open(...opening);
           throw new Error("killed");
         };
-        const killed = { ...operator, stores: { ...stores, log: { ...stores.log, open } } };
+        const killed = { ...operator, stores: { ...stores, evidence: { ...stores.evidence, open } } };
         expect(String(await rejection(openLog(killed)))).toContain("killed");
         await openLog(operator);
-        expect((await stores.log.epochs()).length).toBe(2);
+        expect((await stores.evidence.epochs()).length).toBe(2);
         const mark = await retentionMarkOf(operator);
         expect(await mark()).not.toBeNull();
+      });
+    }));
+
+  test("is one of before there were marks, beside a checkpoint that demands one, and gets its mark then", () =>
+    withTempDir(async (folder) => {
+      await attestSome(folder, 2);
+      await withLog(folder, async (operator) => {
+        const { stores, driver, config, clock } = operator;
+        const settle = (schema: number) =>
+          settleRestoredLog(driver, { config, settings: stores.settings, schema, clock });
+        expect(await settle(13)).toMatchObject({ newEpoch: false, epoch: 1 });
+        await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
+        expect(await settle(12)).toMatchObject({ newEpoch: true, epoch: 2, lost: 0 });
+        await openLog(operator);
+        const mark = await retentionMarkOf(operator);
+        expect(await mark()).toMatchObject({ begins: { 1: 1, 2: 3 }, ends: { 1: { size: 2 } } });
       });
     }));
 });

@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { logKeeperOf } from "../../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
@@ -18,7 +18,7 @@ import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { createLogStore } from "../../../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
 import { aClock } from "../../harness/clock.ts";
@@ -64,7 +64,7 @@ async function makeRegister(): Promise<void> {
     await writeFile(join(shell.home, file), envelope);
     return JSON.parse(envelope).verificationId;
   }
-  const signLog = () => logKeeperOf(operator, stores.log).checkpoint();
+  const signLog = () => evidenceBuilderOf(operator, stores.evidence).checkpoint();
 
   // So close before that no other checkpoint falls between these times by itself.
   clock.set("2026-03-01T09:29:55Z");
@@ -117,7 +117,7 @@ async function forgeProof(jws: string): Promise<void> {
   const root = await attestationLeafHash(jws);
   const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
   const note = await steal(async ({ driver, secrets }) => {
-    const [epoch] = await createLogStore(driver).epochs();
+    const [epoch] = await createEvidenceStore(driver).epochs();
     if (epoch === undefined) throw new Error("there is no log");
     return signCheckpoint({ origin: epoch.origin, size: 1, root }, seconds, checkpointKeyOf(epoch, secrets));
   });

@@ -6,9 +6,9 @@ import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.ts";
 import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
+import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { isChained, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { checkpointKeyOf, ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import {
@@ -69,8 +69,8 @@ export async function unchain(
   headFile: string,
   opening: Pick<Secrets, "open"> = secrets,
 ): Promise<void> {
-  const { log } = createStores(driver);
-  const [newest, epoch] = [await log.newest(), (await log.epochs()).at(-1)];
+  const { evidence } = createStores(driver);
+  const [newest, epoch] = [await evidence.newest(), (await evidence.epochs()).at(-1)];
   if (newest === null || epoch === undefined) throw new Error("nothing was signed");
   const { origin, size, root } = treeHeadOf(newest.note);
   const note = await signCheckpoint(
@@ -96,13 +96,13 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   await migrate(driver, clock.now());
   const stores = createStores(driver);
   const signers = await makeSigners(stores.keys, clock.now());
-  const opening = { store: stores.log, secrets, issuer, now: clock.now() };
+  const opening = { store: stores.evidence, secrets, issuer, now: clock.now() };
   await ensureLog(opening);
   const onFirst = async () => {
     if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });
   };
-  const keeper = createLogKeeper({
-    store: stores.log,
+  const builder = createEvidenceBuilder({
+    store: stores.evidence,
     head: openPinnedCheckpoint(headFile),
     secrets,
     clock,
@@ -118,7 +118,7 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
         Array.from({ length }, (_, at) => aSignedAttestation(n + at + 1, signer)),
       );
       clock.add(batchOf * 1000);
-      await keeper.checkpoint();
+      await builder.checkpoint();
       if (isOld) await unchain(driver, headFile);
     }
     n = last;
@@ -126,7 +126,7 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   await attestTo(160);
   await driver.copyTo(earlier);
   await attestTo(300);
-  const closing = (await stores.log.newest())?.note ?? "";
+  const closing = (await stores.evidence.newest())?.note ?? "";
   await openNextEpoch({ ...opening, head: openPinnedCheckpoint(headFile) }, "a test");
   await attestTo(340);
   const head = openPinnedCheckpoint(headFile).read() ?? "";
@@ -159,12 +159,12 @@ export type Audited = {
 export async function auditFile({ file, head, now = askedAt, all = false }: Audited): Promise<AuditResult> {
   const driver = await openEmbedded({ file });
   try {
-    const { log, maintenance, keys } = createStores(driver);
-    const known = [head, (await log.newest())?.note ?? null];
+    const { evidence, maintenance, keys } = createStores(driver);
+    const known = [head, (await evidence.newest())?.note ?? null];
     const isOld = !known.some(isChained);
     const result = await auditLog({
       store: createAuditStore(driver),
-      epochs: log.epochs,
+      epochs: evidence.epochs,
       head,
       secrets,
       now,
@@ -208,9 +208,9 @@ export async function goOn(file: string, head: string): Promise<string> {
   try {
     const outside = openPinnedCheckpoint(`${file}.checkpoint`);
     await outside.write(head);
-    const { log } = createStores(driver);
-    await createLogKeeper({
-      store: log,
+    const { evidence } = createStores(driver);
+    await createEvidenceBuilder({
+      store: evidence,
       head: outside,
       secrets,
       clock: aClock("2026-05-02T09:00:00Z"),

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
-import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
+import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { noteBegin, noteEnd } from "../../../src/domain/retention.ts";
@@ -188,15 +188,15 @@ describe("what is proven", () => {
 
 /** What `restore` and the next service do over a backup that is behind; then the service goes on. */
 async function closeOver(driver: Driver, head: ReturnType<typeof aPinnedCheckpoint>): Promise<void> {
-  const { maintenance, log } = createStores(driver);
+  const { maintenance, evidence } = createStores(driver);
   const clock = aClock("2026-05-01T09:10:00Z");
-  await noteEnd({ maintenance, secrets }, log);
+  await noteEnd({ maintenance, secrets }, evidence);
   const issuer = "https://verify.example.org";
-  const opened = await openNextEpoch({ store: log, head, secrets, issuer, now: clock.now() }, "a test");
+  const opened = await openNextEpoch({ store: evidence, head, secrets, issuer, now: clock.now() }, "a test");
   await noteBegin({ maintenance, secrets }, opened);
   await attest(
     driver,
     range(161, 200).map((n) => aSignedAttestation(n, register.signer)),
   );
-  await createLogKeeper({ store: log, head, secrets, clock }).checkpoint();
+  await createEvidenceBuilder({ store: evidence, head, secrets, clock }).checkpoint();
 }

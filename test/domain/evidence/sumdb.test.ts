@@ -32,14 +32,14 @@ type Answer = Omit<Question, "Jws"> & { Text: string; Verified: number; Wrong: s
 
 /** Everything that a log of eleven attestations can prove. */
 function askOfLog(dataDir: string, note: string): Promise<Question> {
-  return withLog(dataDir, async ({ stores: { log } }) => {
-    const [epoch] = await log.epochs();
+  return withLog(dataDir, async ({ stores: { evidence } }) => {
+    const [epoch] = await evidence.epochs();
     if (epoch === undefined) throw new Error("there is no log");
-    const read = log.tiles(epoch.epoch);
+    const read = evidence.tiles(epoch.epoch);
     const question: Question = {
       Vkey: await verifierKeyOf(epoch),
       Note: note,
-      Jws: (await log.attested(epoch.firstId, leaves)).filter((one) => one !== null),
+      Jws: (await evidence.attested(epoch.firstId, leaves)).filter((one) => one !== null),
       Roots: [],
       Inclusions: [],
       Consistency: [],

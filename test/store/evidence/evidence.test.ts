@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { createEvidenceBuilder, type PinnedCheckpoint } from "../../../src/domain/evidence/builder.ts";
 import { treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog, verifierKeyOf } from "../../../src/domain/evidence/epochs.ts";
-import { createLogReader, type LogStore } from "../../../src/domain/evidence/evidence.ts";
-import { createLogKeeper, type PinnedCheckpoint } from "../../../src/domain/evidence/keeper.ts";
+import { createEvidenceReader, type EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash, openingLeafHash } from "../../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
@@ -10,7 +10,7 @@ import { isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof
 import { readVerifierKey, type VerifierKey } from "../../../src/partner/signed-note.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../../src/store/evidence/attestation-index.ts";
-import { createLogStore } from "../../../src/store/evidence/evidence.ts";
+import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { aClock } from "../../harness/clock.ts";
 import { describeDrivers } from "../../harness/drivers.ts";
 import { aPinnedCheckpoint, attest, deleteOldest } from "../../harness/evidence.ts";
@@ -25,10 +25,11 @@ describeDrivers("evidence log", (_kind, opened) => {
   const clock = aClock("2026-03-10T12:00:00Z");
   const head = aPinnedCheckpoint();
   let driver: Driver;
-  let store: LogStore;
+  let store: EvidenceStore;
   let count = 0;
 
-  const keeper = (its: PinnedCheckpoint = head) => createLogKeeper({ store, head: its, secrets, clock });
+  const builder = (its: PinnedCheckpoint = head) =>
+    createEvidenceBuilder({ store, head: its, secrets, clock });
   const opening = () => ({ store, secrets, issuer, now: clock.now() });
 
   async function attestMore(more: number): Promise<void> {
@@ -50,7 +51,7 @@ describeDrivers("evidence log", (_kind, opened) => {
   }
 
   async function proves(n: number): Promise<boolean> {
-    const proof = await createLogReader(store).inclusion(leafHash(jwsOf(n)));
+    const proof = await createEvidenceReader(store).inclusion(leafHash(jwsOf(n)));
     if (proof === null || proof === "no-checkpoint") return false;
     const checkpoint = await openCheckpoint(proof.checkpoint, await keys());
     if (!("root" in checkpoint)) throw new Error(checkpoint.detail);
@@ -66,13 +67,13 @@ describeDrivers("evidence log", (_kind, opened) => {
       "127.0.0.1:8080/x/log",
     );
     expect((await ensureLog(opening())).origin).toBe("verify.example/log");
-    expect(await keeper().checkpoint()).toBeNull();
+    expect(await builder().checkpoint()).toBeNull();
     expect(head.note).toBeNull();
   });
 
   chapter("covers every attestation by a checkpoint, and proves each", async () => {
     await attestMore(700);
-    const first = await keeper().checkpoint();
+    const first = await builder().checkpoint();
     expect([first?.size, await store.progress()]).toEqual([
       700,
       {
@@ -88,11 +89,11 @@ describeDrivers("evidence log", (_kind, opened) => {
     expect(head.note).toBe(first?.note as string);
     await attestMore(3);
     expect(await proves(700)).toBe(false);
-    expect((await keeper().checkpoint())?.size).toBe(703);
+    expect((await builder().checkpoint())?.size).toBe(703);
     for (const n of [0, 1, 255, 256, 699, 700, 702]) expect([n, await proves(n)]).toEqual([n, true]);
-    expect(await createLogReader(store).inclusion(leafHash("another"))).toBeNull();
-    expect(await createLogReader(store).inclusion(leafHash(jwsOf(1)), 701)).toBe("no-checkpoint");
-    expect(await createLogReader(store).inclusion(leafHash(jwsOf(701)), 700)).toBe("no-checkpoint");
+    expect(await createEvidenceReader(store).inclusion(leafHash("another"))).toBeNull();
+    expect(await createEvidenceReader(store).inclusion(leafHash(jwsOf(1)), 701)).toBe("no-checkpoint");
+    expect(await createEvidenceReader(store).inclusion(leafHash(jwsOf(701)), 700)).toBe("no-checkpoint");
   });
 
   chapter(
@@ -102,14 +103,14 @@ describeDrivers("evidence log", (_kind, opened) => {
       const heads = Array.from({ length: 4 }, () => aPinnedCheckpoint());
       await Promise.all(
         heads.map(async (own) => {
-          await keeper(own).checkpoint();
+          await builder(own).checkpoint();
           // Who came when the others had signed already has signed nothing.
-          await keeper(own).follow();
+          await builder(own).follow();
         }),
       );
       const sizes = heads.map(({ note }) => treeHeadOf(note ?? "").size);
       expect(Math.max(...sizes)).toBe(count);
-      const reader = createLogReader(store);
+      const reader = createEvidenceReader(store);
       for (const { note } of heads) {
         const [older, newer] = [treeHeadOf(note ?? ""), treeHeadOf((await reader.newest())?.note ?? "")];
         const proof = await reader.consistency(older.size, newer.size);
@@ -124,7 +125,7 @@ describeDrivers("evidence log", (_kind, opened) => {
   chapter("ends a checkpoint although more is attested all the time", async () => {
     await attestMore(3);
     const wanted = count;
-    const busy: LogStore = {
+    const busy: EvidenceStore = {
       ...store,
       async append(appended) {
         const isStored = await store.append(appended);
@@ -132,9 +133,9 @@ describeDrivers("evidence log", (_kind, opened) => {
         return isStored;
       },
     };
-    const checkpoint = await createLogKeeper({ store: busy, head, secrets, clock }).checkpoint();
+    const checkpoint = await createEvidenceBuilder({ store: busy, head, secrets, clock }).checkpoint();
     expect(checkpoint?.size).toBe(wanted);
-    await keeper().checkpoint();
+    await builder().checkpoint();
   });
 
   chapter(
@@ -145,7 +146,7 @@ describeDrivers("evidence log", (_kind, opened) => {
       await driver.batch([{ sql: "DELETE FROM attestations WHERE id = ?", args: [missing + 1] }]);
       const told: number[] = [];
       const onMissing = (id: number) => told.push(id);
-      const checkpoint = await createLogKeeper({ store, head, secrets, clock, onMissing }).checkpoint();
+      const checkpoint = await createEvidenceBuilder({ store, head, secrets, clock, onMissing }).checkpoint();
       expect([checkpoint?.size, told]).toEqual([count, [missing + 1]]);
       for (const [n, isThere] of [
         [missing - 1, true],
@@ -164,16 +165,16 @@ describeDrivers("evidence log", (_kind, opened) => {
         args: [far, "far"],
       },
     ]);
-    expect(await rejection(keeper().checkpoint())).toMatchObject({ code: "STORE_CORRUPT" });
+    expect(await rejection(builder().checkpoint())).toMatchObject({ code: "STORE_CORRUPT" });
     await driver.batch([{ sql: "DELETE FROM attestations WHERE id = ?", args: [far] }]);
   });
 
   chapter("signs nothing over a database that has lost what was signed for", async () => {
-    await keeper().follow();
+    await builder().follow();
     const kept = treeHeadOf(head.note ?? "");
     expect(kept.size).toBe(count);
     await attestMore(2);
-    await keeper().checkpoint();
+    await builder().checkpoint();
     const lost = [
       "DELETE FROM log_checkpoints WHERE size > 2203",
       "UPDATE log_epochs SET size = 2203",
@@ -181,13 +182,13 @@ describeDrivers("evidence log", (_kind, opened) => {
     ];
     await driver.batch(lost.map((sql) => ({ sql, args: [] })));
     for (const verb of ["requireNotBehind", "follow", "sign"] as const)
-      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+      expect(await rejection(builder()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
     count = 2204;
     await attestMore(1);
     driver.renew();
     // As many entries as were signed for, but others.
     await driver.batch([{ sql: "UPDATE attestations SET jws = 'another' WHERE id = 2205", args: [] }]);
-    expect(await rejection(keeper().requireNotBehind())).toMatchObject({ code: "LOG_BEHIND" });
+    expect(await rejection(builder().requireNotBehind())).toMatchObject({ code: "LOG_BEHIND" });
   });
 
   chapter("goes on in another epoch, which names what the one before had signed for", async () => {
@@ -200,10 +201,10 @@ describeDrivers("evidence log", (_kind, opened) => {
     ]);
     await attestMore(5);
     // With the two that no checkpoint of the first epoch covers.
-    expect((await keeper().checkpoint())?.size).toBe(8);
+    expect((await builder().checkpoint())?.size).toBe(8);
     expect(treeHeadOf(head.note ?? "").origin).toBe("verify.example/log/2");
     for (const n of [0, 2202, count - 1]) expect([n, await proves(n)]).toEqual([n, true]);
-    const opened2 = await createLogReader(store).inclusion(openingLeafHash(previous));
+    const opened2 = await createEvidenceReader(store).inclusion(openingLeafHash(previous));
     expect(opened2).toMatchObject({ index: 0, size: 8 });
   });
 
@@ -217,7 +218,7 @@ describeDrivers("evidence log", (_kind, opened) => {
       for (let deleted = 1; deleted > 0; ) deleted = await deleteOldest(driver, far, 1000);
       const [left] = await driver.query("SELECT count(*) AS n FROM attestations");
       expect(Number(left?.n)).toBe(10);
-      await keeper().checkpoint();
+      await builder().checkpoint();
       for (const n of [0, 1500, count - 1]) expect([n, await proves(n)]).toEqual([n, true]);
     },
   );
@@ -232,14 +233,14 @@ describeDrivers("evidence log", (_kind, opened) => {
         return driver.query(sql, args);
       },
     };
-    await createLogStore(watched).tiles(1)([{ level: 0, position: 0 }]);
+    await createEvidenceStore(watched).tiles(1)([{ level: 0, position: 0 }]);
     const plan = await driver.query(`EXPLAIN QUERY PLAN ${asked[0]}`, [1, "[]"]);
     expect(plan.map(({ detail }) => detail).join("\n")).toContain("(epoch=? AND level=? AND position=?)");
   });
 
   test("keeps its promises through its whole life", async () => {
     driver = opened.driver();
-    store = createLogStore(driver);
+    store = createEvidenceStore(driver);
     for (const [name, happens] of chapters) {
       await happens().catch((cause) => {
         throw new Error(`it no longer ${name}`, { cause });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { createLogKeeper } from "../../../src/domain/evidence/keeper.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
-import { createLogStore } from "../../../src/store/evidence/evidence.ts";
-import { createLogFigures } from "../../../src/store/evidence/figures.ts";
+import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
+import { createEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { aClock } from "../../harness/clock.ts";
 import { driverKinds } from "../../harness/drivers.ts";
@@ -33,10 +33,10 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         await migrate(driver, 0);
         await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("next", "pending"));
         const clock = aClock(startedAt);
-        const store = createLogStore(driver);
+        const store = createEvidenceStore(driver);
         const head = aPinnedCheckpoint();
-        const keeper = createLogKeeper({ store, head, secrets, clock });
-        const { read } = createLogFigures(driver, store);
+        const builder = createEvidenceBuilder({ store, head, secrets, clock });
+        const { read } = createEvidenceFigures(driver, store);
         const opening = () => ({ store, head, secrets, issuer, now: clock.now() });
 
         expect(await read()).toBeNull();
@@ -47,7 +47,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         expect(await read()).toMatchObject({ ...nothing, waiting: 1, uncoveredSince: Date.parse(startedAt) });
 
         clock.set("2026-03-01T09:30:30Z");
-        await keeper.checkpoint();
+        await builder.checkpoint();
         const signedAt = clock.now();
         const first = {
           epoch: 1,
@@ -64,7 +64,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         const since = Date.parse("2026-03-01T09:31:00Z");
         expect(await read()).toMatchObject({ size: 1, waiting: 2, uncoveredSince: since });
         // In the tree already, but not signed for: it waits all the same.
-        await keeper.append();
+        await builder.append();
         expect(await read()).toMatchObject({ size: 3, waiting: 0, signedSize: 1, uncoveredSince: since });
 
         clock.set("2026-03-01T10:00:00Z");

@@ -4,13 +4,13 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
-import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
-import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import {
-  createLogKeeper,
+  createEvidenceBuilder,
   leavesOfCommit,
   type PinnedCheckpoint,
-} from "../../../src/domain/evidence/keeper.ts";
+} from "../../../src/domain/evidence/builder.ts";
+import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
+import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
@@ -22,7 +22,7 @@ import { type TestStores, withStores } from "../../harness/store.ts";
 type KeptLog = TestStores & {
   readonly head: PinnedCheckpoint;
   readonly headFile: string;
-  keeper(head?: PinnedCheckpoint): ReturnType<typeof createLogKeeper>;
+  builder(head?: PinnedCheckpoint): ReturnType<typeof createEvidenceBuilder>;
   attestMore(more: number): Promise<void>;
   /** What somebody does who may write to the database, but not to the file beside the master key. */
   tamper(...statements: readonly [string, ...Value[]][]): Promise<void>;
@@ -31,7 +31,7 @@ type KeptLog = TestStores & {
 /** A log of 512 entries that were signed for. */
 function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
   return withStores(async (stores) => {
-    const { log: store, driver, clock, folder } = stores;
+    const { evidence: store, driver, clock, folder } = stores;
     const headFile = join(folder, "log.checkpoint");
     const head = openPinnedCheckpoint(headFile);
     let count = 0;
@@ -39,7 +39,7 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
       ...stores,
       head,
       headFile,
-      keeper: (its = head) => createLogKeeper({ store, head: its, secrets, clock }),
+      builder: (its = head) => createEvidenceBuilder({ store, head: its, secrets, clock }),
       async attestMore(more) {
         const made = Array.from({ length: more }, (_, at) => anAttestation(count + at));
         count += more;
@@ -53,7 +53,7 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
     await ensureLog({ store, secrets, issuer: "https://verify.example", now: clock.now() });
     for (const more of [1, 511]) {
       await log.attestMore(more);
-      await log.keeper().checkpoint();
+      await log.builder().checkpoint();
     }
     await act(log);
   });
@@ -61,8 +61,8 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
 
 const sizeOf = (head: PinnedCheckpoint) => treeHeadOf(head.read() ?? "").size;
 
-test("keeps the later checkpoint of two keepers, whichever writes last", () =>
-  withLog(async ({ keeper, head, attestMore, log }) => {
+test("keeps the later checkpoint of two builders, whichever writes last", () =>
+  withLog(async ({ builder, head, attestMore, evidence }) => {
     const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow: PinnedCheckpoint = {
       ...head,
@@ -73,18 +73,18 @@ test("keeps the later checkpoint of two keepers, whichever writes last", () =>
       },
     };
     await attestMore(3);
-    const overtaken = keeper(slow).sign();
+    const overtaken = builder(slow).sign();
     await reached.promise;
     await attestMore(4);
-    await keeper().checkpoint();
+    await builder().checkpoint();
     expect(sizeOf(head)).toBe(519);
     released.resolve();
     await overtaken;
-    expect([sizeOf(head), (await log.newest())?.size]).toEqual([519, 519]);
+    expect([sizeOf(head), (await evidence.newest())?.size]).toEqual([519, 519]);
   }));
 
 test("takes no epoch for a later one by what the database alone says of it", () =>
-  withLog(async ({ keeper, head, tamper }) => {
+  withLog(async ({ builder, head, tamper }) => {
     // The same name and key, for another tree.
     await tamper(
       ["UPDATE log_epochs SET epoch = 2, previous = ?, size = 1", head.read() ?? ""],
@@ -93,13 +93,13 @@ test("takes no epoch for a later one by what the database alone says of it", () 
       ["DELETE FROM attestations WHERE id > 100"],
     );
     for (const verb of ["requireNotBehind", "sign", "checkpoint"] as const)
-      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+      expect(await rejection(builder()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
     expect(sizeOf(head)).toBe(512);
   }));
 
 test("takes no epoch for a later one whose key nobody has sealed", () =>
-  withLog(async ({ keeper, head, tamper, log }) => {
-    const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await log.epochs();
+  withLog(async ({ builder, head, tamper, evidence }) => {
+    const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await evidence.epochs();
     await tamper(
       ["DELETE FROM attestations WHERE id > 100"],
       [
@@ -111,37 +111,37 @@ test("takes no epoch for a later one whose key nobody has sealed", () =>
       ],
     );
     for (const verb of ["requireNotBehind", "follow", "sign"] as const)
-      expect(await rejection(keeper()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
+      expect(await rejection(builder()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
   }));
 
 test("follows no database whose newest attestations were taken out, though its checkpoints are there", () =>
-  withLog(async ({ keeper, tamper }) => {
+  withLog(async ({ builder, tamper }) => {
     await tamper(["DELETE FROM attestations WHERE id > 500"]);
-    expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+    expect(await rejection(builder().follow())).toMatchObject({ code: "LOG_BEHIND" });
   }));
 
 test("follows no database in which others have got the ids of attestations that were taken out", () =>
-  withLog(async ({ keeper, tamper, attestMore }) => {
+  withLog(async ({ builder, tamper, attestMore }) => {
     await tamper(["DELETE FROM attestations WHERE id > 509"]);
     await attestMore(5);
     for (const verb of ["requireNotBehind", "follow", "sign"] as const)
-      expect(await rejection(keeper()[verb]())).toMatchObject({
+      expect(await rejection(builder()[verb]())).toMatchObject({
         code: "LOG_BEHIND",
         message: expect.stringContaining("its newest entry is another"),
       });
   }));
 
 test("names the checkpoint before it in each, and covers all that was committed before", () =>
-  withLog(async ({ keeper, attestMore, log }) => {
+  withLog(async ({ builder, attestMore, evidence }) => {
     await attestMore(leavesOfCommit + 3);
-    await keeper().sign();
-    const [first, second, third] = await Promise.all([1, 512, 1027].map((size) => log.ofSize(1, size)));
+    await builder().sign();
+    const [first, second, third] = await Promise.all([1, 512, 1027].map((size) => evidence.ofSize(1, size)));
     const links = [first, second, third].map((one) => linkOf(treeHeadOf(one?.note ?? "")));
     expect(links).toEqual([null, first, second].map((one) => linkTo(one?.note ?? null)));
   }));
 
 test("stores no checkpoint beside another one that names the same before it", () =>
-  withLog(async ({ keeper, head, attestMore, log }) => {
+  withLog(async ({ builder, head, attestMore, evidence }) => {
     const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow: PinnedCheckpoint = {
       ...head,
@@ -152,33 +152,33 @@ test("stores no checkpoint beside another one that names the same before it", ()
       },
     };
     await attestMore(3);
-    const overtaken = keeper(slow).sign();
+    const overtaken = builder(slow).sign();
     await reached.promise;
     // Without a leaf more, so that the tree is as long as the first one takes it to be.
-    await keeper().sign();
-    const stored = (await log.newest())?.note;
+    await builder().sign();
+    const stored = (await evidence.newest())?.note;
     released.resolve();
     await overtaken;
-    await keeper().follow();
-    expect([(await log.newest())?.note, head.read()]).toEqual([stored, stored ?? ""]);
+    await builder().follow();
+    expect([(await evidence.newest())?.note, head.read()]).toEqual([stored, stored ?? ""]);
     await attestMore(1);
-    await keeper().sign();
+    await builder().sign();
     expect(linkOf(treeHeadOf(head.read() ?? ""))).toBe(linkTo(stored ?? ""));
   }));
 
 test("keeps nothing that the database calls a checkpoint and that the log has not signed", () =>
-  withLog(async ({ keeper, head, tamper, log }) => {
-    const [kept, first] = [head.read() ?? "", (await log.ofSize(1, 1))?.note ?? ""];
+  withLog(async ({ builder, head, tamper, evidence }) => {
+    const [kept, first] = [head.read() ?? "", (await evidence.ofSize(1, 1))?.note ?? ""];
     const add = "INSERT OR REPLACE INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 513, 1, ?)";
     for (const note of [first, kept.replace("\n512\n", "\n513\n"), "no checkpoint"]) {
       await tamper([add, note]);
-      expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
+      expect(await rejection(builder().follow())).toMatchObject({ code: "STORE_CORRUPT" });
       expect(head.read()).toBe(kept);
     }
   }));
 
 test("keeps no checkpoint of another tree, or by another key, whoever has signed it", () =>
-  withLog(async ({ keeper, head, headFile, tamper, attestMore }) => {
+  withLog(async ({ builder, head, headFile, tamper, attestMore }) => {
     const kept = head.read() ?? "";
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     const raw = new Uint8Array(Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url"));
@@ -189,46 +189,46 @@ test("keeps no checkpoint of another tree, or by another key, whoever has signed
     const note = await signCheckpoint({ ...treeHeadOf(kept), size: 513, root: new Uint8Array(32) }, 1, own);
     const add = "INSERT INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 513, 1000, ?)";
     await attestMore(1);
-    await keeper().append();
+    await builder().append();
     await tamper(["UPDATE log_epochs SET public_key = ?", raw], [add, note]);
-    expect(await rejection(keeper().follow())).toMatchObject({ code: "LOG_BEHIND" });
+    expect(await rejection(builder().follow())).toMatchObject({ code: "LOG_BEHIND" });
     expect(head.read()).toBe(kept);
     rmSync(headFile);
-    expect(await rejection(keeper().follow())).toMatchObject({ code: "STORE_CORRUPT" });
+    expect(await rejection(builder().follow())).toMatchObject({ code: "STORE_CORRUPT" });
     expect(head.read()).toBeNull();
   }));
 
 test("signs for no tree that was changed after it was compared with what is kept", () =>
-  withLog(async ({ log, head, clock, tamper, attestMore }) => {
+  withLog(async ({ evidence, head, clock, tamper, attestMore }) => {
     const kept = head.read();
     await attestMore(1);
     const store = {
-      ...log,
+      ...evidence,
       async attested(firstId: number, limit: number) {
         const zeros = "UPDATE log_tiles SET hashes = zeroblob(length(hashes)) WHERE level = 1";
         if (limit > 1) await tamper([zeros]);
-        return log.attested(firstId, limit);
+        return evidence.attested(firstId, limit);
       },
     };
-    expect(await rejection(createLogKeeper({ store, head, secrets, clock }).sign())).toMatchObject({
+    expect(await rejection(createEvidenceBuilder({ store, head, secrets, clock }).sign())).toMatchObject({
       code: "LOG_BEHIND",
     });
     expect(head.read()).toBe(kept);
   }));
 
 test("says so when it takes the checkpoint that it had kept from the database", () =>
-  withLog(async ({ head, headFile, log: store, attestMore, keeper: keeperOf }) => {
+  withLog(async ({ head, headFile, evidence: store, attestMore, builder: builderOf }) => {
     let count = 0;
-    const keeper = keeperOf(watchedHead({ head, store, onTaken: () => count++ }));
+    const builder = builderOf(watchedHead({ head, store, onTaken: () => count++ }));
     await attestMore(1);
-    await keeper.checkpoint();
+    await builder.checkpoint();
     expect(count).toBe(0);
     rmSync(headFile);
-    await keeper.follow();
+    await builder.follow();
     expect([count, sizeOf(head)]).toEqual([1, 513]);
     await attestMore(1);
     rmSync(headFile);
-    await keeper.checkpoint();
+    await builder.checkpoint();
     expect([count, sizeOf(head)]).toEqual([2, 514]);
   }));
 
@@ -248,8 +248,8 @@ test("leaves nothing behind where the checkpoint cannot be kept", () =>
   }));
 
 test("seals no key anew under the name of a later epoch", () =>
-  withLog(async ({ log, clock, tamper }) => {
+  withLog(async ({ evidence, clock, tamper }) => {
     await tamper(["UPDATE log_epochs SET epoch = 2, size = 0, previous = ''"]);
-    const opening = { store: log, secrets, issuer: "https://verify.example", now: clock.now() };
+    const opening = { store: evidence, secrets, issuer: "https://verify.example", now: clock.now() };
     expect(await ensureLog(opening)).toMatchObject({ epoch: 2, origin: "verify.example/log" });
   }));

@@ -2,8 +2,8 @@
 
 import type { Clock } from "../clock.ts";
 import { repeat } from "../serial.ts";
-import type { LogProgress, LogStore } from "./evidence.ts";
-import { isSignable, type LogKeeper, leavesOfCommit } from "./keeper.ts";
+import { type EvidenceBuilder, isSignable, leavesOfCommit } from "./builder.ts";
+import type { EvidenceStore, LogProgress } from "./evidence.ts";
 
 /** How often is looked whether there are new attestations. */
 const lookMs = 1_000;
@@ -12,9 +12,9 @@ const signMs = 30_000;
 /** How often a node looks what others have signed: until then it answers over a database that was put back. */
 const followMs = 500;
 
-type Keeping = {
-  readonly keeper: LogKeeper;
-  readonly store: LogStore;
+type Scheduled = {
+  readonly builder: EvidenceBuilder;
+  readonly store: EvidenceStore;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 };
@@ -24,7 +24,7 @@ type Keeping = {
  * there.
  * @returns stops it
  */
-export function startLogKeeping({ keeper, store, clock, onError }: Keeping): () => Promise<void> {
+export function startBuilding({ builder, store, clock, onError }: Scheduled): () => Promise<void> {
   let stopped = false;
 
   function isDue(progress: LogProgress): boolean {
@@ -37,8 +37,8 @@ export function startLogKeeping({ keeper, store, clock, onError }: Keeping): () 
       const progress = await store.progress();
       if (stopped || progress === null) return;
       const startedAt = performance.now();
-      if (progress.waiting >= leavesOfCommit) await keeper.append();
-      else if (isDue(progress)) await keeper.sign();
+      if (progress.waiting >= leavesOfCommit) await builder.append();
+      else if (isDue(progress)) await builder.sign();
       else return;
       // A log that is begun over many attestations takes minutes: half of the time belongs to the callers.
       await new Promise((done) => setTimeout(done, performance.now() - startedAt));
@@ -50,14 +50,14 @@ export function startLogKeeping({ keeper, store, clock, onError }: Keeping): () 
     stopped = true;
     await stop();
     const progress = await store.progress().catch(() => null);
-    if (progress !== null && isSignable(progress)) await keeper.sign().catch(onError);
+    if (progress !== null && isSignable(progress)) await builder.sign().catch(onError);
   };
 }
 
 /** Keeps the head beside the database, whoever signs. @returns stops it */
 export function startFollowing({
-  keeper,
+  builder,
   onError,
-}: Pick<Keeping, "keeper" | "onError">): () => Promise<void> {
-  return repeat(keeper.follow, { everyMs: followMs, onError });
+}: Pick<Scheduled, "builder" | "onError">): () => Promise<void> {
+  return repeat(builder.follow, { everyMs: followMs, onError });
 }

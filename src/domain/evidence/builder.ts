@@ -1,5 +1,5 @@
 /**
- * The keeper of the evidence log: builds the tree behind the attestations and signs for it. Several may do so at once; the
+ * The builder of the evidence log: makes the tree behind the attestations and signs for it. Several may do so at once; the
  * commit decides, and what they sign for cannot contradict each other, because a root at a size follows from the
  * attestations that are committed (decision D13.2).
  */
@@ -13,10 +13,10 @@ import type { Secrets } from "../secrets.ts";
 import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
 import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
 import {
+  type EvidenceStore,
   keptLeaves,
   type LogEpoch,
   type LogProgress,
-  type LogStore,
   nextId,
   openingLeaves,
   prefixOf,
@@ -48,8 +48,8 @@ export type PinnedCheckpoint = {
   write(note: string): Promise<void>;
 };
 
-type KeeperDependencies = {
-  readonly store: LogStore;
+type BuilderDependencies = {
+  readonly store: EvidenceStore;
   readonly head: PinnedCheckpoint;
   readonly secrets: Pick<Secrets, "open">;
   readonly clock: Clock;
@@ -59,7 +59,7 @@ type KeeperDependencies = {
   readonly onMissing?: ((id: number) => void) | undefined;
 };
 
-export type LogKeeper = {
+export type EvidenceBuilder = {
   /** Appends the next leaves, without signing. @returns how many: fewer than {@link leavesOfCommit} at the end */
   append(): Promise<number>;
   /**
@@ -82,7 +82,7 @@ export type LogKeeper = {
   requireNotBehind(): Promise<void>;
 };
 
-export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
+export function createEvidenceBuilder(dependencies: BuilderDependencies): EvidenceBuilder {
   const { store, head, secrets, onFirst, onMissing } = dependencies;
 
   /**
@@ -192,7 +192,7 @@ export function createLogKeeper(dependencies: KeeperDependencies): LogKeeper {
  * @throws TvsError STORE_CORRUPT, LOG_BEHIND
  */
 async function noteToKeep(
-  { store, secrets }: Pick<KeeperDependencies, "store" | "secrets">,
+  { store, secrets }: Pick<BuilderDependencies, "store" | "secrets">,
   kept: string | null,
   newest: StoredCheckpoint | null,
 ): Promise<string | null> {
@@ -234,7 +234,7 @@ function isFollowed(kept: string | null, newest: StoredCheckpoint | null, now: L
  * Refuses a tree whose newest attestation is another than its leaf says: ids are given anew to others when the newest rows
  * were taken out, so that none seems to be missing.
  */
-async function requireNewest({ store, head }: Pick<KeeperDependencies, "store" | "head">): Promise<void> {
+async function requireNewest({ store, head }: Pick<BuilderDependencies, "store" | "head">): Promise<void> {
   const epoch = (await store.epochs()).at(-1);
   if (epoch === undefined || epoch.size <= openingLeaves(epoch)) return;
   const id = nextId(epoch) - 1;
@@ -245,7 +245,7 @@ async function requireNewest({ store, head }: Pick<KeeperDependencies, "store" |
 }
 
 /** @returns the leaves that are to be appended, the tiles that change by them, and the first id that is missing */
-async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
+async function nextLeaves(store: EvidenceStore, epoch: LogEpoch, most: number) {
   const firstId = nextId(epoch);
   const attested = await store.attested(firstId, most);
   const leaves = attested.map((jws, at) => (jws === null ? missingLeafHash(firstId + at) : leafHash(jws)));
@@ -255,7 +255,7 @@ async function nextLeaves(store: LogStore, epoch: LogEpoch, most: number) {
 
 /** Signs for the tree as it is with tiles that are yet to be stored. @throws TvsError LOG_BEHIND */
 async function seal(
-  { store, head, secrets, clock }: KeeperDependencies,
+  { store, head, secrets, clock }: BuilderDependencies,
   epoch: LogEpoch,
   { size, tiles, newest }: { size: number; tiles: readonly Tile[]; newest: StoredCheckpoint | null },
 ): Promise<StoredCheckpoint> {
@@ -276,7 +276,7 @@ async function seal(
 function isSucceeded(
   note: string,
   epochs: readonly LogEpoch[],
-  secrets: KeeperDependencies["secrets"],
+  secrets: BuilderDependencies["secrets"],
 ): boolean {
   const newest = epochs.at(-1);
   if (newest === undefined || hasOwnKey(newest, secrets) !== true) return false;
@@ -310,7 +310,7 @@ function notOurs(): TvsError {
  * then it is no link of the chain, and the next one covers what it did.
  * @throws TvsError LOG_BEHIND when another key has signed it
  */
-async function putBack(store: LogStore, epoch: LogEpoch, note: string): Promise<void> {
+async function putBack(store: EvidenceStore, epoch: LogEpoch, note: string): Promise<void> {
   const { size, extensions } = treeHeadOf(note);
   const newest = await store.newest();
   if (newest?.epoch === epoch.epoch && newest.size >= size) return;
