@@ -65,20 +65,6 @@ describe("the form of an API key", () => {
     });
   });
 
-  test("a wrong character anywhere is seen", () => {
-    for (const key of Object.values(vectors)) {
-      for (let place = 0; place < key.length; place++) {
-        const wrong = key[place] === "x" ? "y" : "x";
-        expect(
-          apiKeyId(
-            key.slice(0, place) + wrong + key.slice(place + 1),
-            key === vectors.live ? "live" : "test",
-          ),
-        ).toBeNull();
-      }
-    }
-  });
-
   test("two neighbours that changed places are seen", () => {
     const { text } = mintApiKey("agency", minting);
     for (let place = 9; place < text.length - 1; place++) {

@@ -58,6 +58,8 @@ describe("the context of a call, as it is kept", () => {
     ["1234 5678 901", "[removed]"],
     ["ada@example.com", "[removed]"],
     ["Ada <ada@example.com>, head", "Ada [removed] head"],
+    // It stays JSON whatever surrounds it.
+    ['batch "x@y"z" \\', 'batch "[removed]"z" \\'],
   ])("%s becomes %s", (given, expected) => {
     expect(kept(given)).toBe(expected);
   });

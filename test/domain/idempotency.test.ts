@@ -45,21 +45,9 @@ async function open({ keys, driver, idempotencyStore }: TestStores) {
 /** For work that always stores its answer: then there is an outcome. */
 function outcomesOf({ run }: Idempotency) {
   return {
-    async run(...asked: Parameters<Idempotency["run"]>) {
-      const outcome = await run(...asked);
-      if (outcome === null) throw new Error("the work stored nothing");
-      return outcome;
-    },
+    run: async (...asked: Parameters<Idempotency["run"]>) =>
+      (await run(...asked)) ?? Promise.reject(new Error("the work stored nothing")),
   };
-}
-
-/** A promise that the test settles. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
 }
 
 describe("a retry", () => {
@@ -121,7 +109,7 @@ describe("a retry", () => {
 describe("duplicates at the same time", () => {
   test("run once, and every follower gets the replay", () =>
     withIdempotency(async ({ service, commit, runs }) => {
-      const { open: release, opened } = gate();
+      const { promise: opened, resolve: release } = Promise.withResolvers<void>();
       const slow = async (reservation: Reservation) => {
         await opened;
         return commit(reservation);
@@ -173,7 +161,7 @@ describe("duplicates at the same time", () => {
   /** The only wait: two seconds, because a follower's patience is real time. */
   test("a follower of a call that does not end is refused after two seconds, and the call goes on", () =>
     withIdempotency(async ({ service, commit, runs }) => {
-      const { open: release, opened } = gate();
+      const { promise: opened, resolve: release } = Promise.withResolvers<void>();
       const first = service.run(request, async (reservation) => {
         await opened;
         return commit(reservation);
@@ -226,40 +214,9 @@ describe("the key", () => {
     }));
 });
 
-const names = [
-  "a",
-  "b",
-  "B",
-  "",
-  "é",
-  "e\u0301",
-  "10",
-  "9",
-  "__proto__",
-  "constructor",
-  "\u{1F600}",
-  "\uffff",
-  '"',
-  "\\",
-];
-const scalars = [
-  null,
-  true,
-  false,
-  0,
-  -0,
-  1.5,
-  1e21,
-  1e-7,
-  5e-324,
-  2 ** 53,
-  "",
-  "\u2028",
-  "\u0000",
-  "\u{1F600}",
-  "<",
-  "/",
-];
+const names = ["", ...'a b B é e\u0301 10 9 __proto__ constructor \u{1F600} \uffff " \\'.split(" ")];
+const numbers = [0, -0, 1.5, 1e21, 1e-7, 5e-324, 2 ** 53];
+const scalars = [null, true, false, ...numbers, "", ..."\u2028 \u0000 \u{1F600} < /".split(" ")];
 
 function oneOf<T>(list: readonly T[]): T {
   return list[Math.floor(Math.random() * list.length)] as T;
