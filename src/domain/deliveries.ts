@@ -176,25 +176,16 @@ export async function retryDelivery(
   deliveryId: string,
 ): Promise<DeliveryDetail> {
   const outcome = await webhooks.retry(deliveryId, clock.now());
-  if (outcome !== "retried") throw refusal(outcome);
+  if (outcome === "not known") throw unknownDelivery();
+  if (outcome !== "retried") throw new TvsError("REFUSED", refusals[outcome]);
   return requireDelivery(webhooks, deliveryId);
 }
 
-function refusal(outcome: Exclude<RetryOutcome, "retried">): TvsError {
-  switch (outcome) {
-    case "not known":
-      return unknownDelivery();
-    case "delivered":
-      return new TvsError("REFUSED", "the delivery has already been acknowledged; the receiver has it");
-    case "leased":
-      return new TvsError("REFUSED", "an attempt for this delivery is in progress; check again in a minute");
-    case "no endpoint":
-      return new TvsError(
-        "REFUSED",
-        "its partner has no webhook endpoint; set one with `tvs partners webhook set`",
-      );
-  }
-}
+const refusals: Readonly<Record<Exclude<RetryOutcome, "retried" | "not known">, string>> = {
+  delivered: "the delivery has already been acknowledged; the receiver has it",
+  leased: "an attempt for this delivery is in progress; check again in a minute",
+  "no endpoint": "its partner has no webhook endpoint; set one with `tvs partners webhook set`",
+};
 
 /** @throws TvsError NOT_KNOWN */
 export async function requireDelivery(store: DeliveryStore, deliveryId: string): Promise<DeliveryDetail> {
@@ -207,18 +198,13 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/** True while a restore's hold is on: nothing is sent to any endpoint. */
-async function webhooksAreHeld(settings: SettingsStore): Promise<boolean> {
-  return (await settings.read()).get(holdSetting) === "true";
-}
-
 /**
  * Ends the hold that `tvs restore --hold-webhooks` left: `tvs webhooks release`. Enabling one endpoint does
  * not end it, because the hold is there for an operator who has looked at all of them.
  * @returns false when there was no hold
  */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
-  const held = await webhooksAreHeld(settings);
+  const held = (await settings.read()).get(holdSetting) === "true";
   if (held) await settings.write({ [holdSetting]: "false" });
   return held;
 }

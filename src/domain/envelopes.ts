@@ -44,13 +44,13 @@ export async function sealEnvelopes(
   kid: string,
   sign: Signer["sign"],
 ): Promise<SealedEnvelope[]> {
-  const header = joseHeader(kid);
+  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
   const unsigned = claims.map((one) => unsignedEnvelope(one, header));
   const signatures = await sign(
     kid,
     unsigned.map(({ input }) => input),
   );
-  return unsigned.map((one, place) => sealed(one, kid, signatures[place] ?? ""));
+  return unsigned.map((one, index) => sealed(one, kid, signatures[index] ?? ""));
 }
 
 /** An envelope before its signature: the JWS signing input, and the result as it stands in it. */
@@ -78,19 +78,6 @@ function sealed({ claims, result, input }: UnsignedEnvelope, kid: string, signat
   };
   const json = `${JSON.stringify(outer).slice(0, -1)},"result":${result},"signature":"${jws}","signatureKid":"${kid}"}`;
   return { claims, kid, jws, json };
-}
-
-/** The header is the same for every envelope of a key, and few keys sign in a process's life. */
-const headers = new Map<string, string>();
-const maxHeaders = 64;
-
-function joseHeader(kid: string): string {
-  const known = headers.get(kid);
-  if (known !== undefined) return known;
-  if (headers.size >= maxHeaders) headers.clear();
-  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: "JWT" }));
-  headers.set(kid, header);
-  return header;
 }
 
 function base64url(text: string): string {

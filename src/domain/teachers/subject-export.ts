@@ -1,4 +1,4 @@
-import { Buffer } from "node:buffer";
+import { decodeAttestation } from "../attestation-check.ts";
 import type { Attestation, AttestationMaintenance, AttestationStore } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
@@ -86,13 +86,8 @@ function describeLookup(one: Attestation) {
     eligible: one.eligible,
     reference: one.reference,
     context: one.context === null ? null : (JSON.parse(one.context) as object),
-    result: signedResult(one.jws),
+    // What was signed is what the partner got.
+    result: decodeAttestation(one).claims.result,
     signature: one.jws,
   };
-}
-
-/** What was signed is what the partner got; it is read from the signature itself. */
-function signedResult(jws: string): unknown {
-  const payload = Buffer.from(jws.split(".")[1] ?? "", "base64url").toString("utf8");
-  return (JSON.parse(payload) as { result: unknown }).result;
 }
