@@ -3,7 +3,6 @@
  * question asked of the domain.
  */
 
-import type { PresentedCertificate } from "../domain/certificates.ts";
 import { type Snapshot, untilStored } from "../domain/configuration.ts";
 import {
   type Authenticated,
@@ -182,18 +181,12 @@ function presentedCredentials(call: HttpCall, forwardsCertificates: PeerTest): P
   const authorization = call.header("authorization");
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
   return {
-    certificate: identityOf(call.connection.clientCertificate),
-    forwardedCertificate: identityOf(forwarded),
+    certificate: call.connection.clientCertificate,
+    forwardedCertificate: forwarded,
     bearer,
     otherAuthorization: authorization !== undefined && bearer === null,
     headerKey: call.header("x-agency-api-key")?.trim() || null,
   };
-}
-
-function identityOf(certificate: PresentedCertificate | null): Presented["certificate"] {
-  if (certificate === null) return null;
-  const { fingerprint256: fingerprint, validFrom, validTo } = certificate;
-  return { fingerprint, validFrom: validFrom.getTime(), validTo: validTo.getTime() };
 }
 
 /** A lookup states no purpose; it is judged by this one. */

@@ -10,15 +10,8 @@ import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { ClientCertificate } from "./partners.ts";
 
-/** What the service needs to know of a client certificate. */
-export type PresentedCertificate = {
-  /** SHA-256 of the DER, lower-case hexadecimal without colons (64 characters). */
-  readonly fingerprint256: string;
-  /** First moment of validity. */
-  readonly validFrom: Date;
-  /** Last moment of validity. */
-  readonly validTo: Date;
-};
+/** What the service needs to know of a client certificate. Times are milliseconds since the epoch. */
+export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "validFrom" | "validTo">;
 
 /** Larger than any certificate in use; bounds the work that one header can cause. */
 export const maxDerBytes = 16 * 1024;
@@ -33,10 +26,9 @@ export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   if (!isWholeSequence(der)) return null;
   try {
     const certificate = new X509Certificate(der);
-    const validFrom = new Date(certificate.validFrom);
-    const validTo = new Date(certificate.validTo);
-    if (Number.isNaN(validFrom.getTime()) || Number.isNaN(validTo.getTime())) return null;
-    return { fingerprint256: createHash("sha256").update(der).digest("hex"), validFrom, validTo };
+    const [validFrom, validTo] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+    if (Number.isNaN(validFrom) || Number.isNaN(validTo)) return null;
+    return { fingerprint: createHash("sha256").update(der).digest("hex"), validFrom, validTo };
   } catch {
     return null;
   }
@@ -76,7 +68,7 @@ export function readClientCertificate(
   const presented = readCertificate(der);
   if (presented === null)
     throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
-  const validTo = presented.validTo.getTime();
+  const { validTo } = presented;
   if (validTo < options.now) {
     throw new TvsError(
       "REFUSED",
@@ -84,11 +76,9 @@ export function readClientCertificate(
     );
   }
   return {
-    fingerprint: presented.fingerprint256,
+    ...presented,
     partnerId,
     subject: new X509Certificate(der).subject.split("\n").join(", "),
-    validFrom: presented.validFrom.getTime(),
-    validTo,
     addedAt: options.now,
   };
 }

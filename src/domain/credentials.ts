@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { PresentedCertificate } from "./certificates.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerStore } from "./partners.ts";
@@ -72,13 +73,11 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
   return key?.kind === kind ? key.keyId : null;
 }
 
-type CertificateIdentity = { fingerprint: string; validFrom: number; validTo: number };
-
 /** What a request presents, strongest first (contract C17). */
 export type Presented = {
-  readonly certificate: CertificateIdentity | null;
+  readonly certificate: PresentedCertificate | null;
   /** The one that a proxy passes on: the TLS layer's may be the proxy's own. */
-  readonly forwardedCertificate?: CertificateIdentity | null;
+  readonly forwardedCertificate?: PresentedCertificate | null;
   readonly bearer: string | null;
   /** Something stands in `Authorization` that is not `Bearer` and one key. */
   readonly otherAuthorization?: boolean;
@@ -164,7 +163,7 @@ function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
 }
 
 function byCertificate(
-  certificate: CertificateIdentity | null,
+  certificate: PresentedCertificate | null,
   book: CredentialBook,
   now: number,
 ): Authenticated | null {

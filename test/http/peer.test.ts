@@ -13,7 +13,11 @@ const notAfter = new Date("2055-06-30T23:59:59Z");
 const authority = await makeCertificate({ commonName: "authority" });
 const certificate = await makeCertificate({ commonName: "agency", notBefore, notAfter, issuer: authority });
 const base64 = Buffer.from(certificate.der).toString("base64");
-const expected = { fingerprint256: certificate.fingerprint256, validFrom: notBefore, validTo: notAfter };
+const expected = {
+  fingerprint: certificate.fingerprint256,
+  validFrom: notBefore.getTime(),
+  validTo: notAfter.getTime(),
+};
 
 /** The `Client-Cert` value of RFC 9440, figure 1 of its appendix A. */
 const RFC_9440_EXAMPLE = `:${[
@@ -33,9 +37,9 @@ describe("Client-Cert header", () => {
 
   test("reads the example of RFC 9440", () => {
     const example = parseClientCertHeader(RFC_9440_EXAMPLE);
-    expect(example?.validFrom.toISOString()).toBe("2020-01-14T22:55:33.000Z");
-    expect(example?.validTo.toISOString()).toBe("2021-01-23T22:55:33.000Z");
-    expect(example?.fingerprint256).toHaveLength(64);
+    expect(example?.validFrom).toBe(Date.parse("2020-01-14T22:55:33Z"));
+    expect(example?.validTo).toBe(Date.parse("2021-01-23T22:55:33Z"));
+    expect(example?.fingerprint).toHaveLength(64);
   });
 
   test("takes nothing that is malformed", () => {
@@ -109,7 +113,7 @@ describe("readCertificate", () => {
       const damaged = Uint8Array.from(certificate.der);
       damaged[index] = (damaged[index] ?? 0) ^ 0xff;
       const read = readCertificate(damaged);
-      expect(read?.fingerprint256).not.toBe(certificate.fingerprint256);
+      expect(read?.fingerprint).not.toBe(certificate.fingerprint256);
     }
   });
 });

@@ -32,10 +32,10 @@ export type TeacherRow = Teacher & {
   readonly updatedAt: number;
 };
 
-/** Records of one piece of the register, and where it ends. */
-type TeacherPiece = {
+/** Some teachers, in the order of their registration numbers. */
+export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
-  /** The registration number behind which the next piece begins; null at the end of the register. */
+  /** Behind which registration number it goes on; null when there is nothing further. */
   readonly next: string | null;
 };
 
@@ -48,7 +48,7 @@ export type TeacherListStore = {
   piece(
     filter: TeacherFilter & { readonly today: CalendarDate },
     piece: { after: string; limit: number; look: number },
-  ): Promise<TeacherPiece>;
+  ): Promise<TeacherPage>;
   /** Names behind a registration number, with the numbers. */
   names(after: string, limit: number): Promise<{ regNo: string; name: string }[]>;
   /** Everybody whom a key names, in the order of the registration numbers: a contact may name several. */
@@ -74,13 +74,6 @@ export type PageRequest = {
   readonly maxLooked?: number;
 };
 
-/** A page of teachers, in the order of their registration numbers. */
-export type TeacherPage = {
-  readonly teachers: readonly TeacherRow[];
-  /** Behind which registration number the next page begins; null when there is no further one. */
-  readonly next: string | null;
-};
-
 /** Teachers whom a filter looks at in one read, records and names that one read gives: two or three milliseconds each. */
 const lookedAtOnce = 500;
 const recordsAtOnce = 250;
@@ -101,7 +94,7 @@ export async function listTeachers(
   for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; looked += lookedAtOnce) {
     if (looked > 0) await nextTurn();
     const missing = Math.min(limit + 1 - found.length, recordsAtOnce);
-    const piece: TeacherPiece = await teachers.piece(wanted, {
+    const piece: TeacherPage = await teachers.piece(wanted, {
       after: next,
       limit: missing,
       look: isEmpty(filter) ? missing : lookedAtOnce,
@@ -119,7 +112,7 @@ export async function* eachTeacher(
 ): AsyncGenerator<readonly TeacherRow[]> {
   const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
   for (let next: string | null = ""; next !== null; await nextTurn()) {
-    const piece: TeacherPiece = await teachers.piece(wanted, {
+    const piece: TeacherPage = await teachers.piece(wanted, {
       after: next,
       limit: recordsAtOnce,
       look: isEmpty(filter) ? recordsAtOnce : lookedAtOnce,
@@ -185,7 +178,7 @@ async function numbersFrom(
   let next: string | null = after === undefined ? beginning : canonicalStart(after);
   while (next !== null && found.length <= limit) {
     const wanted = { after: next, limit: size, look: size };
-    const piece: TeacherPiece = await teachers.piece({ today: calendar.dateAt(clock.now()) }, wanted);
+    const piece: TeacherPage = await teachers.piece({ today: calendar.dateAt(clock.now()) }, wanted);
     const fitting = piece.teachers.filter(({ regNo }) => regNo.startsWith(beginning));
     found.push(...fitting);
     next = fitting.length < size ? null : piece.next;
