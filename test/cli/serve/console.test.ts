@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { runJson, runTvs } from "../../harness/command.ts";
+import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs, type Service, startService } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
@@ -39,6 +40,7 @@ describe("tvs console", () => {
     service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
     const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
     try {
+      await until(() => linkPattern.test(service.stdout()));
       const printed = linkPattern.exec(service.stdout())?.[1] ?? "";
       expect((await open(printed)).status).toBe(303);
       expect((await open(printed)).status).toBe(410);
