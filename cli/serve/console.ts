@@ -13,7 +13,7 @@ import { createReadings } from "../../src/domain/readings.ts";
 import { listen } from "../../src/http/listen.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
-import { startHistory } from "../../src/metrics/history.ts";
+import { type History, startHistory } from "../../src/metrics/history.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
 import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
@@ -45,17 +45,14 @@ export const consoleCommand = command({
   },
 });
 
-export type AdminConsole = {
-  /** A link that opens the console once. */
-  readonly link: string;
-  /** Stops counting; its port is closed by whoever took it. */
-  stop(): void;
-};
-
 /** A port that is open and waits for its console. */
 export type ConsolePort = {
   readonly port: number;
-  serve(app: ReturnType<typeof createAdminApp>): void;
+  /**
+   * Opens the console and the metrics of the node that has told the others of the port.
+   * @returns a link that opens the console once
+   */
+  open(service: OpenService, parts: Pick<Parts, "config" | "threads">): string;
   close(): Promise<void>;
 };
 
@@ -81,65 +78,46 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
       onError: (error) => log.error("the console failed", { detail: String(error) }),
     },
   );
+  let history: History | undefined;
   return {
     port: listener.port,
-    serve: opening.resolve,
+    open(service, parts) {
+      const { secrets, clock } = service.operator;
+      history = startHistory({ ...service.metrics, clock });
+      opening.resolve(createAdmin(service, { ...parts, history, port: listener.port }));
+      return mintLink(secrets, { port: listener.port, nodeId: service.node.nodeId }, clock.now()).url;
+    },
     async close() {
+      history?.stop();
       opening.reject(new Error("the service did not open"));
       await listener.close();
     },
   };
 }
 
-/** Opens the operator's console and the metrics on the port of which the node has told the others. */
-export function openAdminConsole(
-  open: OpenService,
-  { config, threads }: { config: Config; threads: Pick<ServingThreads, "figures"> },
-  { port, serve }: ConsolePort,
-): AdminConsole {
-  const { secrets, clock } = open.operator;
-  const { nodeId } = open.node;
-  const history = startHistory({ ...open.metrics, clock });
-  serve(createAdmin(open, config, { history, port, threads: threads.figures }));
-  return { link: mintLink(secrets, { port, nodeId }, clock.now()).url, stop: () => history.stop() };
-}
-
 type Parts = {
-  history: ReturnType<typeof startHistory>;
-  port: number;
-  threads: ServingThreads["figures"];
+  readonly config: Config;
+  readonly threads: Pick<ServingThreads, "figures">;
+  readonly history: History;
+  readonly port: number;
 };
 
-function createAdmin(open: OpenService, config: Config, { history, port, threads }: Parts) {
+function createAdmin(open: OpenService, { config, threads, history, port }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
-  const { secrets, clock } = operator;
-  const { stores, driver, blindIndex } = operator;
-  const { partners, webhooks, quotaStore, teachers, attestations, changes } = stores;
+  const { secrets, clock, stores, driver, blindIndex } = operator;
   const onError = (error: unknown) => log.error("the console cannot read", { detail: String(error) });
   const imports = createImportHistory(driver);
   const sources: ConsoleSources = {
     ...metrics,
-    ...{
-      teachers,
-      blindIndex,
-      attestations,
-      webhooks,
-      changes,
-      imports,
-      configuration,
-      clock,
-      history,
-      threads,
-    },
+    ...stores,
+    ...{ blindIndex, imports, configuration, clock, history },
+    threads: threads.figures,
     startedAt: clock.now(),
-    node: () => ({
-      nodes: open.node.nodes(),
-      clockAheadMs: open.node.clockAheadMs(),
-      keepsHouse: open.node.keepsHouse(),
-    }),
+    node: open.node.figures,
     readings: createReadings({
-      ...{ quotaStore, partners, webhooks, imports, clock, onError },
+      ...stores,
+      ...{ imports, clock, onError },
       status: createStatusStore(driver),
       log: createEvidenceFigures(driver, stores.evidence),
       calendar: operator.calendar,

@@ -19,6 +19,7 @@ import {
 import { repeat } from "../../src/domain/serial.ts";
 import { storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
+import type { NodeFigures } from "../../src/metrics/sources.ts";
 import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
 import { createHousekeeping } from "./housekeeping.ts";
@@ -28,12 +29,9 @@ const tickMs = 200;
 
 export type RunningNode = {
   readonly nodeId: string;
-  /** All nodes, as the last beat found them. */
-  nodes(): readonly Node[];
+  figures(): NodeFigures;
   /** By how many milliseconds this node's clock is ahead of the database's. */
   clockAheadMs(): number;
-  /** Whether this node does what one does for all. */
-  keepsHouse(): boolean;
   /** Ends the housekeeping, and takes the node out. */
   leave(): Promise<void>;
 };
@@ -138,9 +136,12 @@ export async function runNode(
   );
   return {
     nodeId,
-    nodes: membership.nodes,
+    figures: () => ({
+      nodes: membership.nodes(),
+      clockAheadMs: membership.clockAheadMs(),
+      keepsHouse: fence !== null,
+    }),
     clockAheadMs: membership.clockAheadMs,
-    keepsHouse: () => fence !== null,
     async leave() {
       await Promise.all([stopBeating(), stopFollowing()]);
       await housekeeping.stop();

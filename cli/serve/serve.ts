@@ -24,7 +24,7 @@ import { readSmallFile } from "../safe/input-file.ts";
 import { goingLiveReader } from "../sandbox/going-live.ts";
 import { exitCodes } from "../terminal/output.ts";
 import { endSignals, isWindows, limitsOnWindows } from "../terminal/windows.ts";
-import type { AdminConsole, ConsolePort } from "./console.ts";
+import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
@@ -81,7 +81,6 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
-  let adminConsole: AdminConsole | undefined;
   let threads: ServingThreads | undefined;
   try {
     consolePort = await takeConsolePort(config);
@@ -100,10 +99,9 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
-    adminConsole = await openConsole(open, { config, consolePort, threads });
+    const link = consolePort?.open(open, { config, threads });
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
-    if (adminConsole !== undefined)
-      process.stdout.write(`console ${adminConsole.link} (opens once, within five minutes)\n`);
+    if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
     const signal = await untilTheEnd(stopped, lost.promise);
     if (signal === "SIGTERM") await letProxiesSee(open, config);
     if (signal !== null) log.info("draining", { signal });
@@ -111,7 +109,6 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     refuse(error);
     throw error;
   } finally {
-    adminConsole?.stop();
     await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
     await threads?.close();
     await open?.close();
@@ -229,19 +226,6 @@ function giveUpStart(isOpen: () => boolean): void {
 
 async function takeConsolePort({ adminPort }: ServeConfig): Promise<ConsolePort | undefined> {
   return adminPort === undefined ? undefined : (await import("./console.ts")).takeConsolePort(adminPort);
-}
-
-/** Opens the console on its port, if there is one. */
-async function openConsole(
-  open: OpenService,
-  {
-    config,
-    consolePort,
-    threads,
-  }: { config: ServeConfig; consolePort: ConsolePort | undefined; threads: ServingThreads },
-): Promise<AdminConsole | undefined> {
-  if (consolePort === undefined) return undefined;
-  return (await import("./console.ts")).openAdminConsole(open, { config, threads }, consolePort);
 }
 
 /** Fills a sandbox before its first answer, so that its demo key works before anybody is told to paste it. */

@@ -3,7 +3,7 @@
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { html } from "hono/html";
-import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
+import { programFile } from "../http/public-document.ts";
 import { log } from "../logger.ts";
 import type { Exposition } from "../metrics/exposition.ts";
 import { look } from "../metrics/sources.ts";
@@ -11,7 +11,6 @@ import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLif
 import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { consoleStyle } from "./console-style.ts";
 import { addRegisterPages } from "./register-pages.ts";
 
 type AdminOptions = {
@@ -74,32 +73,23 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
     c.body(await exposition.text(), 200, { "Content-Type": exposition.contentType }),
   );
 
-  for (const [path, load] of Object.entries(consoleFiles())) {
-    app.get(path, async (c) => sendDocument(c, await load()));
-  }
+  for (const [path, file] of Object.entries(files)) app.get(path, file);
   return app;
 }
 
-/** The files of the console's pages, each read and compressed when it is first asked for. */
-function consoleFiles(): Readonly<Record<string, () => Promise<CompressedDocument>>> {
-  const script = "text/javascript; charset=utf-8";
-  const style = "text/css; charset=utf-8";
-  return {
-    "/console.css": once(async () => compressedDocument(consoleStyle, style)),
-    "/console.js": once(async () => {
-      const file = await import("./console.client.js", { with: { type: "text" } });
-      return compressedDocument(file.default, script);
-    }),
-    "/uplot.js": once(async () => {
-      const file = await import("uplot/dist/uPlot.iife.min.js", { with: { type: "text" } });
-      return compressedDocument(file.default, script);
-    }),
-    "/uplot.css": once(async () => {
-      const file = await import("uplot/dist/uPlot.min.css", { with: { type: "text" } });
-      return compressedDocument(file.default, style);
-    }),
-  };
-}
+/** What the console's pages load besides. */
+const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
+  "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
+  "/console.js": programFile(
+    "text/javascript",
+    () => import("./console.client.js", { with: { type: "text" } }),
+  ),
+  "/uplot.js": programFile(
+    "text/javascript",
+    () => import("uplot/dist/uPlot.iife.min.js", { with: { type: "text" } }),
+  ),
+  "/uplot.css": programFile("text/css", () => import("uplot/dist/uPlot.min.css", { with: { type: "text" } })),
+};
 
 type Refusal = Exclude<Opening["verdict"], "good"> | "no session";
 

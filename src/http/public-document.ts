@@ -4,7 +4,6 @@ import { gzip } from "node:zlib";
 import type { Context } from "hono";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
-import type { PageHandler } from "./hono-call.ts";
 import type { HttpCall, Reply } from "./http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
@@ -99,7 +98,10 @@ export function sendDocument(
  * Answers with a file that is in the program, read and compressed when it is first asked for.
  * @param type its media type
  */
-export function programFile(type: string, load: () => Promise<{ readonly default: string }>): PageHandler {
+export function programFile(
+  type: string,
+  load: () => Promise<{ readonly default: string }>,
+): (c: Context) => Promise<Response> {
   const file = once(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
   return async (c) => sendDocument(c, await file());
 }

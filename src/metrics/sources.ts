@@ -21,7 +21,7 @@ export type ThreadFigures = {
 };
 
 /** This node among the others, as its last beat found them. */
-type NodeFigures = {
+export type NodeFigures = {
   readonly nodes: readonly Node[];
   /** By how many milliseconds this node's clock is ahead of the database's. */
   readonly clockAheadMs: number;

@@ -55,7 +55,7 @@ describe("a one-time link", () => {
   });
 
   test("is printed when the service starts", async () => {
-    expect(world.admin.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+$/);
+    expect(world.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+$/);
   });
 
   test("begins a session of twelve hours", async () => {

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, request } from "node:http";
-import { openAdminConsole, takeConsolePort } from "../../cli/serve/console.ts";
+import { takeConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
@@ -24,8 +24,8 @@ export async function openTestConsole() {
     consolePort: consolePort.port,
   });
   const threads = { figures: () => ({ serving: 1, deaths: 0, lastDeathAt: null }) };
-  const admin = openAdminConsole(opened, { config, threads }, consolePort);
-  const { port } = new URL(admin.link);
+  const link = consolePort.open(opened, { config, threads });
+  const { port } = consolePort;
   const { operator } = opened;
 
   /** What `tvs console` prints. */
@@ -66,7 +66,6 @@ export async function openTestConsole() {
   }
 
   async function close() {
-    admin.stop();
     await consolePort.close();
     await opened.close();
     await folder.remove();
@@ -82,9 +81,9 @@ export async function openTestConsole() {
 
   return {
     ...opened,
-    admin,
+    link,
     folder: folder.path,
-    port: Number(port),
+    port,
     app,
     newLink,
     call,
