@@ -13,7 +13,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
-import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
+import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
@@ -176,7 +176,7 @@ async function checkReadings(
     ...stores,
     imports: createImportHistory(driver),
     status: createStatusStore(driver),
-    log: createEvidenceFigures(driver, stores.evidence),
+    log: () => readEvidenceFigures(driver, stores.evidence),
     calendar: createCalendar(stored.get("time_zone") ?? "UTC", readSandboxState(stored).day),
     clock: { now: () => now },
   });

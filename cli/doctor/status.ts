@@ -6,7 +6,7 @@ import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { olderSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
-import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
+import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf, flag, operand } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
@@ -74,7 +74,7 @@ async function readStatus(operator: Operator, schema: number) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: schema < firstLog ? null : describeLog(await createEvidenceFigures(driver, evidence).read()),
+    log: schema < firstLog ? null : describeLog(await readEvidenceFigures(driver, evidence)),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),

@@ -7,8 +7,8 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
-import { command, configOf, operand } from "../command.ts";
-import { withOperator } from "../open.ts";
+import { operand } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { exitCodes, note, print, table } from "../terminal/output.ts";
 import { openSources, readSource, type Source } from "../verify/files.ts";
 import { keptLogOf } from "./open-evidence.ts";
@@ -18,7 +18,7 @@ const maxChecked = 200_000;
 /** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
 const maxTableRows = 5_000;
 
-export const checkCommand = command({
+export const checkCommand = operatorCommand({
   description:
     "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
     "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
@@ -27,21 +27,19 @@ export const checkCommand = command({
   args: {
     file: operand("A file, or - for standard input"),
   },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const { attestations } = operator.stores;
-      const kept = await keptLogOf(operator);
-      const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
-      const results = await checkFile(args.file, check);
-      print(
-        args,
-        results.map((one) => describeCheck(one)),
-        () => checkTable(results),
-      );
-      if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
-        note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
-      process.exitCode = exitCodeOf(results);
-    });
+  async act(operator, args) {
+    const { attestations } = operator.stores;
+    const kept = await keptLogOf(operator);
+    const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
+    const results = await checkFile(args.file, check);
+    print(
+      args,
+      results.map((one) => describeCheck(one)),
+      () => checkTable(results),
+    );
+    if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
+      note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
+    process.exitCode = exitCodeOf(results);
   },
 });
 

@@ -11,6 +11,7 @@ import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/ret
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { command, configOf, group, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
 import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
@@ -113,7 +114,7 @@ function listTable(shown: readonly ReturnType<typeof describeAttestation>[]): st
   return table(head, rows);
 }
 
-const showCommand = command({
+const showCommand = operatorCommand({
   description:
     "Show one attestation in full, with the signed result; for a request id, all attestations of that call: --json " +
     "then prints an array",
@@ -121,20 +122,18 @@ const showCommand = command({
   args: {
     id: operand("The envelope's `verificationId`, or the answer's `X-Request-Id`"),
   },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const { attestations } = operator.stores;
-      const id = args.id.trim().toLowerCase();
-      const one = await attestations.find(id);
-      if (one !== null) return print(args, describe(one), () => attestationText(one));
-      const made = await attestations.ofRequest(id);
-      const [first] = made;
-      if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
-      print(args, made.map(describe), () =>
-        made.length === 1 ? attestationText(first) : listTable(made.map(describeAttestation)),
-      );
-      if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
-    });
+  async act(operator, args) {
+    const { attestations } = operator.stores;
+    const id = args.id.trim().toLowerCase();
+    const one = await attestations.find(id);
+    if (one !== null) return print(args, describe(one), () => attestationText(one));
+    const made = await attestations.ofRequest(id);
+    const [first] = made;
+    if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
+    print(args, made.map(describe), () =>
+      made.length === 1 ? attestationText(first) : listTable(made.map(describeAttestation)),
+    );
+    if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
   },
 });
 

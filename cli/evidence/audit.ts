@@ -3,13 +3,14 @@ import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import type { AuditFinding } from "../../src/domain/evidence/audit-findings.ts";
 import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
 import { createAuditStore } from "../../src/store/evidence/audit.ts";
-import { command, configOf, flag } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { flag } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { exitCodes, note, print, readable, table } from "../terminal/output.ts";
 import { createBar, createRate } from "../terminal/progress.ts";
 import { logHeadOf, noLog, retentionMarkOf } from "./open-evidence.ts";
 
-export const auditCommand = command({
+export const auditCommand = operatorCommand({
   description:
     "Recompute the evidence log from the attestations, and name the first one that was changed, removed or inserted. " +
     "A service may run meanwhile. Exit 0: all is as it was logged; 1: something is not, or the database was put back; " +
@@ -21,22 +22,20 @@ export const auditCommand = command({
         "is odd; takes some twenty times as long",
     ),
   },
-  async run({ args }) {
-    await withOperator(configOf(args), async (operator) => {
-      const result = await audit(operator, args.signatures === true);
-      // Not "not known", which is what exit 1 would say: nothing was found here.
-      if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
-      const verdict = verdictOf(result);
-      print(args, { verdict, ...result }, () => auditText(result));
-      if (verdict === "undecided")
-        note(
-          "it cannot be decided whether the database was put back to an earlier state: the checkpoint beside the master " +
-            "key is missing; run this where the service runs",
-        );
-      process.exitCode = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided }[
-        verdict
-      ];
-    });
+  async act(operator, args) {
+    const result = await audit(operator, args.signatures === true);
+    // Not "not known", which is what exit 1 would say: nothing was found here.
+    if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
+    const verdict = verdictOf(result);
+    print(args, { verdict, ...result }, () => auditText(result));
+    if (verdict === "undecided")
+      note(
+        "it cannot be decided whether the database was put back to an earlier state: the checkpoint beside the master " +
+          "key is missing; run this where the service runs",
+      );
+    process.exitCode = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided }[
+      verdict
+    ];
   },
 });
 

@@ -15,7 +15,7 @@ import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
-import { createEvidenceFigures } from "../../src/store/evidence/figures.ts";
+import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf, option, version } from "../command.ts";
@@ -119,7 +119,7 @@ function createAdmin(open: OpenService, { config, threads, history, port }: Part
       ...stores,
       ...{ imports, clock, onError },
       status: createStatusStore(driver),
-      log: createEvidenceFigures(driver, stores.evidence),
+      log: () => readEvidenceFigures(driver, stores.evidence),
       calendar: operator.calendar,
     }),
     async calls(filter) {

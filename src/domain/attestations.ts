@@ -122,13 +122,12 @@ export type AttestationMaintenance = {
   prune(ids: readonly number[], mark: { was: string; is: string; from: number }): Promise<boolean>;
   /** Puts a mark in the place of another one, or where there is none. @returns false when it is another one by now */
   setMark(was: string | null, is: string): Promise<boolean>;
-  /** The id of the oldest attestation that is there, or of the one that comes first. */
-  firstId(): Promise<number>;
   /**
-   * The id behind the last gap among the oldest attestations, which releases before have left: they deleted by `issued_at`,
-   * which the order of ids follows by some minutes; else as {@link firstId}.
+   * The id of the oldest attestation that is there, or of the one that comes first.
+   * @param behindGaps the id behind the last gap among the oldest ones, if there is one: releases before deleted by
+   *   `issued_at`, which the order of ids follows by some minutes
    */
-  firstIdBehindGaps(): Promise<number>;
+  firstId(behindGaps: boolean): Promise<number>;
   /** The partners that are noted as having verified a teacher, also those whose attestations were deleted. */
   verifiedBy(teacherId: number): Promise<string[]>;
   /**

@@ -1,6 +1,6 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import type { EvidenceFigures, EvidenceFiguresStore } from "./evidence/figures.ts";
+import type { EvidenceFigures } from "./evidence/figures.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
@@ -45,7 +45,7 @@ type ReadingsDependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
   readonly status: Pick<StatusStore, "teachers" | "licenses">;
-  readonly log: EvidenceFiguresStore;
+  log(): Promise<EvidenceFigures | null>;
   readonly calendar: Calendar;
   readonly clock: Clock;
   /** Told when readings could not be renewed, once until they can be again. */
@@ -102,7 +102,7 @@ export async function takeReadings(dependencies: ReadingsDependencies): Promise<
     imports.latest(shownImports),
     imports.lastApplied(),
     countTeachers(status, calendar.dateAt(now), countedTeachers),
-    log.read(),
+    log(),
   ]);
   return {
     readAt: now,

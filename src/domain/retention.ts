@@ -104,7 +104,7 @@ export async function beginRetention(
   if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
   const begins = Object.fromEntries((await evidence.epochs()).map(({ epoch, firstId }) => [epoch, firstId]));
   const isTakenOver = from !== null && !renew;
-  const firstId = await (isTakenOver ? maintenance.firstIdBehindGaps() : maintenance.firstId());
+  const firstId = await maintenance.firstId(isTakenOver);
   const begun = unsealedMark(isTakenOver ? from : null, firstId, now);
   await maintenance.setMark(mark, sealMark({ ...begun, begins }, secrets));
 }

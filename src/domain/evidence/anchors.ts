@@ -23,13 +23,6 @@ export type LogAnchor = {
   readonly token: Uint8Array | null;
 };
 
-export type LogAnchorStore = {
-  add(anchor: Omit<LogAnchor, "id">): Promise<number>;
-  /** The newest first. */
-  list(limit: number): Promise<LogAnchor[]>;
-  find(id: number): Promise<LogAnchor | null>;
-};
-
 /** The ending of the files that checkpoints are handed out in. */
 const ending = ".checkpoint";
 const sizeDigits = 12;

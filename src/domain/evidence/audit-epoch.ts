@@ -2,7 +2,7 @@ import { isSameHash } from "../../partner/merkle-proof.ts";
 import { leastRetentionMs } from "../retention.ts";
 import { disorderSeconds, type SignedHeads } from "./audit-checkpoints.ts";
 import type { Findings } from "./audit-findings.ts";
-import type { AuditedRow, createRowReader, SignatureChecks } from "./audit-rows.ts";
+import { type AuditedRow, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
 import type { AuditStore } from "./audit-store.ts";
 import { linkOf } from "./chain.ts";
 import { type LogEpoch, openingLeaves } from "./evidence.ts";
@@ -25,7 +25,6 @@ export type EpochPlan = {
 type EpochAudit = {
   readonly store: AuditStore;
   readonly findings: Findings;
-  readonly reader: ReturnType<typeof createRowReader>;
   /** What retention may have deleted by now; null when nothing says so that is to be believed. */
   mark(): Promise<RetentionMark | null>;
   /** The oldest attestation that is there; null without any. */
@@ -165,7 +164,7 @@ function createRowCheck(
   audit: EpochAudit,
   { epoch, logged, left, heads }: Omit<EpochPlan, "reach"> & { readonly heads: SignedHeads },
 ) {
-  const { reader, signatures, findings, first, now } = audit;
+  const { signatures, findings, first, now } = audit;
   let [compared, verified, pruned, lost] = [0, 0, 0, 0];
   let issuedBefore: number | null = null;
   let mark: RetentionMark | null = null;
@@ -220,7 +219,7 @@ function createRowCheck(
         add(leaf, "does not fit its leaf: it was changed, or one was removed or inserted here");
         return;
       }
-      const columns = reader.contradictions(row);
+      const columns = contradictionsIn(row);
       const forgery = forgeryOf(leaf, row, isOdd && columns.length === 0);
       if (forgery !== null) add(leaf, `was inserted: ${forgery}`);
       else if (columns.length > 0) add(leaf, `contradicts its signed result in ${columns.join(", ")}`);

@@ -11,7 +11,7 @@ import type { Secrets } from "../secrets.ts";
 import { newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
 import { auditEpoch, type EpochCounts, type EpochPlan } from "./audit-epoch.ts";
 import { type AuditFinding, createFindings, type Findings } from "./audit-findings.ts";
-import { createRowReader, readSigned, type SignatureChecks } from "./audit-rows.ts";
+import { readSigned, type SignatureChecks } from "./audit-rows.ts";
 import type { AuditStore, EpochState } from "./audit-store.ts";
 import { headIn } from "./chain.ts";
 import { hasOwnKey } from "./epochs.ts";
@@ -93,7 +93,7 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
     done += count;
     onProgress(done, total);
   };
-  const audit = { ...dependencies, findings, first, reader: createRowReader(), onLeaves };
+  const audit = { ...dependencies, findings, first, onLeaves };
   for (const [at, plan] of plans.entries()) {
     const next = plans[at + 1]?.epoch;
     const heads = await openSignedHeads({ ...plan, next, head }, { store, findings, chain });

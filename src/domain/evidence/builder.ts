@@ -14,7 +14,7 @@ import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
 import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
 import {
   type EvidenceStore,
-  keptLeaves,
+  keptLeaf,
   type LogEpoch,
   type LogProgress,
   nextId,
@@ -238,7 +238,7 @@ async function requireNewest({ store, head }: Pick<BuilderDependencies, "store" 
   const epoch = (await store.epochs()).at(-1);
   if (epoch === undefined || epoch.size <= openingLeaves(epoch)) return;
   const id = nextId(epoch) - 1;
-  const [[jws], [leaf]] = await Promise.all([store.attested(id, 1), keptLeaves(store, [id])]);
+  const [[jws], leaf] = await Promise.all([store.attested(id, 1), keptLeaf(store, id)]);
   // Retention has deleted it, though later ones wait; or another epoch was opened meanwhile.
   if (jws === undefined || jws === null || leaf === undefined) return;
   if (!isSameHash(leaf, leafHash(jws))) throw behind(head.read(), "its newest entry is another");

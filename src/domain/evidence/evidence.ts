@@ -160,32 +160,17 @@ export function indexOf(epoch: Pick<LogEpoch, "firstId" | "previous">, id: numbe
   return id - epoch.firstId + openingLeaves(epoch);
 }
 
-/** The epoch in whose tree an attestation stands, by its id; undefined for one that has no leaf yet. */
-function epochOf(epochs: readonly LogEpoch[], id: number): LogEpoch | undefined {
-  const epoch = epochs.findLast(({ firstId }) => id >= firstId);
-  return epoch !== undefined && id < nextId(epoch) ? epoch : undefined;
-}
-
-/** The hash that the log keeps of each attestation; undefined for one that has no leaf. @param ids not many */
-export async function keptLeaves(
+/** The hash that the log keeps of an attestation; undefined for one that has no leaf. */
+export async function keptLeaf(
   { epochs, tiles }: Pick<EvidenceStore, "epochs" | "tiles">,
-  ids: readonly number[],
-): Promise<(Uint8Array | undefined)[]> {
-  const known = await epochs();
-  const read = new Map<string, Promise<readonly Uint8Array[]>>();
-  return Promise.all(
-    ids.map(async (id) => {
-      const epoch = epochOf(known, id);
-      if (epoch === undefined) return undefined;
-      const index = indexOf(epoch, id);
-      const place = { level: 0, position: Math.floor(index / tileHashes) };
-      const name = `${epoch.epoch} ${place.position}`;
-      const reading = read.get(name) ?? tiles(epoch.epoch)([place]);
-      read.set(name, reading);
-      const at = (index % tileHashes) * hashBytes;
-      return (await reading)[0]?.subarray(at, at + hashBytes);
-    }),
-  );
+  id: number,
+): Promise<Uint8Array | undefined> {
+  const epoch = (await epochs()).findLast(({ firstId }) => id >= firstId);
+  if (epoch === undefined || id >= nextId(epoch)) return undefined;
+  const index = indexOf(epoch, id);
+  const [tile] = await tiles(epoch.epoch)([{ level: 0, position: Math.floor(index / tileHashes) }]);
+  const at = (index % tileHashes) * hashBytes;
+  return tile?.subarray(at, at + hashBytes);
 }
 
 export function createEvidenceReader(store: EvidenceStore): EvidenceReader {

@@ -21,9 +21,6 @@ export type EvidenceFigures = LogProgress & {
   readonly anchors: readonly AnchorFigures[];
 };
 
-/** Reads the figures, from a bounded number of rows; null before the first `serve` has opened the log. */
-export type EvidenceFiguresStore = { read(): Promise<EvidenceFigures | null> };
-
 /** How many leaves, in words. */
 export function countLeaves(size: number): string {
   return size === 1 ? "1 leaf" : `${size} leaves`;

@@ -1,4 +1,4 @@
-import type { LogAnchor, LogAnchorStore } from "../../domain/evidence/anchors.ts";
+import type { LogAnchor } from "../../domain/evidence/anchors.ts";
 import type { Driver, Row } from "../driver/driver.ts";
 import { bytesOrNull, integer, text } from "../driver/rows.ts";
 
@@ -7,19 +7,20 @@ const insert = `INSERT INTO log_anchors (epoch, size, kind, place, anchored_at, 
   VALUES (?, ?, ?, ?, ?, ?) RETURNING id`;
 
 /** Checkpoints that were handed out. */
-export function createLogAnchorStore(driver: Driver): LogAnchorStore {
+export function createLogAnchorStore(driver: Driver) {
   return {
-    async add({ epoch, size, kind, place, anchoredAt, token }) {
+    async add({ epoch, size, kind, place, anchoredAt, token }: Omit<LogAnchor, "id">): Promise<number> {
       const [rows] = await driver.batch([
         { sql: insert, args: [epoch, size, kind, place, anchoredAt, token] },
       ]);
       return integer(rows?.[0] as Row, "id");
     },
-    async list(limit) {
+    /** The newest first. */
+    async list(limit: number): Promise<LogAnchor[]> {
       const sql = `SELECT ${columns} FROM log_anchors ORDER BY id DESC LIMIT ?`;
       return (await driver.query(sql, [limit])).map(logAnchor);
     },
-    async find(id) {
+    async find(id: number): Promise<LogAnchor | null> {
       const [row] = await driver.query(`SELECT ${columns} FROM log_anchors WHERE id = ?`, [id]);
       return row === undefined ? null : logAnchor(row);
     },

@@ -113,11 +113,6 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
     return true;
   }
 
-  async function readFirstId(): Promise<number> {
-    const [row] = await driver.query(firstId);
-    return row === undefined ? 1 : integer(row, "id");
-  }
-
   return {
     async build() {
       const wanted = (await driver.query(wantsVerified)).length > 0;
@@ -142,10 +137,12 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       const [marked] = await driver.batch([{ sql: setMark, args: [was, is] }]);
       return marked?.length === 1;
     },
-    firstId: readFirstId,
-    async firstIdBehindGaps() {
-      const [row] = await driver.query(behindGaps);
-      return (row === undefined ? null : integerOrNull(row, "id")) ?? readFirstId();
+    async firstId(wanted) {
+      const [gap] = wanted ? await driver.query(behindGaps) : [];
+      const behind = gap === undefined ? null : integerOrNull(gap, "id");
+      if (behind !== null) return behind;
+      const [row] = await driver.query(firstId);
+      return row === undefined ? 1 : integer(row, "id");
     },
     async verifiedBy(teacherId) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));

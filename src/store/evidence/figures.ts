@@ -1,5 +1,5 @@
 import type { EvidenceStore } from "../../domain/evidence/evidence.ts";
-import type { AnchorFigures, EvidenceFiguresStore } from "../../domain/evidence/figures.ts";
+import type { AnchorFigures, EvidenceFigures } from "../../domain/evidence/figures.ts";
 import type { Driver, Row } from "../driver/driver.ts";
 import { integer, text } from "../driver/rows.ts";
 
@@ -18,22 +18,18 @@ const uncovered = `SELECT max(opened_at, issued_at * 1000) AS since
 const anchors = `SELECT kind, place, epoch, size, max(anchored_at) AS anchored_at FROM log_anchors
   WHERE id > (SELECT max(id) FROM log_anchors) - ?1 GROUP BY kind, place ORDER BY anchored_at DESC, place`;
 
-/** How the evidence log does, read from the running data. */
-export function createEvidenceFigures(
+/** How the evidence log does, from a bounded number of rows; null before the first `serve` has opened it. */
+export async function readEvidenceFigures(
   driver: Driver,
   log: Pick<EvidenceStore, "progress">,
-): EvidenceFiguresStore {
+): Promise<EvidenceFigures | null> {
+  const progress = await log.progress();
+  if (progress === null) return null;
+  const [waits] = await driver.query(uncovered, [progress.signedSize]);
   return {
-    async read() {
-      const progress = await log.progress();
-      if (progress === null) return null;
-      const [waits] = await driver.query(uncovered, [progress.signedSize]);
-      return {
-        ...progress,
-        uncoveredSince: waits === undefined ? null : integer(waits, "since"),
-        anchors: (await driver.query(anchors, [recentAnchors])).map(anchorOf),
-      };
-    },
+    ...progress,
+    uncoveredSince: waits === undefined ? null : integer(waits, "since"),
+    anchors: (await driver.query(anchors, [recentAnchors])).map(anchorOf),
   };
 }
 

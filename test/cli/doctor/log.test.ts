@@ -9,7 +9,7 @@ import type { Check } from "../../../src/domain/check.ts";
 import { retentionSettings } from "../../../src/domain/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
-import { createEvidenceFigures } from "../../../src/store/evidence/figures.ts";
+import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
@@ -40,7 +40,7 @@ async function withLog(
     await withTestOperator(folder, async (opened) => {
       const look: Look = async (name, as = issuer) => {
         const store = createEvidenceStore(opened.driver);
-        const figures = await createEvidenceFigures(opened.driver, store).read();
+        const figures = await readEvidenceFigures(opened.driver, store);
         const checks = await checkLog(figures, store, { config, issuer: as });
         return checks.find((check) => check.name === name);
       };

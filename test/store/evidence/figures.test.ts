@@ -5,7 +5,7 @@ import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
-import { createEvidenceFigures } from "../../../src/store/evidence/figures.ts";
+import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { aClock } from "../../harness/clock.ts";
 import { driverKinds } from "../../harness/drivers.ts";
@@ -36,7 +36,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         const store = createEvidenceStore(driver);
         const head = aPinnedCheckpoint();
         const builder = createEvidenceBuilder({ store, head, secrets, clock });
-        const { read } = createEvidenceFigures(driver, store);
+        const read = () => readEvidenceFigures(driver, store);
         const opening = () => ({ store, head, secrets, issuer, now: clock.now() });
 
         expect(await read()).toBeNull();
