@@ -15,8 +15,8 @@ import { verdictBox } from "./verdict-box.ts";
 
 /** The standard's quiet zone. */
 const borderModules = 4;
-/** So that a PDF viewer that smooths pictures leaves sharp edges: some 700 pixels a code. */
-const pixelsPerModule = 8;
+/** So that a PDF viewer that smooths pictures leaves sharp edges; more would be megabytes, for a GIF of these is not packed. */
+const pixelsPerModule = 4;
 
 type Certified = {
   readonly judged: Judged;
