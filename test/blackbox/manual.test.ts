@@ -15,13 +15,14 @@ setDefaultTimeout(6 * patienceMs);
 
 /** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
-  "sudo ": "changes the machine, as root; cli/service.test.ts installs into a folder",
+  "sudo ": "changes the machine, as root; cli/service/service.test.ts installs into a folder",
   "podman ": "needs podman and an image",
   "tvs service install --print":
-    "refuses to be installed out of a temporary folder; cli/service.test.ts has it",
+    "refuses to be installed out of a temporary folder; cli/service/service.test.ts has it",
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
-  "tvs listen --forward": "goes on until it is stopped, and needs a receiver; cli/listen.test.ts has both",
-  "tvs trigger forged": "needs a receiver; cli/listen.test.ts has one",
+  "tvs listen --forward":
+    "goes on until it is stopped, and needs a receiver; cli/sandbox/listen.test.ts has both",
+  "tvs trigger forged": "needs a receiver; cli/sandbox/listen.test.ts has one",
 };
 
 /** What only one node on a machine can do without more words. */
@@ -37,7 +38,7 @@ const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>>
 const mayStartServers = noServer === undefined && cluster === "file" && process.env.TVS_COMMAND !== undefined;
 /** Pages that are left out: that of a file's backups over a server, and those that start servers where they may not. */
 const leftOut: Readonly<Record<string, boolean>> = {
-  // Most of its lines end with 1: cli/key-theft.test.ts runs them, and holds what they print.
+  // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
   backup: cluster !== "file",
   nodes: !mayStartServers,
