@@ -171,6 +171,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       await driver.batch([statement(sql, args), keptCodes(run.id, codes)]);
     },
     lastApplied: () => readLastApplied(driver),
+    isBesideService: async () => driver.kind === "embedded" && others.serviceRuns(),
     async tune(contention) {
       if (driver.kind !== "embedded") return;
       if (contention !== null) return others.begin(await log.tune(contention));

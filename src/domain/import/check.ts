@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { Holdings, TeacherStore } from "../teachers/store.ts";
@@ -8,7 +9,7 @@ import { changesNothing, checkContent, effectOf, losesRevocation, type RowEffect
 import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
 import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import type { CheckedRow } from "./rows.ts";
-import type { Duplicate, ImportCounts, StagedRow, Staging } from "./store.ts";
+import type { Duplicate, ImportCounts, ImportStore, StagedRow, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;
@@ -16,6 +17,7 @@ const chunkRows = 500;
 type CheckDependencies = {
   readonly teachers: TeacherStore;
   readonly staging: Staging;
+  readonly imports: Pick<ImportStore, "isBesideService">;
   readonly today: CalendarDate;
   readonly announce: boolean;
   readonly liftRevocations: boolean;
@@ -50,7 +52,7 @@ export async function checkFile(
   pieces: AsyncIterable<FilePiece>,
   dependencies: CheckDependencies,
 ): Promise<CheckedFile> {
-  const { teachers, today, onBytes } = dependencies;
+  const { teachers, imports, today, onBytes } = dependencies;
   const tally: Tally = {
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     rejected: 0,
@@ -61,10 +63,13 @@ export async function checkFile(
   const remarks: ImportIssue[] = [];
   const unchecked: CheckedRow[] = [];
   let sha256 = "";
-  const checkNext = () => {
+  const checkNext = async () => {
+    const startedAt = performance.now();
     const firstSeq = arriving.rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
-    return checkChunk(chunk, { ...dependencies, tally, format: arriving.format });
+    await checkChunk(chunk, { ...dependencies, tally, format: arriving.format });
+    // It must not have the priority by which the reading gives way: the same thread will hold the write lock.
+    if (await imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
     onBytes(piece.bytes);

@@ -120,6 +120,8 @@ export type ImportStore = Pick<ImportHistory, "lastApplied"> & {
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
   finish(run: ImportRun, end: ImportEnd): Promise<void>;
+  /** Whether a service answers from the same file, on this machine then: who reads much leaves it time in between. */
+  isBesideService(): Promise<boolean>;
   /** Prepares the database for a bulk of writes under such contention; null ends that. */
   tune(contention: Contention | null): Promise<void>;
 };
