@@ -32,9 +32,11 @@ export async function createServerRequests({ url, token }: ServerAddress): Promi
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
 
-  /** One for each request, because each has a time of its own to be answered in. */
+  /** One for each call, because each has a time of its own to be answered in, however often it asks. */
   function clientFor(waitMs: number): Client {
-    const ask = (request: Request) => askServer(request, { url: pipeline, waitMs });
+    const endsAt = performance.now() + waitMs;
+    const ask = (request: Request) =>
+      askServer(request, { url: pipeline, waitMs: endsAt - performance.now() });
     return createClient({ url, ...credential, fetch: ask });
   }
 

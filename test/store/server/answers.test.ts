@@ -3,7 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Driver } from "../../../src/store/driver/driver.ts";
+import { isTimeout } from "../../../src/store/server/errors.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
+import { createServerRequests } from "../../../src/store/server/requests.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { noServer, startServer, type TestServer } from "../../harness/sqld.ts";
 
@@ -21,6 +23,20 @@ async function listen(answer: Answer) {
     },
   };
 }
+
+test("what is asked a second time is waited for no longer than the first time was", async () => {
+  let asked = 0;
+  const server = await listen((request) => {
+    asked++;
+    setTimeout(() => request.socket.destroy(), 500);
+  });
+  const { each } = await createServerRequests({ url: server.url, token: undefined });
+  const startedAt = performance.now();
+  expect(isTimeout(await rejection(each([{ sql: "SELECT 1", args: [] }], 700)))).toBe(true);
+  expect(performance.now() - startedAt).toBeLessThan(950);
+  expect(asked).toBe(2);
+  server.close();
+});
 
 describe.skipIf(noServer !== undefined)("a libSQL server is believed in rows", () => {
   const token = "a.token.of.ours";
