@@ -2,16 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { audience, folder, issuer } from "../fixtures/envelope-tokens.ts";
 import { withTempDir } from "../harness/folder.ts";
+import { programWords } from "../harness/program.ts";
 import { makeRegister } from "../harness/service.ts";
-
-const main = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
 /** Runs a command whose reader has gone before it writes. @returns its exit code */
 async function codeUnread(args: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  const [program = "", ...words] = [...programWords, ...args];
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "ignore"] });
   child.stdout.destroy();
   const [code] = await once(child, "exit");
   return code;

@@ -34,24 +34,6 @@ function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
 }
 
 describe("what is left", () => {
-  test("goes down by one a call, to none, and then the minute blocks", () => {
-    const quota = aQuota(aClock(start));
-    const states = [3, 2, 1, 0].map((remaining) => ({ limit: 3, remaining, resetAt: minuteEnd }));
-    const seen = [quota.state(partner())];
-    for (let i = 0; i < 3; i++) {
-      expect(work(quota, partner())).toBeNull();
-      seen.push(quota.state(partner()));
-    }
-    expect(seen).toEqual(states);
-    expect(refused(quota, partner())).toEqual({
-      limit: 3,
-      remaining: 0,
-      resetAt: minuteEnd,
-      window: "minute",
-      retryAfterSeconds: 60,
-    });
-  });
-
   test("a refused call costs nothing", () => {
     const clock = aClock(start);
     const quota = aQuota(clock);

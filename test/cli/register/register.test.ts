@@ -10,9 +10,9 @@ import { runTvs } from "../../harness/command.ts";
 import { sleep } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
+import { programWords } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-const main = join(import.meta.dir, "../../../cli/main.ts");
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 const addPartner = ["partners", "add", "board", "--name", "Board", ...terms];
 const missing = (place: string) => `there is no register at ${place}; set --data or TVS_DATA to where it is`;
@@ -154,7 +154,8 @@ describe("a command that may make a register", () => {
       await mkdir(temporary);
       const extract = join(folder, "extract.csv");
       writeFileSync(extract, csv(Array.from({ length: 100_000 }, (_, n) => row(n))));
-      const child = spawn(process.execPath, [main, "teachers", "import", extract, "--dry-run"], {
+      const [program = "", ...words] = [...programWords, "teachers", "import", extract, "--dry-run"];
+      const child = spawn(program, words, {
         env: { ...process.env, TVS_DATA: dataDir, TMPDIR: temporary },
         stdio: "ignore",
       });

@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { withTempDir } from "../../harness/folder.ts";
+import { programWords } from "../../harness/program.ts";
 
-const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
 /** A namespace of process ids of its own, as a container has; only root may make one. */
 const apart = ["unshare", "-pf", "--mount-proc", "--kill-child"];
 const cannotBeApart = spawnSync(apart[0] ?? "", [...apart.slice(1), "true"]).status !== 0;
@@ -22,7 +21,7 @@ afterEach(async () => {
 type Serving = { readonly url: Promise<string>; readonly ended: Promise<{ code: number; stderr: string }> };
 
 function serve(dataDir: string, more: readonly string[], within: readonly string[] = []): Serving {
-  const own = [process.execPath, main, "serve", "--port", "0", "--data", dataDir, ...more];
+  const own = [...programWords, "serve", "--port", "0", "--data", dataDir, ...more];
   const [command = "", ...args] = [...within, ...own];
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_"));
   const child = spawn(command, args, { env: Object.fromEntries(kept), stdio: ["ignore", "pipe", "pipe"] });

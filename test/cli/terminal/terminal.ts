@@ -1,7 +1,5 @@
 /** A pseudo-terminal of a given size, as an operator sits before it. */
-import { fileURLToPath } from "node:url";
-
-const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
+import { programWords } from "../../harness/program.ts";
 
 export type Seen = { readonly code: number; readonly text: string };
 
@@ -20,7 +18,7 @@ export async function onTerminal(args: readonly string[], options: TerminalOptio
   let text = "";
   const waiting = [...typed];
   const decoder = new TextDecoder();
-  const child = Bun.spawn([process.execPath, main, ...args], {
+  const child = Bun.spawn([...programWords, ...args], {
     env: {
       ...(Object.fromEntries(inherited) as Record<string, string>),
       NO_COLOR: "1",
