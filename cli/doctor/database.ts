@@ -62,15 +62,14 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { database } = config;
   if (!hasDatabase(config)) return { ...missing(config), masterKeyCheck: null };
   const wrong = database.kind === "file" ? checkFile(database.file) : null;
-  if (wrong !== null) return { checks: [wrong], masterKeyCheck: undefined, isMissing: false };
+  if (wrong !== null) return unread(wrong);
   let driver: Driver | undefined;
   try {
     driver = await open(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
-    const check = fail("database", "it cannot be opened or read", advice);
-    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
+    return unread(fail("database", "it cannot be opened or read", advice));
   } finally {
     await driver?.close();
   }
@@ -84,13 +83,14 @@ function open({ database }: Config): Promise<Driver> {
   });
 }
 
+/** There is a database, and nobody could ask it for its master key. */
+function unread(...checks: Check[]): DatabaseReport {
+  return { checks, masterKeyCheck: undefined, isMissing: false };
+}
+
 function missing(config: Config): DatabaseReport {
-  const check = fail(
-    "database",
-    noRegister(config).message,
-    "tvs serve or tvs teachers import creates a new one",
-  );
-  return { checks: [check], masterKeyCheck: undefined, isMissing: true };
+  const advice = "tvs serve or tvs teachers import creates a new one";
+  return { ...unread(fail("database", noRegister(config).message, advice)), isMissing: true };
 }
 
 function checkFile(file: string): Check | null {
@@ -117,8 +117,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (schema === null) {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table'");
     if (tables.length === 0) return missing(options.config);
-    const check = fail("database", "it belongs to another program", "check --data and --database");
-    return { checks: [check], masterKeyCheck: undefined, isMissing: false };
+    return unread(fail("database", "it belongs to another program", "check --data and --database"));
   }
   if (!(await holdsRegister(driver))) return missing(options.config);
   const status = createStatusStore(driver);
@@ -128,8 +127,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     "service",
     running ? "tvs serve is running on this database" : "no tvs serve is running on this database",
   );
-  if (schema.result === "fail")
-    return { checks: [schema, integrity, service], masterKeyCheck: undefined, isMissing: false };
+  if (schema.result === "fail") return unread(schema, integrity, service);
   const stores = createStores(driver);
   const keys = await stores.keys.list();
   const { newestAt } = await status.attestations([]);

@@ -22,6 +22,7 @@ import type { Config, Environment, ServeConfig } from "../../src/config.ts";
 import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
+import { readMaxFiles } from "../../src/metrics/process-use.ts";
 import { accessAdvice, isWindows } from "../terminal/windows.ts";
 
 const mebibyte = 1024 * 1024;
@@ -212,11 +213,10 @@ function isExecutable(path: string): boolean {
 
 export function checkDescriptors(): Check {
   const name = "file-descriptors";
-  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
-  const limit = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-  if (limit === undefined) return ok(name, "the limit cannot be read on this system");
+  const limit = readMaxFiles();
+  if (limit === null) return ok(name, "the limit cannot be read on this system");
   const found = `${limit} at once`;
-  if (Number(limit) >= minDescriptors) return ok(name, found);
+  if (limit >= minDescriptors) return ok(name, found);
   return warn(
     name,
     found,

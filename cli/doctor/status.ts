@@ -42,7 +42,7 @@ export const statusCommand = command({
       if (status === undefined) throw new Error("the figures were not read");
       return status;
     };
-    if (everyMs !== null) return watch({ everyMs, json: args.json === true, read, text: watchText });
+    if (everyMs !== null) return watch(read, { everyMs, json: args.json === true });
     const status = await read();
     print(args, status, () => statusText(status));
   },
@@ -219,17 +219,11 @@ function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null {
   return every * 1_000;
 }
 
-/**
- * Reads and shows the figures until Ctrl-C, SIGTERM or a closed pipe, which all end it with 0.
- * @param options `read` is asked anew each time; `text` also gets what was read before, for what changed since
- */
-async function watch<T>(options: {
-  everyMs: number;
-  json: boolean;
-  read: () => Promise<T>;
-  text: (now: T, before: T | null) => string;
-}): Promise<void> {
-  const { everyMs, json, read, text } = options;
+/** Reads and shows the figures until Ctrl-C, SIGTERM or a closed pipe, which all end it with 0. */
+async function watch(
+  read: () => Promise<Status>,
+  { everyMs, json }: { everyMs: number; json: boolean },
+): Promise<void> {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);
@@ -237,9 +231,9 @@ async function watch<T>(options: {
   process.stdout.once("error", stop);
   if (!json) process.stdout.write(`${hideCursor}${clearAll}`);
   try {
-    for (let before: T | null = null; !stopped.signal.aborted; ) {
+    for (let before: Status | null = null; !stopped.signal.aborted; ) {
       const now = await read();
-      process.stdout.write(json ? `${JSON.stringify(now)}\n` : screen(text(now, before), everyMs));
+      process.stdout.write(json ? `${JSON.stringify(now)}\n` : screen(watchText(now, before), everyMs));
       before = now;
       await sleep(everyMs, undefined, { signal: stopped.signal }).catch(() => {});
     }

@@ -11,7 +11,8 @@ type Chart = {
   readonly id: string;
   readonly title: string;
   readonly unit: string;
-  readonly series: readonly { readonly key: SeriesKey; readonly label: string }[];
+  /** What is drawn of each point, with its label. */
+  readonly series: Readonly<Partial<Record<SeriesKey, string>>>;
 };
 
 /** What the console draws; the script reads the same from the page. */
@@ -20,57 +21,37 @@ const charts: readonly Chart[] = [
     id: "traffic",
     title: "Traffic",
     unit: "requests/s",
-    series: [
-      { key: "publicRate", label: "public lookup" },
-      { key: "partnerRate", label: "partner API" },
-      { key: "otherRate", label: "pages, documents" },
-    ],
+    series: { publicRate: "public lookup", partnerRate: "partner API", otherRate: "pages, documents" },
   },
   {
     id: "refusals",
     title: "Refused and failed",
     unit: "requests/s",
-    series: [
-      { key: "refusedRate", label: "4xx" },
-      { key: "failedRate", label: "5xx" },
-    ],
+    series: { refusedRate: "4xx", failedRate: "5xx" },
   },
   {
     id: "partner-latency",
     title: "Latency, partner API",
     unit: "ms",
-    series: [
-      { key: "partnerP50", label: "half within" },
-      { key: "partnerP99", label: "99 % within" },
-    ],
+    series: { partnerP50: "half within", partnerP99: "99 % within" },
   },
   {
     id: "public-latency",
     title: "Latency, public lookup",
     unit: "ms",
-    series: [
-      { key: "publicP50", label: "half within" },
-      { key: "publicP99", label: "99 % within" },
-    ],
+    series: { publicP50: "half within", publicP99: "99 % within" },
   },
   {
     id: "signing",
     title: "Signing and storing",
     unit: "",
-    series: [
-      { key: "signatureRate", label: "signatures/s" },
-      { key: "signingPeak", label: "longest queue" },
-      { key: "groupSize", label: "acts a commit" },
-    ],
+    series: { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "acts a commit" },
   },
   {
     id: "webhooks",
     title: "Webhooks",
     unit: "attempts/s",
-    series: [
-      { key: "deliveredRate", label: "delivered" },
-      { key: "undeliveredRate", label: "failed" },
-    ],
+    series: { deliveredRate: "delivered", undeliveredRate: "failed" },
   },
 ];
 
@@ -81,19 +62,20 @@ export function chartFigures({ history }: ConsoleState): Markup {
   return html`${charts.map((chart) => chartFigure(chart, points, last))}`;
 }
 
-function chartFigure(
-  { id, title, unit, series }: Chart,
-  points: readonly Point[],
-  last: Point | undefined,
-): Markup {
-  const legend = series.map(
-    ({ key, label }, index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
+function seriesOf({ series }: Chart) {
+  return Object.entries(series) as [key: SeriesKey, label: string][];
+}
+
+function chartFigure(chart: Chart, points: readonly Point[], last: Point | undefined): Markup {
+  const { id, title, unit } = chart;
+  const legend = seriesOf(chart).map(
+    ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
 <b data-series="${key}">${figure(last?.[key] ?? null)}</b></li>`,
   );
   const said = `${title}, the last 15 minutes; the figures above are the newest`;
   return html`<figure class="panel chart" data-chart="${id}">
 <figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
-<div class="plot" role="img" aria-label="${said}">${drawing(series, points)}</div>
+<div class="plot" role="img" aria-label="${said}">${drawing(chart, points)}</div>
 </figure>`;
 }
 
@@ -102,11 +84,12 @@ const width = 600;
 const height = 120;
 
 /** A plain drawing for a browser without the script: the shape, and how high it goes. */
-function drawing(series: Chart["series"], points: readonly Point[]): Markup {
+function drawing(chart: Chart, points: readonly Point[]): Markup {
+  const keys = seriesOf(chart).map(([key]) => key);
   const to = points.at(-1)?.at ?? 0;
   const from = to - spanMs;
-  const top = Math.max(0.01, ...series.flatMap(({ key }) => points.map((point) => point[key] ?? 0)));
-  const lines = series.map(({ key }, index) => {
+  const top = Math.max(0.01, ...keys.flatMap((key) => points.map((point) => point[key] ?? 0)));
+  const lines = keys.map((key, index) => {
     const path = points
       .flatMap((point) => {
         const value = point[key];
@@ -122,7 +105,7 @@ function drawing(series: Chart["series"], points: readonly Point[]): Markup {
 
 /** Points as columns, which is a fifth of the bytes; rounded to what a chart can show. */
 export function pointColumns(points: readonly Point[]): Record<string, (number | null)[]> {
-  const keys = charts.flatMap(({ series }) => series.map(({ key }) => key));
+  const keys = charts.flatMap((chart) => seriesOf(chart).map(([key]) => key));
   const columns: Record<string, (number | null)[]> = { at: points.map(({ at }) => at) };
   for (const key of keys) {
     columns[key] = points.map((point) => {

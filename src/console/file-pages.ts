@@ -69,7 +69,6 @@ function historyTable(history: readonly HistoryLine[], timeZone: string): Markup
   if (history.length === 0) return none("Nothing has changed since the record was made.");
   return tableOf("History", {
     head: ["Time", "What", "Licence", "Certificate", "By", "Reason or event"],
-    numbersFrom: 6,
     rows: history.map((line) => historyRow(line, timeZone)),
   });
 }

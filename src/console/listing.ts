@@ -15,7 +15,6 @@ export type Field = {
 /** A column: as it is shown, and as CSV has it. */
 type Column<Row> = {
   readonly head: string;
-  readonly isNumber?: true;
   readonly text: (row: Row) => string | number | null;
   /** Where it is more than its text. */
   readonly cell?: (row: Row) => Cell;
@@ -45,10 +44,8 @@ export type Listing<Row> = {
 
 export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
   if (rows.length === 0) return none(nothing);
-  const firstNumber = columns.findIndex(({ isNumber }) => isNumber === true);
   return tableOf(title, {
     head: columns.map(({ head }) => head),
-    numbersFrom: firstNumber < 0 ? columns.length : firstNumber,
     rows: rows.map((row) => columns.map(({ text, cell }) => cell?.(row) ?? String(text(row) ?? "–"))),
   });
 }

@@ -45,10 +45,17 @@ function dayOf(name: string, value: string | undefined): string | undefined {
   return value;
 }
 
-function startOf(query: Query, { configuration }: ConsoleSources): { since?: number } {
-  const day = dayOf("Since", query.since);
-  return day === undefined ? {} : { since: configuration.current().calendar.startOfDay(day) };
+/** When a day of a form begins. @throws TvsError USAGE */
+function startOf(
+  name: string,
+  value: string | undefined,
+  { configuration }: ConsoleSources,
+): number | undefined {
+  const day = dayOf(name, value);
+  return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
+
+const sinceOf = (query: Query, sources: ConsoleSources) => startOf("Since", query.since, sources);
 
 /** A page of a list that is read from its newest row on. */
 async function newest<Row>(
@@ -137,17 +144,13 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   { head: "Changed", text: ({ updatedAt }) => updatedAt.slice(0, 10) },
 ];
 
-function teacherFilter(query: Query, { configuration }: ConsoleSources): TeacherFilter {
-  const license = oneOf("Licence today", query.license, licenseStatuses);
-  const certificate = oneOf("Certificate", query.certificate, certificateStatuses);
-  const expiresBefore = dayOf("Licence ends before", query.expires);
-  const changed = dayOf("Changed since", query.changed);
+function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
   return {
-    ...(license === undefined ? {} : { license }),
-    ...(certificate === undefined ? {} : { certificate }),
-    ...(expiresBefore === undefined ? {} : { expiresBefore }),
-    ...(changed === undefined ? {} : { changedSince: configuration.current().calendar.startOfDay(changed) }),
-    ...(query.state === undefined ? {} : { state: query.state }),
+    license: oneOf("Licence today", query.license, licenseStatuses),
+    certificate: oneOf("Certificate", query.certificate, certificateStatuses),
+    expiresBefore: dayOf("Licence ends before", query.expires),
+    changedSince: startOf("Changed since", query.changed, sources),
+    state: query.state,
   };
 }
 
@@ -175,11 +178,7 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
         query.teacher === undefined
           ? undefined
           : (await requireTeacher(sources.teachers, teacherKeyOf(query.teacher))).id;
-      const filter = {
-        ...(query.partner === undefined ? {} : { partnerId: query.partner }),
-        ...(teacherId === undefined ? {} : { teacherId }),
-        ...startOf(query, sources),
-      };
+      const filter = { partnerId: query.partner, teacherId, since: sinceOf(query, sources) };
       return newest(page, (limit) => sources.attestations.list({ ...filter, limit }));
     },
   };
@@ -214,7 +213,7 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
       const filter = {
         state: oneOf("State", query.state, deliveryStates),
         partnerId: query.partner,
-        ...startOf(query, sources),
+        since: sinceOf(query, sources),
       };
       return newest(page, (limit) => sources.webhooks.deliveries({ ...filter, limit }));
     },
@@ -247,9 +246,9 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
     ],
     read(query, page) {
       const filter = {
-        ...(query.by === undefined ? {} : { actor: actorNamed(query.by) }),
-        ...(query.of === undefined ? {} : { subject: query.of }),
-        ...startOf(query, sources),
+        actor: query.by === undefined ? undefined : actorNamed(query.by),
+        subject: query.of,
+        since: sinceOf(query, sources),
       };
       return newest(page, (limit) => sources.changes.list({ ...filter, limit }));
     },
@@ -281,9 +280,9 @@ export function callListing(sources: ConsoleSources): Listing<Call> {
     ],
     read(query, page) {
       const filter = {
-        ...(query.partner === undefined ? {} : { partnerId: query.partner }),
-        ...(query.status === undefined ? {} : { statuses: parseStatuses(query.status) }),
-        ...startOf(query, sources),
+        partnerId: query.partner,
+        statuses: query.status === undefined ? undefined : parseStatuses(query.status),
+        since: sinceOf(query, sources),
       };
       return newest(page, (limit) => sources.calls({ ...filter, limit }));
     },

@@ -12,8 +12,8 @@ export function tableOf(
   {
     head,
     rows,
-    numbersFrom,
-  }: { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom: number },
+    numbersFrom = head.length,
+  }: { head: readonly string[]; rows: readonly (readonly Cell[])[]; numbersFrom?: number },
 ): Markup {
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>

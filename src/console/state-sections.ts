@@ -34,7 +34,6 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   const byUse = [...readings.quotas].sort((one, other) => dayShare(other) - dayShare(one));
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
-    numbersFrom: 5,
     rows: byUse.map(({ partner, use }) => [
       partner.disabledAt === null
         ? partner.partnerId
@@ -80,7 +79,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     ? html`${badge("warn", "due")} since ${at(rotation.dueAt)}`
     : html`due ${at(rotation.dueAt)}, in ${describeSpan(rotation.dueAt - now)}`;
   const more = others.length - shownRetired;
-  return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], numbersFrom: 5, rows })}
+  return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
 }
 
@@ -97,7 +96,6 @@ export function nodesSection({ node, snapshot, commandLine }: ConsoleState): Mar
   ]);
   return html`${tableOf("Nodes that serve this register", {
     head: ["Machine", "State", "Address", "Version", "Since", "Last seen"],
-    numbersFrom: 6,
     rows,
   })}${commandBox(commandLine("nodes list"))}`;
 }
@@ -141,7 +139,6 @@ export function webhooksSection(state: ConsoleState): Markup {
   ];
   return html`${tableOf("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
-    numbersFrom: 7,
     rows,
   })}${commandBox(commandLine("webhooks list --state dead"))}`;
 }

@@ -95,7 +95,7 @@ export function refusalsSection(state: ConsoleState): Markup {
   const shown =
     rows.length === 0
       ? none("No partner call was refused since the service started.")
-      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], numbersFrom: 5, rows })}
+      : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
 ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
   return html`${shown}${limitedLookups(state)}${
     accessLog() === null

@@ -52,15 +52,15 @@ export type AnsweredCall = {
 
 /** Which attestations are wanted; what is absent does not matter. */
 export type AttestationFilter = {
-  readonly partnerId?: string;
+  readonly partnerId?: string | undefined;
   /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
-  readonly credential?: string;
+  readonly credential?: string | undefined;
   /** The record's id in the register. */
-  readonly teacherId?: number;
+  readonly teacherId?: number | undefined;
   /** Milliseconds since the epoch. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   /** Nothing that is looked for is younger; some that are may be listed. Milliseconds since the epoch. */
-  readonly until?: number;
+  readonly until?: number | undefined;
   readonly limit: number;
 };
 
@@ -86,7 +86,7 @@ export type AttestationStore = {
   list(filter: AttestationFilter): Promise<Attestation[]>;
   /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
   usesOf(
-    credential: Required<Pick<AttestationFilter, "partnerId" | "credential" | "since" | "until">>,
+    credential: Readonly<Record<"partnerId" | "credential", string> & Record<"since" | "until", number>>,
     maxLooked: number,
   ): Promise<CredentialUses>;
   /** Every lookup of a person: of the record, or of the NIN when it named nobody. */

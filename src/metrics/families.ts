@@ -18,6 +18,19 @@ export type Family = {
   read(look: Look): number | null | readonly Sample[];
 };
 
+type Kind = (name: string, help: string, read: Family["read"]) => Family;
+
+const kind =
+  (type: Family["type"]): Kind =>
+  (name, help, read) => ({ name, type, help, read });
+
+/** What only grows. */
+export const counter = kind("counter");
+/** What goes up and down. */
+export const gauge = kind("gauge");
+/** What is counted by its size; its samples are those of {@link histogramSamples}. */
+export const histogram = kind("histogram");
+
 /** A sample for each value of a label, under what other labels they share. */
 export function byLabel(
   label: string,
@@ -31,7 +44,7 @@ export function byLabel(
  * The samples of a histogram: how many were at most each bound, how many there are, and their sum.
  * @param below for each bound how many were not above it
  */
-export function histogram(
+export function histogramSamples(
   below: readonly (readonly [bound: number, count: number])[],
   { count, sum, labels = {} }: { count: number; sum: number; labels?: Readonly<Record<string, string>> },
 ): Sample[] {

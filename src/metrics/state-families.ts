@@ -4,176 +4,128 @@ import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { evidenceFamilies } from "./evidence-families.ts";
-import { byLabel, type Family, type Sample } from "./families.ts";
+import { byLabel, counter, type Family, gauge, type Sample } from "./families.ts";
 import { readMaxFiles, readOpenFiles, readProcessUse } from "./process-use.ts";
 
 /** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */
 const lagWindowMs = 16_000;
 
 export const stateFamilies: readonly Family[] = [
-  {
-    name: "tvs_webhook_backlog",
-    type: "gauge",
-    help: "Deliveries that were not acknowledged, by partner: pending, held (pending, and nothing is sent) and dead",
-    read: ({ readings }) =>
+  gauge(
+    "tvs_webhook_backlog",
+    "Deliveries that were not acknowledged, by partner: pending, held (pending, and nothing is sent) and dead",
+    ({ readings }) =>
       (readings?.backlog ?? []).flatMap(({ partnerId, pending, dead, heldBy }) =>
         byLabel("state", { pending, held: heldBy === null ? 0 : pending, dead }, { partner: partnerId }),
       ),
-  },
-  {
-    name: "tvs_webhook_oldest_due_seconds",
-    type: "gauge",
-    help: "Time since the oldest waiting delivery was due, by partner",
-    read: ({ readings, now }) =>
+  ),
+  gauge(
+    "tvs_webhook_oldest_due_seconds",
+    "Time since the oldest waiting delivery was due, by partner",
+    ({ readings, now }) =>
       (readings?.backlog ?? []).map(({ partnerId, oldestDueAt }) => ({
         value: oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
         labels: { partner: partnerId },
       })),
-  },
-  {
-    name: "tvs_webhook_endpoint_failing",
-    type: "gauge",
-    help: "1 while every attempt to reach the partner's endpoint fails",
-    read: ({ readings }) => endpointSamples(readings, (one) => one.failingSince !== null),
-  },
-  {
-    name: "tvs_webhook_endpoint_disabled",
-    type: "gauge",
-    help: "1 while nothing is sent to the partner's endpoint",
-    read: ({ readings }) => endpointSamples(readings, (one) => one.disabledReason !== null),
-  },
-  {
-    name: "tvs_quota_used",
-    type: "gauge",
-    help: "Calls that the partner has made in the current window",
-    read: ({ readings }) => quotaSamples(readings, "used"),
-  },
-  {
-    name: "tvs_quota_limit",
-    type: "gauge",
-    help: "Calls that the partner may make in the window",
-    read: ({ readings }) => quotaSamples(readings, "limit"),
-  },
-  {
-    name: "tvs_key_age_seconds",
-    type: "gauge",
-    help: "How long the active key has signed, and the pending key has been published",
-    read: ({ snapshot, now }) => keySamples(snapshot.keys, now),
-  },
-  {
-    name: "tvs_key_rotation_due",
-    type: "gauge",
-    help: "1 when the active key has signed for longer than 90 days",
-    read: ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
-  },
+  ),
+  gauge(
+    "tvs_webhook_endpoint_failing",
+    "1 while every attempt to reach the partner's endpoint fails",
+    ({ readings }) => endpointSamples(readings, (one) => one.failingSince !== null),
+  ),
+  gauge(
+    "tvs_webhook_endpoint_disabled",
+    "1 while nothing is sent to the partner's endpoint",
+    ({ readings }) => endpointSamples(readings, (one) => one.disabledReason !== null),
+  ),
+  gauge("tvs_quota_used", "Calls that the partner has made in the current window", ({ readings }) =>
+    quotaSamples(readings, "used"),
+  ),
+  gauge("tvs_quota_limit", "Calls that the partner may make in the window", ({ readings }) =>
+    quotaSamples(readings, "limit"),
+  ),
+  gauge(
+    "tvs_key_age_seconds",
+    "How long the active key has signed, and the pending key has been published",
+    ({ snapshot, now }) => keySamples(snapshot.keys, now),
+  ),
+  gauge(
+    "tvs_key_rotation_due",
+    "1 when the active key has signed for longer than 90 days",
+    ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
+  ),
   ...evidenceFamilies,
-  {
-    name: "tvs_teachers",
-    type: "gauge",
-    help: "Active teachers by licence status today; of more than 20,000 an estimate",
-    read: ({ readings }) => teacherSamples(readings),
-  },
-  {
-    name: "tvs_import_last_finished_timestamp_seconds",
-    type: "gauge",
-    help: "When the last import that was applied ended: one that was refused, or of which no row stood, is none",
-    read: ({ readings }) => (readings?.appliedAt == null ? null : readings.appliedAt / 1000),
-  },
-  {
-    name: "tvs_import_last_rejected_rows",
-    type: "gauge",
-    help: "Rows that the newest finished import rejected",
-    read: ({ readings }) => readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
-  },
-  {
-    name: "tvs_store_up",
-    type: "gauge",
-    help: "1 when this scrape could read the database; at 0 the figures are older",
-    read: ({ hasFailed }) => Number(!hasFailed),
-  },
-  {
-    name: "tvs_event_loop_lag_seconds",
-    type: "gauge",
-    help: "Longest delay of a timer by the event loop of any thread in the last 16 seconds",
-    read: ({ history, now }) =>
-      Math.max(0, ...history.points(now - lagWindowMs).map(({ lagMs }) => lagMs)) / 1000,
-  },
-  {
-    name: "tvs_serving_threads",
-    type: "gauge",
-    help: "Threads that answer now",
-    read: ({ threads }) => threads().serving,
-  },
-  {
-    name: "tvs_serving_thread_deaths_total",
-    type: "counter",
-    help: "Serving threads that ended by themselves and were replaced",
-    read: ({ threads }) => threads().deaths,
-  },
-  {
-    name: "tvs_nodes",
-    type: "gauge",
-    help: "Nodes that serve the register, live or gone, as this one last saw them",
-    read({ node }) {
-      const { nodes } = node();
-      const count = (wanted: string) => nodes.filter(({ state }) => state === wanted).length;
-      return byLabel("state", { live: count("live"), gone: count("gone") });
-    },
-  },
-  {
-    name: "tvs_node_clock_ahead_seconds",
-    type: "gauge",
-    help: "How far this node's clock is ahead of the database's; negative when it is behind",
-    read: ({ node }) => node().clockAheadMs / 1000,
-  },
-  {
-    name: "tvs_node_keeps_house",
-    type: "gauge",
-    help: "1 on the node that does what one does for all: expiry events, deletion of what is old",
-    read: ({ node }) => Number(node().keepsHouse),
-  },
-  {
-    name: "tvs_signing_engine_info",
-    type: "gauge",
-    help: "Always 1; the label says what signs now",
-    read: ({ signingEngine }) => [{ value: 1, labels: { engine: signingEngine() } }],
-  },
-  {
-    name: "tvs_build_info",
-    type: "gauge",
-    help: "Always 1; version, runtime and environment (live or sandbox) are its labels",
-    read: ({ build }) => [{ value: 1, labels: build }],
-  },
-  {
-    name: "process_cpu_seconds_total",
-    type: "counter",
-    help: "CPU time that the process has used, user and system",
-    read: () => readProcessUse().cpuSeconds,
-  },
-  {
-    name: "process_resident_memory_bytes",
-    type: "gauge",
-    help: "Resident memory of the process",
-    read: () => readProcessUse().residentBytes,
-  },
-  {
-    name: "process_open_fds",
-    type: "gauge",
-    help: "Open files and sockets",
-    read: readOpenFiles,
-  },
-  {
-    name: "process_max_fds",
-    type: "gauge",
-    help: "Files and sockets that may be open",
-    read: readMaxFiles,
-  },
-  {
-    name: "process_start_time_seconds",
-    type: "gauge",
-    help: "When the service started, since the Unix epoch",
-    read: ({ startedAt }) => startedAt / 1000,
-  },
+  gauge(
+    "tvs_teachers",
+    "Active teachers by licence status today; of more than 20,000 an estimate",
+    ({ readings }) => teacherSamples(readings),
+  ),
+  gauge(
+    "tvs_import_last_finished_timestamp_seconds",
+    "When the last import that was applied ended: one that was refused, or of which no row stood, is none",
+    ({ readings }) => (readings?.appliedAt == null ? null : readings.appliedAt / 1000),
+  ),
+  gauge(
+    "tvs_import_last_rejected_rows",
+    "Rows that the newest finished import rejected",
+    ({ readings }) => readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
+  ),
+  gauge(
+    "tvs_store_up",
+    "1 when this scrape could read the database; at 0 the figures are older",
+    ({ hasFailed }) => Number(!hasFailed),
+  ),
+  gauge(
+    "tvs_event_loop_lag_seconds",
+    "Longest delay of a timer by the event loop of any thread in the last 16 seconds",
+    ({ history, now }) => Math.max(0, ...history.points(now - lagWindowMs).map(({ lagMs }) => lagMs)) / 1000,
+  ),
+  gauge("tvs_serving_threads", "Threads that answer now", ({ threads }) => threads().serving),
+  counter(
+    "tvs_serving_thread_deaths_total",
+    "Serving threads that ended by themselves and were replaced",
+    ({ threads }) => threads().deaths,
+  ),
+  gauge("tvs_nodes", "Nodes that serve the register, live or gone, as this one last saw them", ({ node }) => {
+    const { nodes } = node();
+    const count = (wanted: string) => nodes.filter(({ state }) => state === wanted).length;
+    return byLabel("state", { live: count("live"), gone: count("gone") });
+  }),
+  gauge(
+    "tvs_node_clock_ahead_seconds",
+    "How far this node's clock is ahead of the database's; negative when it is behind",
+    ({ node }) => node().clockAheadMs / 1000,
+  ),
+  gauge(
+    "tvs_node_keeps_house",
+    "1 on the node that does what one does for all: expiry events, deletion of what is old",
+    ({ node }) => Number(node().keepsHouse),
+  ),
+  gauge("tvs_signing_engine_info", "Always 1; the label says what signs now", ({ signingEngine }) => [
+    { value: 1, labels: { engine: signingEngine() } },
+  ]),
+  gauge(
+    "tvs_build_info",
+    "Always 1; version, runtime and environment (live or sandbox) are its labels",
+    ({ build }) => [{ value: 1, labels: build }],
+  ),
+  counter(
+    "process_cpu_seconds_total",
+    "CPU time that the process has used, user and system",
+    () => readProcessUse().cpuSeconds,
+  ),
+  gauge(
+    "process_resident_memory_bytes",
+    "Resident memory of the process",
+    () => readProcessUse().residentBytes,
+  ),
+  gauge("process_open_fds", "Open files and sockets", readOpenFiles),
+  gauge("process_max_fds", "Files and sockets that may be open", readMaxFiles),
+  gauge(
+    "process_start_time_seconds",
+    "When the service started, since the Unix epoch",
+    ({ startedAt }) => startedAt / 1000,
+  ),
 ];
 
 function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {

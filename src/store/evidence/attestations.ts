@@ -148,8 +148,7 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       const from = Math.floor(since / 1000);
       const page = { ...narrowed, from, limit };
       // A teacher is asked about less often than a partner asks.
-      if (teacherId !== undefined)
-        return newestOf({ teacherId }, partnerId === undefined ? page : { ...page, partnerId });
+      if (teacherId !== undefined) return newestOf({ teacherId }, { ...page, partnerId });
       if (partnerId !== undefined) return newestOf({ partnerId }, page);
       const where = `WHERE id > ${lastIdBefore("?1")} AND issued_at >= ?2 ORDER BY id DESC LIMIT ?3`;
       return select(where, [from - disorderSeconds, from, limit]);
