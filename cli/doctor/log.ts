@@ -12,9 +12,13 @@ import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { originOf } from "../../src/domain/evidence/epochs.ts";
 import type { EvidenceStore } from "../../src/domain/evidence/evidence.ts";
 import { countLeaves, type EvidenceFigures } from "../../src/domain/evidence/figures.ts";
-import { isOwnRetention, retentionTagSetting } from "../../src/domain/evidence/retention-mark.ts";
+import {
+  isOwnRetention,
+  retentionSetting,
+  retentionTagSetting,
+} from "../../src/domain/evidence/retention-mark.ts";
 import { rootOf } from "../../src/domain/evidence/tree.ts";
-import { keepForever, parseRetention, retentionSetting } from "../../src/domain/retention.ts";
+import { keepForever, parseRetention } from "../../src/domain/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";

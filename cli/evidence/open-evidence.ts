@@ -13,16 +13,15 @@ import {
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import { type EvidenceStore, type LogEpoch, nextId } from "../../src/domain/evidence/evidence.ts";
-import type { RetentionMark } from "../../src/domain/evidence/retention-mark.ts";
-import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
 import {
   beginRetention,
-  type KeptLog,
-  keptLog,
   noteBegin,
   noteEnd,
+  type RetentionMark,
   readMark,
-} from "../../src/domain/retention.ts";
+} from "../../src/domain/evidence/retention-mark.ts";
+import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
+import { type KeptLog, keptLog } from "../../src/domain/retention.ts";
 import { log } from "../../src/logger.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";

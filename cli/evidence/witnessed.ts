@@ -1,5 +1,6 @@
 /** A service's evidence log, as everybody can ask it: the answers as they are, read but not believed. */
 
+import { Buffer } from "node:buffer";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeHash } from "../../src/partner/base64.ts";
 import type { InclusionProof } from "../../src/partner/merkle-proof.ts";
@@ -10,27 +11,21 @@ import { type BoundedAnswer, fetchBounded } from "../verify/bounded-fetch.ts";
 type Hashes = readonly Uint8Array<ArrayBuffer>[];
 
 /** What a witness asks. Each throws TvsError INPUT_UNREADABLE for an answer that is none. */
-export type WitnessedLog = {
-  /** The newest checkpoint: a note that nobody has verified. */
-  checkpoint(): Promise<Uint8Array>;
-  /** Whether one tree begins with another; null when the log says that it never signed for so many entries. */
-  consistency(from: number, to: number): Promise<Hashes | null>;
-  /** Where a leaf stands in the tree of `size` entries; null when the log says that it has no such leaf. */
-  inclusion(leafHash: Uint8Array, size: number): Promise<Omit<InclusionProof, "leafHash"> | null>;
-};
+export type WitnessedLog = ReturnType<typeof openWitnessedLog>;
 
 export function undecidable(words: string): TvsError {
   return new TvsError("INPUT_UNREADABLE", words);
 }
 
 /** @param service its address, which may have a path of its own. @param timeoutMs for each answer */
-export function openWitnessedLog(service: URL, timeoutMs: number): WitnessedLog {
+export function openWitnessedLog(service: URL, timeoutMs: number) {
   const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
   const ask = (path: string) =>
     fetchBounded({ url: new URL(`${base}/${path}`), called: "the log", timeoutMs });
 
   return {
-    async checkpoint() {
+    /** The newest checkpoint: a note that nobody has verified. */
+    async checkpoint(): Promise<Uint8Array> {
       const { status, body } = await ask("checkpoint");
       if (status === 404)
         throw undecidable("the log has no checkpoint yet, or there is no such service at that address");
@@ -38,13 +33,15 @@ export function openWitnessedLog(service: URL, timeoutMs: number): WitnessedLog 
         throw undecidable(`the log answered HTTP ${status} when asked for its newest checkpoint`);
       return body;
     },
-    async consistency(from, to) {
+    /** Whether one tree begins with another; null when the log says that it never signed for so many entries. */
+    async consistency(from: number, to: number): Promise<Hashes | null> {
       const asked = `to prove that ${to} entries go on from ${from}`;
       const answer = readAnswer(await ask(`consistency?from=${from}&to=${to}`), asked);
       return answer && readHashes(answer.hashes, "consistency");
     },
-    async inclusion(leafHash, size) {
-      const hex = Array.from(leafHash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    /** Where a leaf stands in the tree of `size` entries; null when the log says that it has no such leaf. */
+    async inclusion(leafHash: Uint8Array, size: number): Promise<Omit<InclusionProof, "leafHash"> | null> {
+      const hex = Buffer.from(leafHash).toString("hex");
       const answer = readAnswer(await ask(`inclusion/${hex}?size=${size}`), "for its first entry");
       if (answer === null) return null;
       const { leafIndex, treeSize } = answer;

@@ -3,8 +3,9 @@
 import { basename } from "node:path";
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
-import { keepForever, retentionSettings } from "../../src/domain/retention.ts";
+import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { initSettings, issuerToldName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";

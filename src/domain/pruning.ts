@@ -10,9 +10,9 @@ import { readSigned } from "./evidence/audit-rows.ts";
 import type { PinnedCheckpoint } from "./evidence/builder.ts";
 import { type EvidenceStore, indexOf, openingLeaves } from "./evidence/evidence.ts";
 import { type ProvenEpoch, provenEpochs } from "./evidence/proven-epochs.ts";
-import { sealMark } from "./evidence/retention-mark.ts";
+import { ownMark, type Retaining, sealMark } from "./evidence/retention-mark.ts";
 import { hashBytes, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./evidence/tree.ts";
-import { ownMark, ownRetention, type Retaining } from "./retention.ts";
+import { ownRetention } from "./retention.ts";
 import { repeat } from "./serial.ts";
 
 type Pruning = Retaining & {

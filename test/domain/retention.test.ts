@@ -1,18 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { Attestation } from "../../src/domain/attestations.ts";
 import type { PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
-import { openMark, sealMark } from "../../src/domain/evidence/retention-mark.ts";
-import { pruneAttestations, startMaintenance } from "../../src/domain/pruning.ts";
 import {
   beginRetention,
-  describeKeptLog,
-  keptLog,
-  mayBePruned,
-  parseRetention,
+  openMark,
   readMark,
   retentionSetting,
   retentionSettings,
-} from "../../src/domain/retention.ts";
+  sealMark,
+} from "../../src/domain/evidence/retention-mark.ts";
+import { pruneAttestations, startMaintenance } from "../../src/domain/pruning.ts";
+import { describeKeptLog, keptLog, mayBePruned, parseRetention } from "../../src/domain/retention.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
 import { attest, putIntoLog } from "../harness/evidence.ts";

@@ -1,16 +1,11 @@
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import { leastRetentionMs } from "../retention.ts";
 import { disorderSeconds, type SignedHeads } from "./audit-checkpoints.ts";
 import type { Findings } from "./audit-findings.ts";
-import { type AuditedRow, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
-import type { AuditStore } from "./audit-store.ts";
+import { type AuditedRow, type AuditStore, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
 import { linkOf } from "./chain.ts";
 import { type LogEpoch, openingLeaves } from "./evidence.ts";
-import type { RetentionMark } from "./retention-mark.ts";
+import { couldBeDeleted, type RetentionMark } from "./retention-mark.ts";
 import { growTree, hashBytes, leafHash, openingLeafHash, type TileRoot, tileHashes } from "./tree.ts";
-
-/** How far clocks may have been apart between what deleted and what asks. */
-const clockMs = 60_000;
 
 export type EpochPlan = {
   readonly epoch: LogEpoch;
@@ -194,7 +189,7 @@ function createRowCheck(
     }
     const behind = first !== null && id < first.id ? first.issuedAt : Number.POSITIVE_INFINITY;
     const signedBy = Math.min(heads.peek()?.seconds ?? Number.POSITIVE_INFINITY, behind);
-    return unsealedFrom !== null && signedBy * 1000 <= now - leastRetentionMs + clockMs;
+    return unsealedFrom !== null && couldBeDeleted(signedBy * 1000, now);
   }
 
   /**

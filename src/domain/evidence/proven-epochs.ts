@@ -4,13 +4,10 @@
  */
 
 import { Buffer } from "node:buffer";
-import { openCheckpoint, readOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
+import { readOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import { Refusal } from "../../partner/reasons.ts";
-import type { Secrets } from "../secrets.ts";
 import type { PinnedCheckpoint } from "./builder.ts";
 import { headIn, treeHeadOf } from "./chain.ts";
-import { hasOwnKey, openingKeysOf } from "./epochs.ts";
 import { type EvidenceStore, type LogEpoch, nextId } from "./evidence.ts";
 import type { RetentionMark } from "./retention-mark.ts";
 import { hashBytes, openingLeafHash, provenLeaves, type SignedTree } from "./tree.ts";
@@ -104,20 +101,4 @@ async function isOpening(
   if (previous === null) return false;
   const leaves = await provenLeaves(0, tree, evidence.tiles(epoch));
   return leaves !== null && isSameHash(leaves.subarray(0, hashBytes), openingLeafHash(previous));
-}
-
-/**
- * What the newest epoch has signed for, so that it can be told when its key is destroyed: only who has the master key can
- * have sealed that key, and only with it can the checkpoint have been signed.
- * @returns null where nothing was signed, or by another key
- */
-export async function signedEnd(
-  evidence: Pick<EvidenceStore, "epochs" | "newest">,
-  secrets: Pick<Secrets, "open">,
-): Promise<{ epoch: number; size: number; root: string } | null> {
-  const [epoch, newest] = [(await evidence.epochs()).at(-1), await evidence.newest()];
-  if (epoch === undefined || newest?.epoch !== epoch.epoch || hasOwnKey(epoch, secrets) !== true) return null;
-  const opened = await openCheckpoint(newest.note, await openingKeysOf([epoch]));
-  if (opened instanceof Refusal) return null;
-  return { epoch: epoch.epoch, size: opened.size, root: Buffer.from(opened.root).toString("base64") };
 }

@@ -5,7 +5,14 @@
  */
 
 import { Buffer } from "node:buffer";
+import { openCheckpoint } from "../../partner/log-checkpoint.ts";
+import { Refusal } from "../../partner/reasons.ts";
+import type { AttestationMaintenance } from "../attestations.ts";
+import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
+import type { SettingsStore } from "../settings.ts";
+import { hasOwnKey, openingKeysOf } from "./epochs.ts";
+import type { EvidenceStore, LogEpoch } from "./evidence.ts";
 
 export type RetentionMark = {
   /** Of the attestations from this id on, only those may be missing that the mark covers. */
@@ -44,14 +51,158 @@ export function openMark(sealed: string, secrets: Mac): RetentionMark | null {
   return isTag(secrets, "mark", text, sealed.slice(end + 1)) ? (JSON.parse(text) as RetentionMark) : null;
 }
 
-/** The setting beside `keep_attestations` that says that this program wrote it. */
+/** The setting of how long attestations are kept; its value is what `parseRetention` reads. */
+export const retentionSetting = "keep_attestations";
+/** The setting beside it that says that this program wrote it. */
 export const retentionTagSetting = "keep_attestations_mac";
-
-/** The tag of a retention that the operator has said. */
-export function retentionTag(retention: string, secrets: Mac): string {
-  return tagOf(secrets, "setting", retention);
-}
 
 export function isOwnRetention(retention: string, tag: string | undefined, secrets: Mac): boolean {
   return tag !== undefined && isTag(secrets, "setting", retention, tag);
+}
+
+/** The settings that say how long attestations are kept, as the operator has said it. */
+export function retentionSettings(retention: string, secrets: Mac): Record<string, string> {
+  return { [retentionSetting]: retention, [retentionTagSetting]: tagOf(secrets, "setting", retention) };
+}
+
+/** Nothing younger is ever deleted: `tvs teachers revoke` says from the attestations who was told VALID in the last ninety days. */
+export const leastRetentionMs = 90 * 86_400_000;
+/** How far apart the clocks of who deletes and who asks may be. */
+const clockMs = 60_000;
+
+/** Whether what was signed at a time can be old enough to have been deleted by now. */
+export function couldBeDeleted(at: number, now: number): boolean {
+  return at <= now - leastRetentionMs + clockMs;
+}
+
+/** What retention is judged and done with. */
+export type Retaining = {
+  readonly maintenance: AttestationMaintenance;
+  readonly settings: SettingsStore;
+  readonly secrets: Mac;
+};
+
+/**
+ * The mark that is to be believed.
+ * @param isOld whether the log has no checkpoint yet that demands a mark: then what the database says is taken for one
+ * @returns null when nothing says what may be missing
+ */
+export async function readMark(
+  { maintenance, secrets }: Omit<Retaining, "settings">,
+  { isOld, now }: { isOld: boolean; now: number },
+): Promise<RetentionMark | null> {
+  const { mark, from } = await maintenance.kept();
+  if (mark !== null) return openMark(mark, secrets);
+  return isOld ? unsealedMark(from, Number.MAX_SAFE_INTEGER, now) : null;
+}
+
+/** What a release said that authenticated nothing. A time that retention cannot have reached was set by hand. */
+function unsealedMark(from: number | null, begun: number, now: number): RetentionMark {
+  const isPossible = from !== null && couldBeDeleted(from, now);
+  return { begun, through: begun - 1, from: null, unsealedFrom: isPossible ? from / 1000 : null };
+}
+
+/**
+ * Makes the first mark, with which everything that retention deletes is authenticated from then on. What a release before
+ * has noted is taken over, for what is missing already.
+ * @param renew puts a mark in the place of one that is not ours, which takes over nothing: what is missing stays missing
+ */
+export async function beginRetention(
+  {
+    maintenance,
+    settings,
+    secrets,
+    evidence,
+  }: Retaining & { readonly evidence: Pick<EvidenceStore, "epochs"> },
+  { now, renew = false }: { now: number; renew?: boolean },
+): Promise<void> {
+  const { mark, from } = await maintenance.kept();
+  if (mark !== null && (!renew || openMark(mark, secrets) !== null)) return;
+  // Before the mark: who is killed between the two begins anew, and where there is a mark nothing is taken over.
+  const retention = renew ? undefined : (await settings.read()).get(retentionSetting);
+  if (retention !== undefined) await settings.write(retentionSettings(retention, secrets));
+  const begins = Object.fromEntries((await evidence.epochs()).map(({ epoch, firstId }) => [epoch, firstId]));
+  const isTakenOver = from !== null && !renew;
+  const firstId = await maintenance.firstId(isTakenOver);
+  const begun = unsealedMark(isTakenOver ? from : null, firstId, now);
+  await maintenance.setMark(mark, sealMark({ ...begun, begins }, secrets));
+}
+
+/**
+ * Authenticates what the newest epoch has signed for. It has to be done before the next one is opened, because that destroys
+ * the key by which it can be told; done twice, or in vain, it is still true.
+ */
+export async function noteEnd(
+  {
+    maintenance,
+    secrets,
+  }: Pick<Retaining, "maintenance"> & { readonly secrets: Pick<Secrets, "mac" | "open"> },
+  evidence: Pick<EvidenceStore, "epochs" | "newest">,
+): Promise<void> {
+  const end = await signedEnd(evidence, secrets);
+  if (end === null) return;
+  const { epoch, ...tree } = end;
+  await changeMark({ maintenance, secrets }, (mark) => ({ ...mark, ends: { ...mark.ends, [epoch]: tree } }));
+}
+
+/**
+ * What the newest epoch has signed for, so that it can be told when its key is destroyed: only who has the master key can
+ * have sealed that key, and only with it can the checkpoint have been signed.
+ * @returns null where nothing was signed, or by another key
+ */
+async function signedEnd(
+  evidence: Pick<EvidenceStore, "epochs" | "newest">,
+  secrets: Pick<Secrets, "open">,
+): Promise<{ epoch: number; size: number; root: string } | null> {
+  const [epoch, newest] = [(await evidence.epochs()).at(-1), await evidence.newest()];
+  if (epoch === undefined || newest?.epoch !== epoch.epoch || hasOwnKey(epoch, secrets) !== true) return null;
+  const opened = await openCheckpoint(newest.note, await openingKeysOf([epoch]));
+  if (opened instanceof Refusal) return null;
+  return { epoch: epoch.epoch, size: opened.size, root: Buffer.from(opened.root).toString("base64") };
+}
+
+/**
+ * Authenticates with which id an epoch begins. Where that was given before, what had it was lost openly: nothing is deleted
+ * yet of those that have it now.
+ */
+export async function noteBegin(
+  known: Omit<Retaining, "settings">,
+  { epoch, firstId }: Pick<LogEpoch, "epoch" | "firstId">,
+): Promise<void> {
+  await changeMark(known, (mark) => ({
+    ...mark,
+    begun: Math.min(mark.begun, firstId),
+    through: Math.min(mark.through, firstId - 1),
+    begins: { ...mark.begins, [epoch]: firstId },
+  }));
+}
+
+/** Does nothing where there is no mark of ours. */
+async function changeMark(
+  { maintenance, secrets }: Omit<Retaining, "settings">,
+  change: (mark: RetentionMark) => RetentionMark,
+): Promise<void> {
+  for (;;) {
+    const { mark: was } = await maintenance.kept();
+    const mark = was === null ? null : openMark(was, secrets);
+    if (mark === null) return;
+    // Retention may have gone on meanwhile.
+    if (await maintenance.setMark(was, sealMark(change(mark), secrets))) return;
+  }
+}
+
+/**
+ * The mark, by which alone anything is deleted, as it is kept and as it says.
+ * @throws TvsError STORE_CORRUPT for one that is missing or not ours
+ */
+export async function ownMark({
+  maintenance,
+  secrets,
+}: Omit<Retaining, "settings">): Promise<{ sealed: string; mark: RetentionMark }> {
+  const { mark: sealed } = await maintenance.kept();
+  const mark = sealed === null ? null : openMark(sealed, secrets);
+  if (sealed !== null && mark !== null) return { sealed, mark };
+  const message =
+    "the mark of what retention has deleted is missing or not ours: nothing is deleted; look at tvs log audit";
+  throw new TvsError("STORE_CORRUPT", message);
 }

@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { AuditedRow } from "../../domain/evidence/audit-rows.ts";
-import type { AuditStore, EpochState } from "../../domain/evidence/audit-store.ts";
+import type { AuditedRow, AuditStore, EpochState } from "../../domain/evidence/audit-rows.ts";
 import type { Driver } from "../driver/driver.ts";
 import { bytes, integer, integerOrNull } from "../driver/rows.ts";
 import { storedCheckpoint } from "./evidence.ts";

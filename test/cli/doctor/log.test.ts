@@ -6,7 +6,7 @@ import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import type { Check } from "../../../src/domain/check.ts";
-import { retentionSettings } from "../../../src/domain/retention.ts";
+import { retentionSettings } from "../../../src/domain/evidence/retention-mark.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";

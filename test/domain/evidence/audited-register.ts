@@ -9,14 +9,14 @@ import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.t
 import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { isChained, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { checkpointKeyOf, ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
-import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import {
   beginRetention,
   leastRetentionMs,
   readMark,
   retentionSettings,
-} from "../../../src/domain/retention.ts";
+} from "../../../src/domain/evidence/retention-mark.ts";
+import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
+import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { Secrets } from "../../../src/domain/secrets.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";

@@ -59,26 +59,33 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
   });
 }
 
+/** Somebody who is slow to keep what was signed, so that others are faster. */
+function heldBack(head: PinnedCheckpoint) {
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  return {
+    ...head,
+    reached: reached.promise,
+    release: released.resolve,
+    async write(note: string) {
+      reached.resolve();
+      await released.promise;
+      await head.write(note);
+    },
+  };
+}
+
 const sizeOf = (head: PinnedCheckpoint) => treeHeadOf(head.read() ?? "").size;
 
 test("keeps the later checkpoint of two builders, whichever writes last", () =>
   withLog(async ({ builder, head, attestMore, evidence }) => {
-    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow: PinnedCheckpoint = {
-      ...head,
-      async write(note) {
-        reached.resolve();
-        await released.promise;
-        await head.write(note);
-      },
-    };
     await attestMore(3);
+    const slow = heldBack(head);
     const overtaken = builder(slow).sign();
-    await reached.promise;
+    await slow.reached;
     await attestMore(4);
     await builder().checkpoint();
     expect(sizeOf(head)).toBe(519);
-    released.resolve();
+    slow.release();
     await overtaken;
     expect([sizeOf(head), (await evidence.newest())?.size]).toEqual([519, 519]);
   }));
@@ -142,22 +149,14 @@ test("names the checkpoint before it in each, and covers all that was committed 
 
 test("stores no checkpoint beside another one that names the same before it", () =>
   withLog(async ({ builder, head, attestMore, evidence }) => {
-    const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const slow: PinnedCheckpoint = {
-      ...head,
-      async write(note) {
-        reached.resolve();
-        await released.promise;
-        await head.write(note);
-      },
-    };
     await attestMore(3);
+    const slow = heldBack(head);
     const overtaken = builder(slow).sign();
-    await reached.promise;
+    await slow.reached;
     // Without a leaf more, so that the tree is as long as the first one takes it to be.
     await builder().sign();
     const stored = (await evidence.newest())?.note;
-    released.resolve();
+    slow.release();
     await overtaken;
     await builder().follow();
     expect([(await evidence.newest())?.note, head.read()]).toEqual([stored, stored ?? ""]);
