@@ -82,10 +82,12 @@ async function pruneTile(pruning: Pruning, limits: Limits, from: number): Promis
   if (first === undefined || last === undefined) return over;
   const through = Math.max(mark.through, mark.begun - 1);
   const start = Math.min(first.id, through + 1);
-  const isOld = (jws: string) => (readSigned(jws)?.issuedAt ?? limits.before) < limits.before;
+  /** @param unreadable the time of one that says none: it is never deleted, yet is told of where retention stops at it */
+  const isOld = (jws: string, unreadable: number) =>
+    (readSigned(jws)?.issuedAt ?? unreadable) < limits.before;
   const stopAt = (id: number): Step => {
     const next = rows.find((row) => row.id >= id);
-    return { ...over, held: next !== undefined && isOld(next.jws) && id < limits.waitsFrom ? id : null };
+    return { ...over, held: next !== undefined && isOld(next.jws, 0) && id < limits.waitsFrom ? id : null };
   };
 
   const tile = await provenTile(evidence, limits.proven, start);
@@ -97,7 +99,7 @@ async function pruneTile(pruning: Pruning, limits: Limits, from: number): Promis
   let [id, reached] = [start, through];
   for (; id <= end; id++) {
     const jws = signed.get(id);
-    const isDue = jws === undefined || isOld(jws);
+    const isDue = jws === undefined || isOld(jws, limits.before);
     const isProven = isSameHash(tile.leafOf(id), jws === undefined ? missingLeafHash(id) : leafHash(jws));
     if (isDue && isProven) {
       if (jws !== undefined) ids.push(id);
