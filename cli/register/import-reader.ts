@@ -3,6 +3,7 @@ import { constants, platform, setPriority } from "node:os";
 import { parentPort, Worker } from "node:worker_threads";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { type ErrorCode, isTvsError, TvsError } from "../../src/domain/errors.ts";
+import type { Reading } from "../../src/domain/import/extract.ts";
 import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { CheckedRow } from "../../src/domain/import/rows.ts";
 
@@ -15,6 +16,7 @@ export type ImportReaderData = {
   /** What messages call the file. */
   readonly name: string;
   readonly blindIndexKey: Uint8Array;
+  readonly reading: Reading;
 };
 
 /**
@@ -26,7 +28,12 @@ type Message =
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
 
 /** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
-export async function runImportReader({ file, name, blindIndexKey }: ImportReaderData): Promise<void> {
+export async function runImportReader({
+  file,
+  name,
+  blindIndexKey,
+  reading,
+}: ImportReaderData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("the reader runs in a worker thread only");
   giveWay();
@@ -38,7 +45,10 @@ export async function runImportReader({ file, name, blindIndexKey }: ImportReade
   });
   try {
     const bytes = createReadStream(file, { highWaterMark: readBytes });
-    for await (const { rows, ...piece } of readPieces({ name, bytes }, createBlindIndex(blindIndexKey))) {
+    for await (const { rows, ...piece } of readPieces(
+      { name, bytes, reading },
+      createBlindIndex(blindIndexKey),
+    )) {
       while (underWay >= maxUnderWay) {
         await new Promise<void>((resolve) => {
           goOn = resolve;

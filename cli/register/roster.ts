@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { TvsError } from "../../src/domain/errors.ts";
-import { CsvError, type CsvRecord, readCsv } from "../../src/domain/import/csv.ts";
+import { CsvError, readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import {
   judgeRosterRow,
   percentageOf,
@@ -111,7 +111,7 @@ async function judgeFile(
 }
 
 /** The records of a list without its empty lines. */
-async function* readRecords(file: string): AsyncGenerator<CsvRecord> {
+async function* readRecords(file: string): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
   for await (const records of readCsv(bytes, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;

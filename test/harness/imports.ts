@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
+import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import type { ImportStore } from "../../src/domain/import/store.ts";
@@ -28,7 +29,12 @@ export type TestImports = Omit<TestStores, "find"> & {
   everything(): string;
 };
 
-export type AddOptions = ImportOptions & { name?: string; through?: ImportStore; pieceBytes?: number };
+export type AddOptions = ImportOptions & {
+  name?: string;
+  through?: ImportStore;
+  pieceBytes?: number;
+  reading?: Reading;
+};
 
 /** A real register at noon of {@link today} in Lagos, and its imports. */
 export function withImports(act: (world: TestImports) => Promise<void>): Promise<void> {
@@ -38,14 +44,14 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
     const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
 
     async function add(content: string | Uint8Array, options: AddOptions = {}): Promise<Imported> {
-      const { name = "extract.csv", through = imports, pieceBytes = 7, ...rest } = options;
+      const { name = "extract.csv", through = imports, pieceBytes = 7, reading, ...rest } = options;
       // Time goes on between two imports: what one wrote is not what happens during the next.
       clock.add(1000);
       let text = "";
       const writeReport = async (pieces: AsyncIterable<string>) => {
         for await (const piece of pieces) text += piece;
       };
-      const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes) };
+      const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
       const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
       const result = await importRegister(input, dependencies, { ...rest, writeReport });
       return { ...result, report: { ...(JSON.parse(text) as Report), text } };

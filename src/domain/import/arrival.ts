@@ -11,6 +11,7 @@ import {
   type ImportField,
   type ImportFormat,
   importFields,
+  squeezed,
 } from "./fields.ts";
 
 /** A column or member that is not known, and was left out. */
@@ -22,7 +23,12 @@ export type UnknownName = {
 };
 
 /** The names that a reader finds in a file: the fields that it brings, and once each name that is not known. */
-export type ArrivedNames = { readonly fields: ArrivedField[]; readonly unknown: UnknownName[] };
+export type ArrivedNames = {
+  readonly fields: ArrivedField[];
+  readonly unknown: UnknownName[];
+  /** The line of a sum below a table, which was left out. */
+  readonly totals: number[];
+};
 
 /** What a file carried, whatever became of its rows. */
 export type Arrival = {
@@ -52,14 +58,6 @@ export type Missing =
 const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
-
-/** Case, gaps and the spelling of licence make no other name. */
-function squeezed(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/[\s_.-]+/g, "")
-    .replaceAll("licence", "license");
-}
 
 const squeezedFields = importFields.map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
 

@@ -75,6 +75,7 @@ export async function checkFile(
     onBytes(piece.bytes);
     addArrived(arriving, piece);
     for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
+    for (const line of piece.totals) remarks.push({ line, field: null, code: "TOTALS_LINE" });
     sha256 = piece.sha256 ?? sha256;
     unchecked.push(...piece.rows);
     while (unchecked.length >= chunkRows) await checkNext();

@@ -40,12 +40,20 @@ export type ArrivedField = ImportField | "profile";
 /** Licence, the document, is spelled in two ways, in extracts too: both are one name. */
 const otherSpelling = (name: string) => name.replace(/^licence/, "license");
 
-const fieldOfColumn = new Map(importFields.map((field) => [columnOfField[field], field]));
+/** A name as names are compared: case, gaps, dots and the spelling of licence make no other one. */
+export function squeezed(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[\s_.-]+/g, "")
+    .replaceAll("licence", "license");
+}
+
+const fieldOfColumn = new Map(importFields.map((field) => [squeezed(columnOfField[field]), field]));
 const arrivedFields: ReadonlySet<string> = new Set([...importFields, "profile"]);
 
-/** The field of a column's name, which is compared without regard to case; undefined when it is not known. */
+/** The field of a column's name, as people write it; undefined when it is not known. */
 export function fieldNamed(column: string): ImportField | undefined {
-  return fieldOfColumn.get(otherSpelling(column.toLowerCase()));
+  return fieldOfColumn.get(squeezed(column));
 }
 
 /** The field of a member's name in NDJSON; undefined when it is not known. */
@@ -54,11 +62,12 @@ export function memberNamed(name: string): ArrivedField | undefined {
   return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
 }
 
-export type ImportFormat = "csv" | "ndjson";
+export type ImportFormat = "csv" | "ndjson" | "xlsx";
 
 /** The format that a file's name says; null when it says none. */
 export function formatOfName(name: string): ImportFormat | null {
-  if (/\.csv$/i.test(name)) return "csv";
+  if (/\.(csv|tsv)$/i.test(name)) return "csv";
+  if (/\.xlsx$/i.test(name)) return "xlsx";
   return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
 }
 
@@ -88,7 +97,7 @@ export type RawRow = {
 
 /** A field's name as the file's reader knows it. */
 export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
-  return format === "csv" && field !== "profile" ? columnOfField[field] : field;
+  return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }
 
 /** A row longer than this is no teacher: an unclosed quote swallows the rest of a file. */
@@ -97,10 +106,13 @@ export const maxRowLength = 1024 * 1024;
 /** What is wrong with a file as a whole, at a physical line. */
 export class UnreadableError extends Error {
   readonly line: number;
+  /** Whether all that is wrong is the character set. */
+  readonly isNotUtf8: boolean;
 
-  constructor(line: number, message: string) {
-    super(message);
+  constructor(line: number, message: string, options: ErrorOptions & { isNotUtf8?: true } = {}) {
+    super(message, options);
     this.name = "UnreadableError";
     this.line = line;
+    this.isNotUtf8 = options.isNotUtf8 === true;
   }
 }

@@ -5,7 +5,8 @@ import type { TeacherStore } from "../teachers/store.ts";
 import { applyStaged } from "./apply.ts";
 import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
-import { type FilePiece, type ImportInput, readPieces } from "./read.ts";
+import type { ImportInput } from "./extract.ts";
+import { type FilePiece, readPieces } from "./read.ts";
 import { type CodeTally, createCodeTally, type ImportResult, type Loss, reportText } from "./report.ts";
 import type { ImportRun, ImportStore, Staging } from "./store.ts";
 

@@ -1,20 +1,16 @@
-import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
-
 import { TvsError } from "../errors.ts";
 import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
-import { CsvError, readCsvRows } from "./csv.ts";
-import {
-  type ArrivedField,
-  fieldNamed,
-  formatOfName,
-  type ImportFormat,
-  type RawRow,
-  UnreadableError,
-} from "./fields.ts";
+import { CsvError } from "./csv.ts";
+import { type ImportInput, type OpenedExtract, openExtract } from "./extract.ts";
+import { type ArrivedField, type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
+import { readTable } from "./table.ts";
+
+/** By which mapping a file is read: the one that was given, the one that is remembered, or none. */
+type MappedBy = "given" | "remembered" | null;
 
 /**
  * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
@@ -27,6 +23,10 @@ export type FilePiece = {
   readonly bytes: number;
   readonly fields: readonly ArrivedField[];
   readonly unknown: readonly UnknownName[];
+  /** The line of a sum below the table, which was left out. */
+  readonly totals: readonly number[];
+  /** By which mapping it is read. */
+  readonly mappedBy: MappedBy;
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
@@ -56,12 +56,17 @@ export function addArrived(arriving: Arriving, piece: FilePiece): void {
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
   const digest = createHash("sha256");
-  const names: ArrivedNames = { fields: [], unknown: [] };
+  const names: ArrivedNames = { fields: [], unknown: [], totals: [] };
+  let mappedBy: MappedBy = null;
   let bytes = 0;
   let format: ImportFormat = "csv";
   function piece(rows: readonly CheckedRow[], sha256: string | null): FilePiece {
-    const { fields, unknown } = names;
-    const next = { rows, format, bytes, fields: fields.splice(0), unknown: unknown.splice(0), sha256 };
+    const [fields, unknown, totals] = [
+      names.fields.splice(0),
+      names.unknown.splice(0),
+      names.totals.splice(0),
+    ];
+    const next = { rows, format, bytes, fields, unknown, totals, mappedBy, sha256 };
     bytes = 0;
     return next;
   }
@@ -69,8 +74,11 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
     digest.update(chunk);
     bytes += chunk.length;
   }
-  for await (const rows of readRows(input, names, onBytes)) {
-    format = rows[0]?.format ?? format;
+  function onOpened(opened: OpenedExtract): void {
+    format = opened.format;
+    if (opened.format !== "ndjson") mappedBy = opened.mappedBy;
+  }
+  for await (const rows of readRows(input, names, { onBytes, onOpened })) {
     yield piece(
       rows.map((row) => checkRow(row, blindIndex)),
       null,
@@ -79,34 +87,34 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   yield piece([], digest.digest("hex"));
 }
 
-/** An extract as bytes. `name` is what messages call it. */
-export type ImportInput = { readonly name: string; readonly bytes: AsyncIterable<Uint8Array> };
+type ReadingListener = {
+  /** Sees every byte of the file once, in order. */
+  onBytes(chunk: Uint8Array): void;
+  onOpened(opened: OpenedExtract): void;
+};
 
 /**
- * Reads an extract in bounded memory, some rows at a time. The format is that of the name, else of the text.
- * @param onBytes sees every byte of the file once, in order
- * @throws TvsError INPUT_UNREADABLE, naming the line, when CSV is not UTF-8, holds NUL or is not well-formed, or
- *   when a file has no line of NDJSON; the message never repeats what was read
+ * Reads an extract in bounded memory, some rows at a time.
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is none that can be read, is not well-formed, or has
+ *   no line of NDJSON; the message never repeats what was read
  */
 async function* readRows(
   input: ImportInput,
   names: ArrivedNames,
-  onBytes: (chunk: Uint8Array) => void,
+  { onBytes, onOpened }: ReadingListener,
 ): AsyncGenerator<RawRow[]> {
   try {
-    const chunks = input.bytes[Symbol.asyncIterator]();
-    const first = await chunks.next();
-    if (first.done) throw new UnreadableError(1, "the file is empty");
-    refuseOtherKinds(first.value);
-    const bytes = joined(first.value, chunks);
-    if (formatOf(input.name, first.value) === "csv") yield* readCsvRows(checkedBytes(bytes, onBytes), names);
-    else yield* readJsonRows(readText(bytes, onBytes), names);
+    const opened = await openExtract({ ...input, bytes: watched(input.bytes, onBytes) });
+    onOpened(opened);
+    if (opened.format === "ndjson") yield* readJsonRows(asText(opened.bytes), names);
+    else yield* readTable(opened.records, opened.layout, names);
   } catch (error) {
-    throw explain(input.name, error);
+    throw unreadable(input.name, error);
   }
 }
 
-function explain(name: string, error: unknown): unknown {
+/** What stopped the reading of a file, in words for who gave it. */
+export function unreadable(name: string, error: unknown): unknown {
   if (error instanceof UnreadableError || error instanceof CsvError) {
     return new TvsError(
       "INPUT_UNREADABLE",
@@ -120,121 +128,19 @@ function explain(name: string, error: unknown): unknown {
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
 }
 
-function formatOf(name: string, first: Uint8Array): ImportFormat {
-  const named = formatOfName(name);
-  if (named !== null) return named;
-  return new TextDecoder().decode(first).trimStart().startsWith("{") ? "ndjson" : "csv";
-}
-
-/**
- * Refuses, by its beginning, a file that is no text in UTF-8 or whose columns are not parted by commas, and says what
- * to do: otherwise its first cell or its first byte would be called wrong.
- * @throws UnreadableError
- */
-function refuseOtherKinds(bytes: Uint8Array): void {
-  const [a, b, c, d] = bytes;
-  const hasUtf16Mark = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
-  // What extracts begin with is ASCII: in UTF-16 every other byte of it is 0.
-  const isUtf16 =
-    hasUtf16Mark || (a !== 0 && b === 0 && c !== 0 && d === 0) || (a === 0 && b !== 0 && c === 0);
-  if (isUtf16)
-    throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8 (spreadsheets offer `CSV UTF-8`)");
-  if (a === 0x50 && b === 0x4b && c === 3 && d === 4)
-    throw new UnreadableError(
-      1,
-      "the file is a spreadsheet or a zip archive; save the sheet as CSV in UTF-8",
-    );
-  if (a === 0x1f && b === 0x8b) throw new UnreadableError(1, "the file is compressed; unpack it first");
-  const parted = partedBy(new TextDecoder().decode(bytes.subarray(0, maxHeaderBytes)));
-  if (parted === undefined) return;
-  const message = `the columns are parted by ${parted}, and tvs reads commas; save the file as CSV with commas, in UTF-8`;
-  throw new UnreadableError(1, message);
-}
-
-const maxHeaderBytes = 4096;
-const otherPartings = { semicolons: ";", "tab characters": "\t", "vertical bars": "|" } as const;
-
-/** What parts the columns of a header instead of commas, in words; undefined when the text begins with no such header. */
-function partedBy(text: string): string | undefined {
-  const [header = ""] = text.trimStart().split(/[\r\n]/, 1);
-  const known = (names: readonly string[]) =>
-    names.filter((name) => fieldNamed(name.replaceAll('"', "").trim()) !== undefined).length;
-  return Object.entries(otherPartings).find(([, parting]) => known(header.split(parting)) > 1)?.[0];
-}
-
-async function* joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield first;
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
-  } finally {
-    await rest.return?.();
+async function* watched(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    onBytes(chunk);
+    yield chunk;
   }
 }
 
 /** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */
-async function* readText(
-  bytes: AsyncIterable<Uint8Array>,
-  onBytes: (chunk: Uint8Array) => void,
-): AsyncGenerator<string> {
+async function* asText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  for await (const chunk of bytes) {
-    onBytes(chunk);
-    yield decoder.decode(chunk, { stream: true });
-  }
+  for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
   yield decoder.decode();
-}
-
-/**
- * Passes CSV on, and refuses what is no UTF-8 text: another character set would become a register full of damaged
- * names, and a NUL would cut a text short in the database.
- */
-async function* checkedBytes(
-  bytes: AsyncIterable<Uint8Array>,
-  onBytes: (chunk: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let line = 1;
-  for await (const chunk of bytes) {
-    onBytes(chunk);
-    const nul = chunk.indexOf(0);
-    if (nul !== -1)
-      throw new UnreadableError(line + linesIn(chunk.subarray(0, nul)), "a NUL byte; this is no UTF-8 text");
-    try {
-      decoder.decode(chunk, { stream: true });
-    } catch {
-      throw new UnreadableError(line + firstBadLine(chunk), "not UTF-8; save the file as UTF-8 text");
-    }
-    line += linesIn(chunk);
-    yield chunk;
-  }
-  try {
-    decoder.decode();
-  } catch {
-    throw new UnreadableError(line, "not UTF-8; the file ends within a character");
-  }
-}
-
-function linesIn(chunk: Uint8Array): number {
-  let lines = 0;
-  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines++;
-  return lines;
-}
-
-/** The line of a chunk, counted from 0, that is not UTF-8; no character spans a line end. */
-function firstBadLine(chunk: Uint8Array): number {
-  let start = 0;
-  for (let line = 0; ; line++) {
-    const end = chunk.indexOf(10, start);
-    if (end === -1) return line;
-    // The first line may begin within a character of the chunk before: only its own end is judged.
-    if (!isUtf8(line === 0 ? withoutContinuation(chunk.subarray(0, end)) : chunk.subarray(start, end)))
-      return line;
-    start = end + 1;
-  }
-}
-
-function withoutContinuation(line: Uint8Array): Uint8Array {
-  let start = 0;
-  while (start < 3 && ((line[start] ?? 0) & 0xc0) === 0x80) start++;
-  return line.subarray(start);
 }

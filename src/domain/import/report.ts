@@ -7,7 +7,7 @@ import type { Missing } from "./arrival.ts";
  */
 const rejectionCodes = {
   COLUMN_COUNT:
-    "the row has more or fewer cells than the header; look for a comma that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
+    "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
   ROWS_IN_A_CELL:
     "the cell runs over several lines and holds the end of one row and the beginning of another: look for a quote that is missing",
   JSON_INVALID:
@@ -42,6 +42,7 @@ const rejectionCodes = {
 /** Remarks: the row is applied. */
 const warningCodes = {
   UNKNOWN_COLUMN: "the column is not known and was left out",
+  TOTALS_LINE: "the last line has no registration number and says that it is a total; it was left out",
   EMAIL_INVALID: "the e-mail address cannot be read; the teacher has none on file now",
   PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
   PHOTO_URL_INVALID: "a photo needs an https URL without personal data; the teacher has none on file now",

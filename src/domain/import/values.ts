@@ -6,6 +6,7 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo, maxTId, type Teacher } from "../teachers/teachers.ts";
+import { squeezed } from "./fields.ts";
 import type { RejectionCode, WarningCode } from "./report.ts";
 
 /** A cell's value, or why it is none. */
@@ -80,9 +81,11 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["1", true],
   ["yes", true],
+  ["y", true],
   ["false", false],
   ["0", false],
   ["no", false],
+  ["n", false],
 ]);
 
 export function readBoolean(cell: string): Read<boolean> {
@@ -90,13 +93,21 @@ export function readBoolean(cell: string): Read<boolean> {
   return value === undefined ? { code: "BOOLEAN_INVALID" } : { value };
 }
 
+/** Words, as names of columns, are compared as people write them: `Verified`, `New System`. */
+function wordsOf<T extends string>(values: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(values.flatMap((value) => [[value, value] as const, [squeezed(value), value] as const]));
+}
+
+const sourceWords = wordsOf(sources);
+const certificateWords = wordsOf(certificateStatuses);
+
 export function readSource(cell: string): Read<Source> {
-  const value = sources.find((source) => source === cell);
+  const value = sourceWords.get(cell) ?? sourceWords.get(squeezed(cell));
   return value === undefined ? { code: "SOURCE_INVALID" } : { value };
 }
 
 export function readCertificateStatus(cell: string): Read<CertificateStatus> {
-  const value = certificateStatuses.find((status) => status === cell);
+  const value = certificateWords.get(cell) ?? certificateWords.get(squeezed(cell));
   return value === undefined ? { code: "CERTIFICATE_STATUS_INVALID" } : { value };
 }
 

@@ -92,7 +92,7 @@ describe("an extract that is read in a thread", () => {
         createBlindIndex(blindIndexKey),
       );
       const expected = await readAll(here);
-      const found = await readAll(readInThread(entry, { file, name, blindIndexKey }));
+      const found = await readAll(readInThread(entry, { file, name, blindIndexKey, reading: {} }));
       expect(found).toEqual(expected);
       expect(found.error === null).toBe(found.sha256 !== null);
     }),
@@ -103,7 +103,12 @@ describe("an extract that is read in a thread", () => {
       const file = join(folder, "large.csv");
       await writeFile(file, csv(rows(60_000)));
       let taken = 0;
-      for await (const piece of readInThread(entry, { file, name: "large.csv", blindIndexKey })) {
+      for await (const piece of readInThread(entry, {
+        file,
+        name: "large.csv",
+        blindIndexKey,
+        reading: {},
+      })) {
         taken += piece.rows.length;
         if (taken > 3000) break;
       }
@@ -113,7 +118,7 @@ describe("an extract that is read in a thread", () => {
   test("that is not there is told of as such", () =>
     withTempDir(async (folder) => {
       const file = join(folder, "none.csv");
-      const pieces = readInThread(entry, { file, name: "none.csv", blindIndexKey });
+      const pieces = readInThread(entry, { file, name: "none.csv", blindIndexKey, reading: {} });
       expect(await rejection(pieces.next())).toMatchObject({
         code: "INPUT_UNREADABLE",
         message: "none.csv: there is no such file",

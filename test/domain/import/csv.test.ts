@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { CsvError, type CsvRecord, readCsv } from "../../../src/domain/import/csv.ts";
+import { CsvError, readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
 import { numbers } from "../../harness/random.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -12,7 +12,7 @@ async function read(text: string, { rules = "strict" as Rules, maxRecordBytes = 
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
   }
-  const records: CsvRecord[] = [];
+  const records: TableRecord[] = [];
   for await (const some of readCsv(pieces(), { maxRecordBytes, rules })) records.push(...some);
   return records;
 }

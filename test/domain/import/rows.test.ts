@@ -31,7 +31,7 @@ const rejections: [string, string, string][] = [
   ["active", "2", "BOOLEAN_INVALID"],
   ["source", "old", "SOURCE_INVALID"],
   ["source", "", "SOURCE_INVALID"],
-  ["certificate_status", "verified", "CERTIFICATE_STATUS_INVALID"],
+  ["certificate_status", "checked", "CERTIFICATE_STATUS_INVALID"],
   ["certificate_status", "", "CERTIFICATE_STATUS_INVALID"],
   ["certificate_issue_date", "2025-02-30", "DATE_INVALID"],
   ["license_issue_date", "31/12/2025", "DATE_INVALID"],

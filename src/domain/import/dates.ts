@@ -1,0 +1,63 @@
+/** Dates as an extract writes them, read into the register's own form, YYYY-MM-DD. */
+
+import { isCalendarDate } from "../clock.ts";
+import { dateOfSerial } from "./workbook.ts";
+
+/** Reads a date; null when it is none of this form. */
+export type DateReader = (text: string) => string | null;
+
+const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const parts = {
+  DD: "(?<day>\\d{1,2})",
+  D: "(?<day>\\d{1,2})",
+  MMM: "(?<name>[A-Za-z]{3,9})\\.?",
+  MM: "(?<month>\\d{1,2})",
+  M: "(?<month>\\d{1,2})",
+  YYYY: "(?<year>\\d{4})",
+  YY: "(?<year>\\d{2})",
+} as const;
+const token = /YYYY|YY|MMM|MM|M|DD|D/g;
+/** A spreadsheet writes the time of a day beside it, which says nothing of a date. */
+const timeOfDay = "(?:[ T]+\\d{1,2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?: ?[AaPp][Mm])?)?";
+/** Years of two digits: from 70 on they are of the last century (decision D7.10). */
+const firstOfLastCentury = 70;
+
+/**
+ * The reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and what stands between
+ * them, or `excel` for the number of days that a spreadsheet keeps. Days and months may lack their leading zero.
+ * Dates of the register's own form are read besides.
+ * @returns null when the form does not name a day, a month and a year, once each
+ */
+export function dateReader(form: string): DateReader | null {
+  if (form === "excel") return (text) => (isCalendarDate(text) ? text : dateOfSerial(text));
+  const named = [...form.matchAll(token)].map(([name]) => name[0]).sort();
+  if (named.join("") !== "DMY" || /[^DMY\s/.,-]/.test(form)) return null;
+  const pattern = form
+    .split(/(YYYY|YY|MMM|MM|M|DD|D|[.])/)
+    .map((part) =>
+      part in parts ? parts[part as keyof typeof parts] : part === "." ? "\\." : part.replace(/\s+/g, "\\s+"),
+    )
+    .join("");
+  const whole = new RegExp(`^${pattern}${timeOfDay}$`);
+  return (text) => (isCalendarDate(text) ? text : dateOf(whole.exec(text)?.groups));
+}
+
+function dateOf(found: Readonly<Record<string, string | undefined>> | undefined): string | null {
+  if (found === undefined) return null;
+  const { day = "", name, year = "" } = found;
+  const month = name === undefined ? Number(found.month) : 1 + months.indexOf(name.slice(0, 3).toLowerCase());
+  const full = year.length === 4 ? year : `${Number(year) >= firstOfLastCentury ? 19 : 20}${year}`;
+  const date = `${full}-${String(month).padStart(2, "0")}-${day.padStart(2, "0")}`;
+  return isCalendarDate(date) ? date : null;
+}
+
+/** The forms that a suggestion tries, those that could be meant by the same text beside each other. */
+export const knownForms = [
+  ...["/", "-", ".", " "].flatMap((gap) => [
+    ...[`D${gap}M${gap}YYYY`, `M${gap}D${gap}YYYY`, `YYYY${gap}M${gap}D`],
+    ...[`D${gap}M${gap}YY`, `M${gap}D${gap}YY`],
+    ...[`D${gap}MMM${gap}YYYY`, `D${gap}MMM${gap}YY`, `MMM${gap}D${gap}YYYY`],
+  ]),
+  "MMM D, YYYY",
+  "excel",
+] as const;

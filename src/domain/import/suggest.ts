@@ -1,0 +1,193 @@
+/**
+ * A mapping for a file that nobody has seen: what its columns are taken for, and why. What cannot be decided from the
+ * file is asked, never guessed: a day that is taken for a month is a licence that ends on another day (decision D7.12).
+ */
+
+import { nameLabel } from "./arrival.ts";
+import { readName } from "./column-names.ts";
+import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
+import { requiredFields } from "./columns.ts";
+import type { TableRecord } from "./csv.ts";
+import type { OpenedTable } from "./extract.ts";
+import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError } from "./fields.ts";
+import { compileMapping, type Mapping } from "./mapping.ts";
+import { askForMissing, chooseDates, chooseWords, withDates } from "./suggested-answers.ts";
+import { type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
+import { findHeader, isTotal, readTable } from "./table.ts";
+import { headerLines } from "./text.ts";
+import { readCertificateStatus, readSource } from "./values.ts";
+
+export type Suggestion = {
+  readonly mapping: Mapping;
+  readonly columns: readonly ColumnReading[];
+  readonly questions: readonly Question[];
+  /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
+  readonly rows: readonly Readonly<Record<string, string>>[];
+};
+
+const shownRows = 3;
+
+/**
+ * Looks at a whole table and proposes a mapping.
+ * @param known what was told, or found, of the file besides: it stands in the mapping
+ * @throws UnreadableError when there is no header or no row
+ */
+export async function suggestMapping(
+  table: OpenedTable,
+  known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
+): Promise<Suggestion> {
+  const { beginning, header, profiles, first } = await profile(table);
+  const taken = chooseColumns(profiles);
+  const questions = [...taken.questions];
+  const { dates, why } = chooseDates(taken.chosen, questions);
+  const values = chooseWords(taken.chosen, questions);
+  askForMissing(taken.chosen, profiles, questions);
+  if (known.isEncodingGuessed === true)
+    questions.push({
+      about: "encoding",
+      question: "the file is not UTF-8; look whether the names below are right in windows-1252",
+    });
+  const fields = new Map([...taken.chosen].map(([field, column]) => [column.name, columnOfField[field]]));
+  const mapping = withHeader(header, beginning, {
+    columns: Object.fromEntries(fields),
+    ignore: profiles
+      .map(({ name }) => name)
+      .filter((name) => !fields.has(name) && nameLabel(name, "") !== ""),
+    values,
+    constants: {},
+    ...(dates === undefined ? {} : { dates }),
+    ...(table.format === "csv" && table.delimiter !== "," ? { delimiter: table.delimiter } : {}),
+    ...(known.encoding === undefined ? {} : { encoding: known.encoding }),
+    ...(known.sheet === undefined ? {} : { sheet: known.sheet }),
+    open: [...new Set(questions.map(({ about }) => about))],
+  });
+  return {
+    mapping,
+    columns: taken.columns.map((one) => withDates(one, why)),
+    questions,
+    rows: await showRows(table, { header, first, mapping }),
+  };
+}
+
+/** The line of the header stands in the mapping only where an import would not find it: titles come and go. */
+function withHeader(header: TableRecord, beginning: readonly TableRecord[], mapping: Mapping): Mapping {
+  const found = findHeader(beginning, compileMapping(mapping), true);
+  return found === header ? mapping : { ...mapping, header: header.line };
+}
+
+type Profiled = {
+  readonly header: TableRecord;
+  /** The lines up to some behind the header. */
+  readonly beginning: readonly TableRecord[];
+  readonly profiles: readonly ColumnProfile[];
+  readonly first: readonly TableRecord[];
+};
+
+async function profile(table: OpenedTable): Promise<Profiled> {
+  const beginning: TableRecord[] = [];
+  let header: TableRecord | undefined;
+  let profiles: ColumnProfile[] = [];
+  const first: TableRecord[] = [];
+  let last: TableRecord | undefined;
+  const count = ({ line, cells }: TableRecord) => {
+    if (first.length < shownRows) first.push({ line, cells });
+    for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
+  };
+  const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
+    for (const record of records) {
+      if (record.line <= headerLine || record.cells.every((cell) => cell.trim() === "")) continue;
+      if (last !== undefined) count(last);
+      last = record;
+    }
+  };
+  const begin = (found: TableRecord) => {
+    profiles = found.cells.map((cell) => newProfile(cell.trim()));
+    add(beginning, found);
+    header = found;
+  };
+  for await (const records of table.records) {
+    if (header !== undefined) add(records, header);
+    else {
+      beginning.push(...records);
+      if ((beginning.at(-1)?.line ?? 0) > headerLines) begin(likelyHeader(beginning));
+    }
+  }
+  if (header === undefined) begin(likelyHeader(beginning));
+  if (last !== undefined && !last.cells.some(isTotal)) count(last);
+  if (header === undefined || first.length === 0)
+    throw new UnreadableError(1, "there is no row below the header");
+  return { beginning, header, profiles, first };
+}
+
+/** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
+function likelyHeader(records: readonly TableRecord[]): TableRecord {
+  const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
+  const [top] = filled;
+  if (top === undefined) throw new UnreadableError(1, "the file holds no header");
+  const score = ({ cells }: TableRecord) =>
+    cells.filter((cell) => readName(cell.trim()).kind !== "unknown").length;
+  const beginning = filled.filter(({ line }) => line <= headerLines);
+  const best = beginning.reduce(
+    (one, other) => (score(other) > score(one) ? other : one),
+    beginning[0] ?? top,
+  );
+  if (score(best) >= 2) return best;
+  const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
+  const width = Math.max(...widths);
+  const widest = beginning[widths.indexOf(width)] ?? top;
+  const isPerson = widest.cells.some((cell) =>
+    (["regNo", "nin", "email", "phone"] as const).some((kind) => valueKinds[kind](cell.trim())),
+  );
+  if (isPerson)
+    throw new UnreadableError(
+      widest.line,
+      `none of the first ${headerLines} lines names the columns; put a header above the rows, as tvs teachers import --template prints it`,
+    );
+  return widest;
+}
+
+/** What is kept as a keyed hash alone is not shown either. */
+const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
+
+async function showRows(
+  { format, delimiter }: OpenedTable,
+  { header, first, mapping }: { header: TableRecord; first: readonly TableRecord[]; mapping: Mapping },
+): Promise<Record<string, string>[]> {
+  const rows: Record<string, string>[] = [];
+  const compiled = compileMapping({ ...mapping, header: header.line });
+  const unheard = { fields: [], unknown: [], totals: [] };
+  const records = (async function* () {
+    yield [{ ...header, cells: header.cells.map(onceEach) }, ...first];
+  })();
+  const missing = requiredFields.filter(
+    (field) => !Object.values(mapping.columns).some((name) => fieldNamed(name) === field),
+  );
+  const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
+  for await (const some of readTable(records, { format, delimiter, mapping: filled }, unheard)) {
+    for (const { cells } of some)
+      rows.push(
+        Object.fromEntries(
+          Object.entries(cells)
+            .filter(([field, value]) => !unshown.has(field) && value !== "")
+            .map(([field, value]) => [columnOfField[field as ImportField], asRead(field, value)]),
+        ),
+      );
+  }
+  return rows;
+}
+
+/** A name that stands there twice would be refused: which column is meant is asked. */
+function onceEach(name: string, index: number, names: readonly string[]): string {
+  return names.findIndex((other) => squeezed(other) === squeezed(name)) === index ? name : "";
+}
+
+/** A word of the register's own where it is read as one. */
+function asRead(field: string, text: string): string {
+  const read =
+    field === "source"
+      ? readSource(text)
+      : field === "certificateStatus"
+        ? readCertificateStatus(text)
+        : null;
+  return read !== null && "value" in read ? read.value : text;
+}

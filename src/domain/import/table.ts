@@ -1,0 +1,210 @@
+/** A table of another system's, as rows of an extract: where its header is, and what each column is taken for. */
+
+import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
+import { requiredFields } from "./columns.ts";
+import { type TableRecord, unguardedCell } from "./csv.ts";
+import {
+  columnOfField,
+  fieldNamed,
+  type ImportField,
+  type ImportFormat,
+  type RawRow,
+  UnreadableError,
+} from "./fields.ts";
+import type { CompiledMapping, Translation } from "./mapping.ts";
+import { type Delimiter, headerLines } from "./text.ts";
+
+/** How a table is to be read. */
+export type TableLayout = {
+  readonly format: Exclude<ImportFormat, "ndjson">;
+  /** What parts its cells, for messages and for quotes that are missing. */
+  readonly delimiter: Delimiter;
+  /** Null where the columns have the register's own names. */
+  readonly mapping: CompiledMapping | null;
+};
+
+type Column = { readonly field: ImportField | null; readonly translate: Translation };
+type Header = {
+  readonly line: number;
+  readonly columns: readonly Column[];
+  readonly constants: CompiledMapping["constants"];
+};
+
+/** The field of a column by its name: what the mapping says, else what the register calls so. */
+export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
+  const mapped = mapping?.fieldOf(name);
+  return mapped === undefined ? fieldNamed(name) : mapped;
+}
+
+/**
+ * The header of a table: the line that the mapping tells, else the first of its first twenty lines that has two known
+ * columns, else the first line at all.
+ * @returns undefined while it may still follow
+ */
+export function findHeader(
+  records: readonly TableRecord[],
+  mapping: CompiledMapping | null,
+  isWhole: boolean,
+): TableRecord | undefined {
+  const filled = records.filter(({ cells }) => !isBlank(cells));
+  if (mapping?.header !== undefined) {
+    const told = filled.find(({ line }) => line === mapping.header);
+    const isPast = isWhole || (filled.at(-1)?.line ?? 0) > mapping.header;
+    if (told === undefined && isPast)
+      throw new UnreadableError(
+        mapping.header,
+        "the mapping says that the header is here, and the line is empty",
+      );
+    return told;
+  }
+  const known = (record: TableRecord) =>
+    record.cells.filter((name) => fieldOfName(name.trim(), mapping) != null).length;
+  const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
+  const isPast = isWhole || (filled.at(-1)?.line ?? 0) > headerLines;
+  return first ?? (isPast ? filled[0] : undefined);
+}
+
+/**
+ * Reads the rows below the header of a table.
+ * @throws UnreadableError when it has no header, or one that lacks a column or names one twice
+ */
+export async function* readTable(
+  tables: AsyncIterable<readonly TableRecord[]>,
+  layout: TableLayout,
+  names: ArrivedNames,
+): AsyncGenerator<RawRow[]> {
+  let header: Header | undefined;
+  let before: TableRecord[] = [];
+  let totals: TableRecord | undefined;
+  const read = function* (records: readonly TableRecord[], found: Header): Generator<RawRow> {
+    for (const record of records) {
+      if (record.line <= found.line || isBlank(record.cells)) continue;
+      // What follows it shows that it was no last line.
+      if (totals !== undefined) yield rowOf(totals, found, layout);
+      totals = saysTotal(record, found) ? record : undefined;
+      if (totals === undefined) yield rowOf(record, found, layout);
+    }
+  };
+  for await (const records of tables) {
+    if (header === undefined) {
+      before.push(...records);
+      const found = findHeader(before, layout.mapping, false);
+      if (found === undefined) continue;
+      header = readHeader(found, layout, names);
+      yield [...read(before, header)];
+      before = [];
+    } else yield [...read(records, header)];
+  }
+  if (header === undefined) {
+    const found = findHeader(before, layout.mapping, true);
+    if (found === undefined) throw new UnreadableError(1, "the file holds no header");
+    header = readHeader(found, layout, names);
+    yield [...read(before, header)];
+  }
+  if (totals !== undefined) names.totals.push(totals.line);
+}
+
+/** Whether a row is blank: spreadsheets leave rows of commas behind. */
+function isBlank(cells: readonly string[]): boolean {
+  return cells.every((cell) => cell.trim() === "");
+}
+
+/** Whether a row is the sum below a table: without a registration number, and with a cell that says so. */
+function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
+  const regNo = columns.findIndex(({ field }) => field === "regNo");
+  const number = (cells[regNo] ?? "").trim();
+  return (number === "" || isTotal(number)) && cells.some(isTotal);
+}
+
+/** Whether a cell says that its row is a sum. */
+export function isTotal(cell: string): boolean {
+  return /^\s*(?:grand|sub)?[\s-]*totals?\b/i.test(cell);
+}
+
+function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames): Header {
+  const { mapping, format, delimiter } = layout;
+  const constants = mapping?.constants ?? [];
+  const headings = cells.map((cell) => cell.trim());
+  const fields = headings.map((name) => fieldOfName(name, mapping));
+  const twice = fields.find((field, index) => field != null && fields.indexOf(field) !== index);
+  if (twice != null)
+    throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
+  const both = constants.find(([field]) => fields.includes(field));
+  if (both !== undefined)
+    throw new UnreadableError(
+      line,
+      `the header names the column ${columnOfField[both[0]]}, and the mapping gives it as a constant`,
+    );
+  const absent = requiredFields
+    .filter((field) => !fields.includes(field) && !constants.some(([given]) => given === field))
+    .map((field) => columnOfField[field]);
+  if (absent.length > 0) {
+    const columns = absent.length === 1 ? "column" : "columns";
+    const parted = format === "csv" ? `, separated by ${delimiterNames[delimiter]},` : "";
+    throw new UnreadableError(
+      line,
+      `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ` +
+        "tvs teachers map FILE proposes how another system's columns are read",
+    );
+  }
+  for (const [index, name] of headings.entries()) {
+    const field = fields[index];
+    if (field != null) names.fields.push(field);
+    else if (field === undefined && (name !== "" || format === "csv"))
+      names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
+  }
+  for (const [field] of constants) names.fields.push(field);
+  const columns = fields.map(
+    (field = null): Column => ({
+      field,
+      translate: field === null ? null : (mapping?.translationOf(field) ?? null),
+    }),
+  );
+  return { line, columns, constants };
+}
+
+export const delimiterNames: Readonly<Record<Delimiter, string>> = {
+  ",": "commas",
+  ";": "semicolons",
+  "\t": "tab characters",
+  "|": "vertical bars",
+};
+
+/**
+ * Whether a cell begins and ends as the rest of one row and the beginning of another do: where two rows lack a quote
+ * each in one column, what lies between is a cell to every reader, and rows would be lost without a word.
+ */
+function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
+  if (!cell.includes("\n")) return false;
+  const parts = (text: string) => text.split(delimiter).length - 1;
+  const [first, last] = [cell.slice(0, cell.indexOf("\n")), cell.slice(cell.lastIndexOf("\n"))];
+  return parts(first) === columns - 1 - index && parts(last) === index;
+}
+
+function rowOf(
+  { line, cells }: TableRecord,
+  { columns, constants }: Header,
+  { format, delimiter }: TableLayout,
+): RawRow {
+  const row: Partial<Record<ImportField, string>> = {};
+  const fault = (field: ImportField | null, code: "COLUMN_COUNT" | "ROWS_IN_A_CELL"): RawRow => ({
+    line,
+    format,
+    cells: {},
+    fault: { field, code },
+  });
+  // A sheet keeps no cells that are empty.
+  if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
+    return fault(null, "COLUMN_COUNT");
+  for (let index = 0; index < columns.length; index++) {
+    const { field, translate } = columns[index] as Column;
+    const cell = cells[index] ?? "";
+    if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
+      return fault(field, "ROWS_IN_A_CELL");
+    if (field === null) continue;
+    const text = unguardedCell(cell.trim());
+    row[field] = translate === null ? text : translate(text);
+  }
+  for (const [field, value] of constants) row[field] = value;
+  return { line, format, cells: row };
+}

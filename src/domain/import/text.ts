@@ -1,0 +1,161 @@
+/** The text of an extract: which character set it is in, and what parts its columns. */
+
+import { Buffer } from "node:buffer";
+import { UnreadableError } from "./fields.ts";
+
+export const delimiters = [",", ";", "\t", "|"] as const;
+export type Delimiter = (typeof delimiters)[number];
+
+export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-8859-1"] as const;
+export type Encoding = (typeof encodings)[number];
+
+/** The order of the bytes of UTF-16, by its mark or by its looks; null for other text. */
+function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
+  if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
+  if (a === 0xfe && b === 0xff) return { encoding: "utf-16be", isMarked: true };
+  // What extracts begin with is ASCII: in UTF-16 every other byte of it is 0.
+  if (a !== 0 && b === 0 && c !== 0 && d === 0) return { encoding: "utf-16le", isMarked: false };
+  return a === 0 && b !== 0 && c === 0 ? { encoding: "utf-16be", isMarked: false } : null;
+}
+
+/**
+ * The character set that a file says by its mark; null when it says none.
+ * @throws UnreadableError when it is UTF-16 without a mark: which of its two orders is meant must be told
+ */
+export function markedEncoding(first: Uint8Array): Encoding | null {
+  const found = utf16Of(first);
+  if (found === null || found.isMarked) return found?.encoding ?? null;
+  throw new UnreadableError(
+    1,
+    `this is UTF-16 without a mark: give --encoding ${found.encoding}, or save it as UTF-8 (spreadsheets offer \`CSV UTF-8\`)`,
+  );
+}
+
+/** NDJSON has one character set. @throws UnreadableError */
+export function refuseUtf16(first: Uint8Array): void {
+  if (utf16Of(first) !== null)
+    throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
+}
+
+/** What a file is that is neither text nor a workbook, by its first bytes, and what would make it readable. */
+export function refuseOtherKinds([a, b, c, d]: Uint8Array): void {
+  if (a === 0x1f && b === 0x8b) throw new UnreadableError(1, "the file is compressed; unpack it first");
+  if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0)
+    throw new UnreadableError(
+      1,
+      "this is an Excel file of the old kind (.xls), or one with a password; save it as .xlsx without a password, or as CSV",
+    );
+  if (a === 0x25 && b === 0x50 && c === 0x44 && d === 0x46)
+    throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
+}
+
+/**
+ * Passes the text of a file on as UTF-8, and refuses what is none in its character set: another one would become a
+ * register full of damaged names, and a NUL would cut a text short in the database.
+ * @throws UnreadableError
+ */
+export async function* asUtf8(
+  pieces: AsyncIterable<Uint8Array>,
+  encoding: Encoding,
+): AsyncGenerator<Uint8Array> {
+  const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
+  const isUtf8 = encoding === "utf-8";
+  let line = 1;
+  for await (const piece of pieces) {
+    const text = decoded(
+      () => decoder.decode(piece, { stream: true }),
+      () => line + firstBadLine(piece),
+      isUtf8,
+    );
+    const bytes = isUtf8 ? piece : Buffer.from(text);
+    const nul = bytes.indexOf(0);
+    if (nul !== -1)
+      throw new UnreadableError(
+        line + linesIn(bytes.subarray(0, nul)),
+        `a NUL byte; this is no ${nameOf(encoding)} text`,
+      );
+    line += linesIn(bytes);
+    yield bytes;
+  }
+  const rest = decoded(
+    () => decoder.decode(),
+    () => line,
+    isUtf8,
+  );
+  if (!isUtf8 && rest !== "") yield Buffer.from(rest);
+}
+
+function decoded(decode: () => string, lineOf: () => number, isUtf8: boolean): string {
+  try {
+    return decode();
+  } catch {
+    if (isUtf8) throw new UnreadableError(lineOf(), notUtf8, { isNotUtf8: true });
+    throw new UnreadableError(lineOf(), "the text is cut short in the middle of a character");
+  }
+}
+
+const notUtf8 =
+  "this is not UTF-8; if a program on Windows wrote it, give --encoding windows-1252, else save the file as UTF-8 text";
+
+function nameOf(encoding: Encoding): string {
+  return encoding.startsWith("utf-16") ? "UTF-16" : encoding === "utf-8" ? "UTF-8" : encoding;
+}
+
+/** WHATWG's decoder of this name reads windows-1252. */
+function latin1Decoder(): { decode(piece?: Uint8Array, options?: object): string } {
+  return { decode: (piece) => (piece === undefined ? "" : Buffer.from(piece).toString("latin1")) };
+}
+
+/** How many lines of a piece are whole and well-formed. */
+function firstBadLine(piece: Uint8Array): number {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let begin = 0;
+  for (let line = 0; ; line++) {
+    const end = piece.indexOf(0x0a, begin);
+    try {
+      decoder.decode(piece.subarray(begin, end === -1 ? piece.length : end));
+    } catch {
+      return line;
+    }
+    if (end === -1) return line;
+    begin = end + 1;
+  }
+}
+
+function linesIn(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, at + 1)) count++;
+  return count;
+}
+
+/** How many of the first lines a header is looked for in (decision D7.10). */
+export const headerLines = 20;
+
+/**
+ * What parts the columns: of the four, what leaves the most names that are known in one of the first lines, or, where
+ * none is known, the most cells in the most lines.
+ * @param text the beginning of the file
+ */
+export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
+  const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
+  const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));
+  const scored = delimiters.map((delimiter) => {
+    const rows = cellsBy(delimiter);
+    const known = Math.max(0, ...rows.map((cells) => cells.filter(isKnown).length));
+    return { delimiter, known, regular: regularity(rows.map((cells) => cells.length)) };
+  });
+  const [best] = scored.sort((one, other) => other.known - one.known || other.regular - one.regular);
+  return best === undefined || (best.known === 0 && best.regular === 0) ? "," : best.delimiter;
+}
+
+function cellsOf(line: string, delimiter: Delimiter): string[] {
+  const parted = line.replace(/"(?:[^"]|"")*"/g, (quoted) => quoted.replaceAll(delimiter, " "));
+  return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
+}
+
+/** Cells that stand beyond the first in the rows of the commonest length. */
+function regularity(lengths: readonly number[]): number {
+  const rows = new Map<number, number>();
+  for (const length of lengths) if (length > 1) rows.set(length, (rows.get(length) ?? 0) + 1);
+  return Math.max(0, ...[...rows].map(([length, count]) => (length - 1) * count));
+}

@@ -1,0 +1,86 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { openTable } from "../../../src/domain/import/extract.ts";
+import { UnreadableError } from "../../../src/domain/import/fields.ts";
+import { type Suggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
+import { withImports } from "../../harness/imports.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { type ForeignFile, foreignFiles } from "./foreign-files.ts";
+
+let files: readonly ForeignFile[] = [];
+beforeAll(async () => {
+  files = await foreignFiles();
+});
+
+async function suggestionFor({ name, content, sheet }: ForeignFile): Promise<Suggestion> {
+  const look = async (encoding?: "windows-1252") => {
+    const bytes = (async function* () {
+      for (let at = 0; at < content.length; at += 1000) yield content.subarray(at, at + 1000);
+    })();
+    const table = await openTable({ name, bytes, reading: { encoding, sheet } });
+    return suggestMapping(table, { encoding, sheet, isEncodingGuessed: encoding !== undefined });
+  };
+  return look().catch((error) => {
+    if (error instanceof UnreadableError && error.isNotUtf8) return look("windows-1252");
+    throw error;
+  });
+}
+
+/** What the file holds of people and may not be shown. */
+const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);
+
+describe("a file that nobody has seen", () => {
+  test("is proposed a mapping that is right, or asks", async () => {
+    expect(files.length).toBeGreaterThanOrEqual(20);
+    for (const file of files) {
+      const found = await suggestionFor(file);
+      const told = JSON.stringify(found);
+      expect([file.what, found.mapping.open]).toEqual([file.what, [...file.open]]);
+      expect(found.mapping).toMatchObject(file.mapping ?? {});
+      if (file.says !== undefined) expect(told).toMatch(file.says);
+      expect(
+        found.questions.map(({ about }) => about).every((about) => found.mapping.open.includes(about)),
+      ).toBe(true);
+      if (file.what !== "no header at all")
+        for (const text of personal(file)) expect(told).not.toContain(text);
+    }
+  }, 60_000);
+
+  test("is asked for a header where it has none, and nothing of it is repeated", async () => {
+    const rows = Buffer.from(
+      "LA/2019/PRI/00001,Adaeze Okonkwo,20000000000\nLA/2019/PRI/00002,Tunde Bello,20000000001\n",
+    );
+    const bare = { name: "bare.csv", content: rows, people: [], what: "no header", open: [] };
+    const told = String(await rejection(suggestionFor(bare)));
+    expect(told).toContain("put a header above the rows");
+    expect(told).not.toMatch(/Okonkwo|20000/);
+  });
+
+  test("is imported by what was proposed, once the questions are answered", async () => {
+    const answers: Record<string, object> = {
+      sourceless: { constants: { source: "legacy" } },
+      ambiguous: { dates: "D/M/YYYY" },
+    };
+    const importable = files.filter(({ name }) => !["twice.csv", "parts.csv", "mixed.csv"].includes(name));
+    for (const file of importable) {
+      const { mapping } = await suggestionFor(file);
+      const answered = { ...mapping, ...answers[file.name.replace(/\..*/, "")], open: [] };
+      await withImports(async ({ add, find }) => {
+        const result = await add(file.content, {
+          name: file.name,
+          pieceBytes: 500,
+          reading: { mapping: answered },
+        });
+        expect([file.what, result.inserted]).toEqual([file.what, file.people.length]);
+        for (const one of [file.people[0], file.people.at(-1)]) {
+          expect(await find(one?.regNo ?? "")).toMatchObject({
+            name: one?.name.normalize("NFC"),
+            tId: one?.tId,
+            source: file.name === "sourceless.csv" ? "legacy" : one?.source,
+            certificateStatus: one?.certificate,
+            licenseExpiryDate: one?.expires,
+          });
+        }
+      });
+    }
+  }, 120_000);
+});

@@ -1,0 +1,50 @@
+import { Buffer } from "node:buffer";
+import { crc32, deflateRawSync } from "node:zlib";
+
+/** An archive of parts, as the format has it (APPNOTE 4.3), so that a part may claim whatever size it likes. */
+export function zipOf(
+  parts: Readonly<Record<string, string | Buffer>>,
+  claim: Readonly<Record<string, number>> = {},
+): Buffer {
+  const locals: Buffer[] = [];
+  const central: Buffer[] = [];
+  let offset = 0;
+  for (const [name, content] of Object.entries(parts)) {
+    const data = Buffer.from(content);
+    const packed = deflateRawSync(data, { level: 1 });
+    const head = Buffer.alloc(26);
+    head.writeUInt16LE(20, 0);
+    head.writeUInt16LE(8, 4);
+    head.writeUInt32LE(crc32(data), 10);
+    head.writeUInt32LE(packed.length, 14);
+    head.writeUInt32LE(claim[name] ?? data.length, 18);
+    head.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from("PK\x03\x04"), head, Buffer.from(name), packed]);
+    const tail = Buffer.alloc(14);
+    tail.writeUInt32LE(offset, 10);
+    central.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\x00"), head, tail, Buffer.from(name)]));
+    locals.push(local);
+    offset += local.length;
+  }
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(central.length, 4);
+  end.writeUInt16LE(central.length, 6);
+  end.writeUInt32LE(Buffer.concat(central).length, 8);
+  end.writeUInt32LE(offset, 12);
+  return Buffer.concat([...locals, ...central, Buffer.from("PK\x05\x06"), end]);
+}
+
+const relations =
+  '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/></Relationships>';
+
+/** A workbook's parts with two sheets, the first of which is this XML. */
+export function workbookParts(
+  sheet: string | Buffer,
+  { properties = "" } = {},
+): Record<string, string | Buffer> {
+  return {
+    "xl/workbook.xml": `<workbook xmlns:r="x">${properties}<sheets><sheet name="One" r:id="rId1"/><sheet name="Two" r:id="rId2"/></sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": relations,
+    "xl/worksheets/sheet1.xml": sheet,
+  };
+}
