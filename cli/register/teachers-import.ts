@@ -4,8 +4,10 @@ import { basename, join } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { missingFrom } from "../../src/domain/import/arrival.ts";
+import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
-import { addArrived, nothingArrived } from "../../src/domain/import/read.ts";
+import { refuseOpen } from "../../src/domain/import/mapping.ts";
+import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
@@ -18,10 +20,18 @@ import { type ImportReaderData, readInThread } from "./import-reader.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
+import {
+  readingArgs,
+  readingOf,
+  readMappingFile,
+  rememberedMapping,
+  rememberMapping,
+} from "./teachers-map.ts";
 
 export const importCommand = command({
   description:
-    "Import a registry extract, CSV (a header names the columns) or NDJSON (.ndjson, .jsonl). All rows are checked " +
+    "Import a registry extract: CSV or an Excel workbook (a header names the columns), or NDJSON (.ndjson, .jsonl). " +
+    "What has other columns, words or dates is read by a mapping (tvs teachers map). All rows are checked " +
     "before one is applied; an interrupted import continues where it stopped when it is run again. " +
     "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
   example:
@@ -45,6 +55,8 @@ export const importCommand = command({
       "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
     ),
     strict: flag("Apply nothing when any row is rejected"),
+    map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
+    ...readingArgs,
     ...byArg,
   },
   async run({ args }) {
@@ -52,6 +64,9 @@ export const importCommand = command({
     const { file, baseline = false, strict = false } = args;
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
+    const reading = readingOf(args);
+    const mapping = args.map === undefined ? undefined : readMappingFile(args.map);
+    if (mapping !== undefined) refuseOpen(mapping, basename(args.map as string));
     const totalBytes = sizeOf(file);
     const config = configOf(args);
     const force = args.force === true;
@@ -73,7 +88,9 @@ export const importCommand = command({
     const isRefused =
       isFirst &&
       !dryRun &&
-      (await lacksSomething({ entry, file, stop, show }).finally(progress.stop)) &&
+      (await lacksSomething({ entry, file, reading: { ...reading, mapping }, stop, show }).finally(
+        progress.stop,
+      )) &&
       !allowChange;
     const operator =
       isFirst && (dryRun || isRefused)
@@ -83,8 +100,10 @@ export const importCommand = command({
     try {
       const name = basename(file);
       const { blindIndexKey } = operator.secrets;
+      const remembered = isFirst ? undefined : await rememberedMapping(operator.stores.settings);
+      const data = { file, name, blindIndexKey, reading: { ...reading, mapping, remembered } };
       result = await importRegister(
-        { name, pieces: readInThread(entry, { file, name, blindIndexKey }) },
+        { name, pieces: tellingMapping(readInThread(entry, data)) },
         importDependencies(operator),
         {
           dryRun,
@@ -97,6 +116,8 @@ export const importCommand = command({
           ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
         },
       );
+      const isApplied = result.dryRun !== true && result.stopped === undefined;
+      if (isApplied && mapping !== undefined) await rememberMapping(operator.stores.settings, mapping);
     } finally {
       progress.stop();
       await operator.driver.close();
@@ -114,6 +135,7 @@ export const importCommand = command({
 type FirstReading = {
   readonly entry: URL;
   readonly file: string;
+  readonly reading: Reading;
   /** Aborted, it ends the reading before there is a register. */
   readonly stop: AbortSignal;
   /** Told how many bytes were read, again and again. */
@@ -124,9 +146,9 @@ type FirstReading = {
  * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
  * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function lacksSomething({ entry, file, stop, show }: FirstReading): Promise<boolean> {
+async function lacksSomething({ entry, file, reading, stop, show }: FirstReading): Promise<boolean> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
-  const data: ImportReaderData = { file, name: basename(file), blindIndexKey };
+  const data: ImportReaderData = { file, name: basename(file), blindIndexKey, reading };
   const arriving = nothingArrived();
   let done = 0;
   for await (const piece of readInThread(entry, data)) {
@@ -136,6 +158,17 @@ async function lacksSomething({ entry, file, stop, show }: FirstReading): Promis
     show(done);
   }
   return missingFrom(arriving, null).length > 0;
+}
+
+/** Says by which mapping a file is read, when nobody named it. */
+async function* tellingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<FilePiece> {
+  let isTold = false;
+  for await (const piece of pieces) {
+    if (!isTold && piece.mappedBy === "remembered")
+      note("read by the remembered mapping; tvs teachers map --show prints it");
+    isTold = true;
+    yield piece;
+  }
 }
 
 /**

@@ -261,6 +261,7 @@ const sweepCommand = operatorCommand({
 
 export const teachersCommand = group("Import, look up and change teachers' records", {
   import: () => import("./teachers-import.ts").then((file) => file.importCommand),
+  map: () => import("./teachers-map.ts").then((file) => file.mapCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listCommand),
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),
   export: () => import("./teachers-export.ts").then((file) => file.exportCommand),

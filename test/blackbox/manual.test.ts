@@ -71,6 +71,11 @@ beforeAll(async () => {
   }));
   const here = (name: string) => join(shell.home, name);
   await copyFile(repository("data/sample-registry.csv"), here("extract.csv"));
+  await writeFile(
+    here("board.csv"),
+    "Teachers;;;;\nRegistration No;Full Name;Source;Certificate Status;Licence Expiry\n" +
+      "TR/2019/LA/000001;Ada Okafor;New System;Verified;31/12/2031\n",
+  );
   await writeFile(here("nin.txt"), "99900000001\n");
   await writeFile(here("school.csv"), "reg_no\nTR/2019/LA/000001\n");
   const { certPem, keyPem } = await makeCertificate({ commonName: "localhost" });

@@ -151,12 +151,12 @@ describe.concurrent("tvs teachers import", () => {
       ]);
       const json = JSON.parse((await run(await file("again.csv", known), "--json")).stdout);
       expect(json.unknownColumns).toEqual(["lga", "Remarks (old)"]);
-      const misspelled = csv([row(1)]).replace("license_expiry_date", "license_expirydate");
+      const misspelled = csv([row(1)]).replace("license_expiry_date", "license_expiry_dat");
       for (const words of [["--dry-run"], ["--baseline"], []]) {
         const stopped = await run(await file("misspelled.csv", misspelled), ...words);
         expect(stopped.code).toBe(1);
         expect(stopped.stdout).toMatch(/^import +stopped, nothing changed$/m);
-        const said = "the column license_expirydate is not known (did you mean license_expiry_date?)";
+        const said = "the column license_expiry_dat is not known (did you mean license_expiry_date?)";
         expect(stopped.stderr).toContain(`nothing was changed: ${said}`);
         expect(stopped.stderr).toContain("import again with --allow-change");
       }

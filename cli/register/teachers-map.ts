@@ -1,0 +1,166 @@
+import { createReadStream, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { TvsError } from "../../src/domain/errors.ts";
+import { openTable, type Reading } from "../../src/domain/import/extract.ts";
+import { UnreadableError } from "../../src/domain/import/fields.ts";
+import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
+import { unreadable } from "../../src/domain/import/read.ts";
+import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
+import { delimiterNames } from "../../src/domain/import/table.ts";
+import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
+import type { SettingsStore } from "../../src/domain/settings.ts";
+import { command, configOf, flag, operand, option } from "../command.ts";
+import { withOperator } from "../open.ts";
+import { exitCodes, hint, note, print, table } from "../terminal/output.ts";
+import { byArg } from "./operator-name.ts";
+
+/** What the operator says of a file that the file does not say itself. */
+export const readingArgs = {
+  delimiter: option(
+    "CHARACTER",
+    "What parts the columns of CSV: , ; | or tab (default what the header shows)",
+  ),
+  encoding: option(
+    "NAME",
+    `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
+  ),
+  sheet: option("NAME", "The sheet of an Excel workbook (default the first one)"),
+};
+
+/** @throws TvsError USAGE */
+export function readingOf(
+  args: Readonly<Partial<Record<"delimiter" | "encoding" | "sheet", string | undefined>>>,
+): Reading {
+  const { delimiter, encoding, sheet } = args;
+  const parted = delimiter === "tab" || delimiter === "\\t" ? "\t" : delimiter;
+  if (parted !== undefined && !delimiters.includes(parted as Delimiter))
+    throw new TvsError("USAGE", "--delimiter is one of , ; | or tab");
+  if (encoding !== undefined && !encodings.includes(encoding.toLowerCase() as Encoding))
+    throw new TvsError("USAGE", `--encoding is one of ${encodings.join(", ")}`);
+  return {
+    delimiter: parted as Delimiter | undefined,
+    encoding: encoding?.toLowerCase() as Encoding | undefined,
+    sheet,
+  };
+}
+
+/** The setting with which a register remembers the mapping of its last mapped import; empty when it was forgotten. */
+const mappingName = "import_mapping";
+
+export async function rememberedMapping(settings: SettingsStore): Promise<Mapping | undefined> {
+  const text = (await settings.read()).get(mappingName) ?? "";
+  return text === "" ? undefined : parseMapping(text, "the remembered mapping");
+}
+
+export async function rememberMapping(settings: SettingsStore, mapping: Mapping | null): Promise<void> {
+  await settings.write({ [mappingName]: mapping === null ? "" : JSON.stringify(mapping) });
+}
+
+/** @throws TvsError INPUT_UNREADABLE */
+export function readMappingFile(file: string): Mapping {
+  try {
+    return parseMapping(readFileSync(file, "utf8"), basename(file));
+  } catch (error) {
+    throw unreadable(basename(file), error);
+  }
+}
+
+export const mapCommand = command({
+  description:
+    "Look at another system's extract and print a mapping for it: how its columns, words and dates are read. On " +
+    "stderr, what each column was taken for and why, and what the file does not decide. Exit 0: nothing is open; " +
+    "1: questions are; 2: the file could not be read",
+  example:
+    "tvs teachers map extract.xlsx > mapping.json\n" +
+    "  tvs teachers import extract.xlsx --map mapping.json --dry-run\n" +
+    "  tvs teachers map --show",
+  args: {
+    file: { ...operand("The extract: CSV, or an Excel workbook"), required: false },
+    ...readingArgs,
+    show: flag("Print the mapping that the register remembers from its last import with one"),
+    forget: flag("Forget it"),
+    ...byArg,
+  },
+  async run({ args }) {
+    const { file, show = false, forget = false } = args;
+    if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
+      throw new TvsError("USAGE", "name the extract, or give --show or --forget");
+    if (show) return showRemembered(args);
+    if (forget) return forgetRemembered(args);
+    const found = await suggestFor(file as string, readingOf(args));
+    print(args, found, () => JSON.stringify(withoutEmpty(found.mapping), null, 2));
+    if (args.json !== true) note(explanation(found));
+    if (found.questions.length > 0) process.exitCode = exitCodes.refused;
+    else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
+  },
+});
+
+async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
+  const name = basename(file);
+  const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
+    const table = await openTable({ name, bytes: createReadStream(file), reading: { ...reading, encoding } });
+    return suggestMapping(table, { encoding, sheet: reading.sheet, isEncodingGuessed });
+  };
+  try {
+    return await look(reading.encoding, false).catch((error) => {
+      if (!(error instanceof UnreadableError && error.isNotUtf8) || reading.encoding !== undefined)
+        throw error;
+      return look("windows-1252", true);
+    });
+  } catch (error) {
+    throw unreadable(name, error);
+  }
+}
+
+function withoutEmpty(mapping: Mapping): Partial<Mapping> {
+  const isEmpty = (value: unknown) => typeof value === "object" && Object.keys(value ?? {}).length === 0;
+  return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)));
+}
+
+function explanation({ mapping, columns, questions, rows }: Suggestion): string {
+  const rowsOf = columns
+    .filter(({ name, sure }) => name !== "" || !sure)
+    .map(({ name, taken, why, sure }) => [name, taken ?? "left out", sure ? why : `not sure: ${why}`]);
+  const parted =
+    mapping.delimiter === undefined
+      ? []
+      : [`The columns are parted by ${delimiterNames[mapping.delimiter]}.`];
+  return [
+    table(["column", "taken for", "why"], rowsOf),
+    ...parted,
+    "The first rows, as they would be read; NINs, e-mail addresses and phone numbers are not shown:",
+    ...rows.map(
+      (row) =>
+        `  ${Object.entries(row)
+          .map(([column, text]) => `${column} ${text}`)
+          .join("; ")}`,
+    ),
+    ...(questions.length === 0
+      ? ["Nothing is open."]
+      : [
+          "Open, to be answered in the mapping and taken out of its `open`:",
+          ...questions.map(({ about, question }) => `  ${about}: ${question}`),
+        ]),
+  ].join("\n");
+}
+
+async function showRemembered(args: object): Promise<void> {
+  await withOperator(configOf(args), async ({ stores }) => {
+    const mapping = await rememberedMapping(stores.settings);
+    if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
+    print(args, withoutEmpty(mapping), () => JSON.stringify(withoutEmpty(mapping), null, 2));
+  });
+}
+
+async function forgetRemembered(args: object): Promise<void> {
+  await withOperator(configOf(args), async ({ stores }) => {
+    if ((await rememberedMapping(stores.settings)) === undefined)
+      throw new TvsError("NOT_KNOWN", "no mapping is remembered");
+    await rememberMapping(stores.settings, null);
+    print(
+      args,
+      { forgotten: true },
+      () => "forgotten; the next extract needs the register's own columns, or --map",
+    );
+  });
+}

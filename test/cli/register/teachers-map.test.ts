@@ -1,0 +1,157 @@
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runJson, runTvs, runWell } from "../../harness/command.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+import { patienceMs } from "../../harness/program.ts";
+
+setDefaultTimeout(patienceMs);
+const folder = sharedFolder();
+let run = 0;
+let data = "";
+beforeEach(() => {
+  data = join(folder, `data-${++run}`);
+});
+
+const file = (name: string, content: string | Uint8Array) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+const header = "Registration No;Full Name;NIN;Source;Cert Status;Licence Expiry";
+const rows = [
+  "TR/2019/LA/000001;Adaeze Okafor;20000000001;New System;Approved;31/12/2031",
+  "TR/2019/LA/000002;Bello Danjuma;20000000002;Legacy;Verified;01/02/2032",
+];
+const board = (...lines: string[]) => `${[header, ...lines].join("\n")}\n`;
+const answered = {
+  columns: {
+    "Registration No": "reg_no",
+    "Full Name": "name",
+    NIN: "nin",
+    Source: "source",
+    "Cert Status": "certificate_status",
+    "Licence Expiry": "license_expiry_date",
+  },
+  values: { certificate_status: { Approved: "VERIFIED" } },
+  dates: "D/M/YYYY",
+};
+
+describe("tvs teachers map", () => {
+  test("prints a mapping and nothing else on stdout, needs no register, and ends with 1 while it asks", async () => {
+    const path = file("board.csv", board(...rows));
+    const { code, stdout, stderr } = await runTvs(["teachers", "map", path, "--data", data]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({ ...answered, delimiter: ";", open: ["certificate_status"] });
+    expect(stderr).toContain("D/M/YYYY, as line 2 shows");
+    expect(stderr).toContain("name Adaeze Okafor");
+    expect(stdout + stderr).not.toContain("2000000000");
+  });
+
+  test("ends with 0 where nothing is open, and prints all of it as JSON", async () => {
+    const path = file(
+      "plain.csv",
+      board(rows[1] as string)
+        .replace("01/02", "31/01")
+        .replaceAll(";", ","),
+    );
+    const found = await runJson<{ mapping: object; columns: object[]; questions: object[]; rows: object[] }>([
+      ...["teachers", "map", path],
+    ]);
+    expect(Object.keys(found)).toEqual(["mapping", "columns", "questions", "rows"]);
+    expect(found.questions).toEqual([]);
+    expect(found.columns[0]).toMatchObject({ name: "Registration No", taken: "reg_no", sure: true });
+  });
+
+  test.each([
+    ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
+    ["an old workbook", Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0, 0]), "save it as .xlsx"],
+    ["an archive", Buffer.from([0x1f, 0x8b, 8, 0]), "unpack it first"],
+    ["nothing", "", "the file is empty"],
+  ])("ends with 2 for %s, and says what would make it readable", async (_name, content, says) => {
+    const { code, stdout, stderr } = await runTvs(["teachers", "map", file("bad.csv", content)]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(says);
+  });
+
+  test("says which words it takes", async () => {
+    const usage = async (...words: string[]) => (await runTvs(["teachers", "map", ...words])).stderr;
+    expect(await usage()).toContain("name the extract");
+    expect(await usage("x.csv", "--show")).toContain("name the extract, or give --show or --forget");
+    expect(await usage("x.csv", "--delimiter", "#")).toContain("--delimiter is one of");
+    expect(await usage("x.csv", "--encoding", "ebcdic")).toContain("--encoding is one of");
+  });
+});
+
+describe("an import by a mapping", () => {
+  const importing = (path: string, ...words: string[]) => [
+    ...["teachers", "import", path, "--data", data],
+    ...words,
+  ];
+
+  test("is remembered once it was applied, and forgotten openly", async () => {
+    const path = file("board.csv", board(...rows));
+    const mapping = file("mapping.json", JSON.stringify(answered));
+    await runWell(importing(path, "--map", mapping, "--dry-run"));
+    await runWell(importing(path, "--map", mapping));
+    const { stderr } = await runWell(importing(path));
+    expect(stderr).toContain("read by the remembered mapping");
+    expect(await runJson<object>(["teachers", "map", "--show", "--data", data])).toEqual(answered);
+
+    const other = file("other.csv", board(...rows).replace("Full Name", "Teacher"));
+    const refused = await runTvs(importing(other, "--allow-change"));
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("it lacks Full Name");
+    const own = file(
+      "own.csv",
+      "reg_no,name,nin,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Adaeze O. Okafor,,legacy,VERIFIED,2031-12-31\n",
+    );
+    expect(await runJson<object>(importing(own, "--allow-change"))).toMatchObject({ updated: 1 });
+
+    await runWell(["teachers", "map", "--forget", "--data", data]);
+    expect((await runTvs(["teachers", "map", "--show", "--data", data])).code).toBe(1);
+    const unmapped = await runTvs(importing(path));
+    expect(unmapped.code).toBe(2);
+    expect(unmapped.stderr).toContain("tvs teachers map FILE proposes");
+  });
+
+  test("reads Excel's cells and constants, and what the command line says wins", async () => {
+    const text = board(...rows)
+      .replaceAll(";Source", "")
+      .replaceAll(/;(New System|Legacy)/g, "")
+      .replaceAll("Okafor", "Ọkáfọ̀");
+    const mapping = {
+      ...answered,
+      columns: { ...answered.columns },
+      constants: { source: "legacy" },
+      delimiter: ",",
+    };
+    Reflect.deleteProperty(mapping.columns, "Source");
+    const path = file("sourceless.csv", text);
+    const words = ["--map", file("constants.json", JSON.stringify(mapping)), "--delimiter", ";"];
+    expect(await runJson<object>(importing(path, ...words))).toMatchObject({ inserted: 2 });
+    const shown = await runWell(["teachers", "show", "TR/2019/LA/000001", "--data", data]);
+    expect(shown.stdout).toMatch(/source +legacy/);
+  });
+
+  test.each([
+    ["no JSON", "{", "it is not JSON"],
+    ["a member that is not known", '{"colums":{}}', "the member colums is not known"],
+    ["a column that the register lacks", '{"columns":{"A":"reg_number"}}', "names the column reg_number"],
+    ["one column for two", '{"columns":{"A":"name","B":"name"}}', "takes two columns of the file for name"],
+    [
+      "a constant beside a column",
+      '{"columns":{"A":"source"},"constants":{"source":"legacy"}}',
+      "one of them must go",
+    ],
+    ["no form of a date", '{"dates":"D/M"}', "no form of a date"],
+    ["an open question", JSON.stringify({ ...answered, open: ["dates"] }), "dates is not decided"],
+    ["columns that the file lacks", '{"columns":{"Number":"reg_no"}}', "the file has no column Number"],
+  ])("is refused with 2 where the mapping has %s, and nothing is made", async (_name, mapping, says) => {
+    const path = file("board.csv", board(...rows));
+    const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
+    expect(code).toBe(2);
+    expect(stderr).toContain(says);
+    expect((await runTvs(["status", "--data", data])).code).toBe(2);
+  });
+});
