@@ -221,18 +221,15 @@ export async function hasRegister(config: Config): Promise<boolean> {
 /** What a register remembers, for who must know it before opening the register; null where there is none. */
 export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<string, string> | null> {
   if (!hasDatabase(config)) return null;
-  const driver = await openDriver(config, {});
-  try {
+  return closing(await openDriver(config), async (driver) => {
     await readSchema(driver);
-    return (await holdsRegister(driver)) ? await createSettingsStore(driver).read() : null;
-  } finally {
-    await driver.close();
-  }
+    return (await holdsRegister(driver)) ? createSettingsStore(driver).read() : null;
+  });
 }
 
 export async function openDriver(
   config: Config,
-  { shared, onRequest, onLost }: OpenOptions,
+  { shared, onRequest, onLost }: OpenOptions = {},
 ): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
@@ -286,9 +283,14 @@ export async function withOperator<T>(
   options: OpenOptions = {},
 ): Promise<T> {
   const operator = await openOperator(config, options);
+  return closing(operator.driver, () => act(operator));
+}
+
+/** Acts over a database, which is closed then, whatever has come of it. */
+export async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
   try {
-    return await act(operator);
+    return await act(driver);
   } finally {
-    await operator.driver.close();
+    await driver.close();
   }
 }

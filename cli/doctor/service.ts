@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { endsIn } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
 import { isLoopbackHost, issuerFlaw } from "../../src/domain/networks.ts";
@@ -241,14 +242,5 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
 }
 
 async function resolves(host: string): Promise<boolean> {
-  if (isIP(host) !== 0) return true;
-  const late = new AbortController();
-  const answered = lookup(host).then(
-    () => true,
-    () => false,
-  );
-  const waited = sleep(lookupMs, false, { signal: late.signal }).catch(() => false);
-  const result = await Promise.race([answered, waited]);
-  late.abort();
-  return result;
+  return isIP(host) !== 0 || endsIn(lookupMs, lookup(host));
 }

@@ -7,7 +7,7 @@ import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { type BackupFacts, inspectBackup, makeBackup } from "../../src/store/driver/backup.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { command, configOf, flag, type OurCommand, operand, option } from "../command.ts";
-import { requireRegister } from "../open.ts";
+import { closing, requireRegister } from "../open.ts";
 import { exitCodes, hint, note, print, readable, record } from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
 import { backupPlace, dropOlder, dropUnfinished, readKeep, requireNoFolder } from "./backup-folder.ts";
@@ -99,12 +99,7 @@ const makeCommand = command({
 /** Neither migrates nor unlocks: a backup before an upgrade, or without the master key, is one too. */
 async function backUp(source: string, file: string, replace: boolean): Promise<BackupFacts> {
   announceWork("copying and checking", source);
-  const driver = await openEmbedded({ file: source });
-  try {
-    return await makeBackup(driver, file, replace);
-  } finally {
-    await driver.close();
-  }
+  return closing(await openEmbedded({ file: source }), (driver) => makeBackup(driver, file, replace));
 }
 
 /** The smallest file whose work is announced; of smaller ones it is done before that is read. */

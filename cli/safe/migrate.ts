@@ -15,7 +15,7 @@ import { cancelMove } from "../../src/store/move/cancel.ts";
 import type { TableDigest } from "../../src/store/move/copy.ts";
 import { moveRegister, requireFree, requireMovable } from "../../src/store/move/move.ts";
 import { command, environmentOf, flag, option } from "../command.ts";
-import { openDriver } from "../open.ts";
+import { closing, openDriver } from "../open.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -112,7 +112,7 @@ function realPlaceOf(config: Config): string {
 async function migrate(args: MigrateArgs, config: Config, target: Config): Promise<void> {
   const startedAt = performance.now();
   const [from, to] = [placeOf(config), placeOf(target)];
-  const tables = await withDriver(config, async (source) => {
+  const tables = await closing(await openDriver(config), async (source) => {
     const movable = await requireMovable(source, { to, missing: noRegister(config) });
     refuseOtherMasterKey(target, movable.register);
     if (!hasDatabase(target)) ensureDataDir(target);
@@ -137,7 +137,7 @@ async function cancel(args: MigrateArgs, config: Config, target: Config | null):
       args,
       `Without --to nobody looks at where the register of ${from} is now. Everything that was changed or attested there since is not in this one; if the other is in use too, both answer, and they differ.`,
     );
-  await withDriver(config, async (source) => {
+  await closing(await openDriver(config), async (source) => {
     const cancelling = { source, from, missing: noRegister(config) };
     if (target === null) return cancelMove({ ...cancelling, target: null });
     return withTarget(target, (driver) =>
@@ -150,22 +150,10 @@ async function cancel(args: MigrateArgs, config: Config, target: Config | null):
 }
 
 async function withTarget<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
-  const driver = await openDriver(config, {}).catch((error: unknown) => {
+  const driver = await openDriver(config).catch((error: unknown) => {
     throw aboutTarget(error);
   });
   return closing(driver, act);
-}
-
-async function withDriver<T>(config: Config, act: (driver: Driver) => Promise<T>): Promise<T> {
-  return closing(await openDriver(config, {}), act);
-}
-
-async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
-  try {
-    return await act(driver);
-  } finally {
-    await driver.close();
-  }
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import type { Worker } from "node:worker_threads";
 import type { Clock } from "../../src/domain/clock.ts";
+import { endsIn } from "../../src/domain/deadline.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultLimits } from "../../src/http/limits.ts";
 import { log } from "../../src/logger.ts";
@@ -159,7 +160,7 @@ export async function startServingThreads(options: ServingThreadsOptions): Promi
     async drain() {
       const threads = end();
       for (const { worker } of threads) worker.postMessage("drain" satisfies ToThread);
-      await within(waits.drainMs, Promise.all(threads.map(({ drained }) => drained.promise)));
+      await endsIn(waits.drainMs, Promise.all(threads.map(({ drained }) => drained.promise)));
     },
     close,
   };
@@ -207,16 +208,6 @@ function hear(
 /** The worker is ended when it has closed its connection, or has taken too long for it. */
 async function closeThread({ worker, closed }: Thread, closeMs: number): Promise<void> {
   worker.postMessage("close" satisfies ToThread);
-  await within(closeMs, closed.promise);
+  await endsIn(closeMs, closed.promise);
   await worker.terminate();
-}
-
-/** Waits for something, but not for longer. */
-async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, timeUp]);
-  clearTimeout(timer);
 }

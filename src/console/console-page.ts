@@ -17,33 +17,36 @@ import {
 import { answersSection, figuresSection, refusalsSection, statusesSection } from "./traffic-sections.ts";
 
 type Section = {
-  readonly id: string;
   readonly title: string;
   readonly render: (state: ConsoleState) => Markup;
 };
 
-/** The parts of the page that change. The script asks for them again and puts them in place. */
+/** The parts of the page that change, by their ids. The script asks for them again and puts them in place. */
 const sections = {
-  figures: { id: "figures", title: "Just now", render: figuresSection },
-  attention: { id: "attention", title: "Needs attention", render: attentionSection },
-  webhooks: { id: "webhooks", title: "Webhooks", render: webhooksSection },
-  quotas: { id: "quotas", title: "Quotas", render: quotaSection },
-  keys: { id: "keys", title: "Signing keys", render: keysSection },
-  log: { id: "log", title: "Evidence log", render: logSection },
-  nodes: { id: "nodes", title: "Nodes", render: nodesSection },
-  imports: { id: "imports", title: "Imports", render: importsSection },
-  refusals: { id: "refusals", title: "Refused calls", render: refusalsSection },
-  answers: { id: "answers", title: "Answers since the start", render: answersSection },
-  statuses: { id: "statuses", title: "Requests since the start", render: statusesSection },
+  figures: { title: "Just now", render: figuresSection },
+  attention: { title: "Needs attention", render: attentionSection },
+  webhooks: { title: "Webhooks", render: webhooksSection },
+  quotas: { title: "Quotas", render: quotaSection },
+  keys: { title: "Signing keys", render: keysSection },
+  log: { title: "Evidence log", render: logSection },
+  nodes: { title: "Nodes", render: nodesSection },
+  imports: { title: "Imports", render: importsSection },
+  refusals: { title: "Refused calls", render: refusalsSection },
+  answers: { title: "Answers since the start", render: answersSection },
+  statuses: { title: "Requests since the start", render: statusesSection },
 } as const satisfies Record<string, Section>;
 
 /** Every section's HTML by its id. */
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
-  const rendered = Object.values(sections).map(async ({ id, render }) => [id, String(await render(state))]);
+  const rendered = Object.entries(sections).map(async ([id, { render }]) => [
+    id,
+    String(await render(state)),
+  ]);
   return Object.fromEntries(await Promise.all(rendered));
 }
 
-function panel({ id, title, render }: Section, state: ConsoleState): Markup {
+function panel(id: keyof typeof sections, state: ConsoleState): Markup {
+  const { title, render } = sections[id];
   return html`<section class="panel" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
 <div data-section="${id}">${render(state)}</div></section>`;
 }
@@ -61,15 +64,15 @@ export function consolePage(state: ConsoleState): Markup {
 </header>
 <main data-time-zone="${timeZone}">
 <section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
-${panel(sections.attention, state)}
+${panel("attention", state)}
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
-${panel(sections.webhooks, state)}
-<div class="pair">${panel(sections.quotas, state)}${panel(sections.keys, state)}</div>
-${panel(sections.log, state)}
-${panel(sections.nodes, state)}
-${panel(sections.refusals, state)}
-${panel(sections.imports, state)}
-<div class="pair">${panel(sections.answers, state)}${panel(sections.statuses, state)}</div>
+${panel("webhooks", state)}
+<div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>
+${panel("log", state)}
+${panel("nodes", state)}
+${panel("refusals", state)}
+${panel("imports", state)}
+<div class="pair">${panel("answers", state)}${panel("statuses", state)}</div>
 </main>
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>

@@ -15,3 +15,11 @@ export async function inTime<T>(
     clearTimeout(timer);
   }
 }
+
+/** Waits for what may take too long, as {@link inTime} does. @returns whether it came to a good end by then */
+export function endsIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return inTime(promise, { ms, late: () => new Error("late") }).then(
+    () => true,
+    () => false,
+  );
+}

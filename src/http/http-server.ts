@@ -1,6 +1,7 @@
 /** One listening server with its connections: its limits, how it is made and how it ends. */
 import { createServer, type Server as NodeHttpServer } from "node:http";
 import type { Server, Socket } from "node:net";
+import { endsIn } from "../domain/deadline.ts";
 import type { Backlog } from "./backlog.ts";
 import { type BoundedListener, type BoundedServerOptions, boundedMessages } from "./bounded-messages.ts";
 import { type Connections, createConnections } from "./connections.ts";
@@ -116,11 +117,6 @@ export async function closeServer(
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   destroyHandshakes();
   connections.drain();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, drainTimeoutMs);
-  });
-  await Promise.race([closed, timeUp]);
-  clearTimeout(timer);
+  await endsIn(drainTimeoutMs, closed);
   connections.destroy();
 }

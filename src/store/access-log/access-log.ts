@@ -9,7 +9,7 @@ import {
   maxWaiting,
 } from "../../domain/calls.ts";
 import { isoTime } from "../../domain/clock.ts";
-import { inTime } from "../../domain/deadline.ts";
+import { endsIn } from "../../domain/deadline.ts";
 import { log } from "../../logger.ts";
 import type { CallFiles } from "./files.ts";
 
@@ -126,7 +126,7 @@ export function createCallLog(files: CallFiles): CallLog {
       clearInterval(maintenance);
       // What waits behind an act that is under way is written by the next one.
       const written = Promise.resolve(underWay).then(flush);
-      await inTime(written, { ms: closeMs, late: () => new Error("late") }).catch(() => {});
+      await endsIn(closeMs, written);
       clearTimeout(timer);
       for (const kind of callKinds) drop(kind, waiting[kind].length);
       tellLoss();

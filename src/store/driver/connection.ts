@@ -47,32 +47,25 @@ export const blockRows = 10;
 /** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
 const maxBlockColumns = 10;
 
-type ConnectionOptions = {
-  /** Further settings, as they are said after `PRAGMA`. */
-  readonly settings?: readonly string[];
-};
-
 /**
  * Opens a connection.
+ * @param further settings of its own, as they are said after `PRAGMA`
  * @throws TvsError STORE_* when the file does not open; the native driver's error for what is wrong with it then, which
  *   the caller translates
  */
-export async function openConnection(
-  file: string,
-  { settings = [] }: ConnectionOptions = {},
-): Promise<Connection> {
+export async function openConnection(file: string, further: readonly string[] = []): Promise<Connection> {
   // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
   const db = await openNative(file);
   // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
-  const all = [
+  const settings = [
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
     "secure_delete = FAST",
-    ...settings,
+    ...further,
   ];
   try {
-    for (const setting of all) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
+    for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
   } catch (error) {
     // Who tries again and again would otherwise run out of descriptors.
     db.close();

@@ -109,7 +109,7 @@ function openAlone(connection: Connection, requireSameFile: () => void): FileAcc
 async function open(file: string, settings: readonly string[]): Promise<Connection> {
   try {
     if (!existsSync(file)) makeOwnFile(file);
-    return await openConnection(file, { settings });
+    return await openConnection(file, settings);
   } catch (error) {
     if (error instanceof TvsError) throw error;
     throw explainOpenFailure(file, error);

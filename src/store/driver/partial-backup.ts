@@ -17,10 +17,10 @@ type Partial = {
   release(): Promise<void>;
 };
 
-/** What may lie beside a backup while it is written: the copy, SQLite's journal of it, and the lock of who writes it. */
-const endings = ["", "-journal", "-lock"] as const;
-
-/** The backup that such a file belongs to, by its path or name; null for any other file. */
+/**
+ * The backup that an unfinished file belongs to, by its path or name; null for any other file. Beside the copy may lie
+ * SQLite's journal of it, and the lock of who writes it.
+ */
 export function backupOfPartial(path: string): string | null {
   return /^(.+)\.partial(-journal|-lock)?$/s.exec(path)?.[1] ?? null;
 }
@@ -35,7 +35,7 @@ export async function takePartial(file: string): Promise<Partial> {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
-    for (const ending of endings.slice(0, 2)) rmSync(path + ending, { force: true });
+    for (const ending of ["", "-journal"]) rmSync(path + ending, { force: true });
   };
   const taken = (cause?: unknown) => {
     const problem = "was put there by somebody else; write to a folder in which nobody else can";
