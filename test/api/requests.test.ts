@@ -116,6 +116,8 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     ["a context that is text", { ...good, context: "x" }, "context must be an object"],
     ["a context that is a list", { ...good, context: [] }, "context must be an object"],
     ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
+    ["a list there", { ...good, context: { employerName: ["x"] } }, "context.employerName must be text"],
+    ["null there", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
   ])("%s: %j", (_what, value, message) => {
     expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
   });

@@ -115,7 +115,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
     withThreads(async (all) => {
       const ring = await aRing(...ringNames);
       const random = numbers(11);
-      for (let burst = 0; burst < 30; burst++) {
+      for (let burst = 0; burst < 20; burst++) {
         askAtRandom(all, ring, { random, calls: 1 + random(30) });
         const wanted = all.calls.size - random(20);
         await until(() => all.answers.length >= wanted);
@@ -132,7 +132,7 @@ describe.if(findLibcrypto() !== undefined)("serving threads on one board", () =>
       const ring = await aRing(...ringNames);
       const random = numbers(12);
       const lost = new Set<number>();
-      for (let death = 0; death < 8; death++) {
+      for (let death = 0; death < 6; death++) {
         askAtRandom(all, ring, { random, calls: 40 });
         const before = all.answers.length;
         await until(() => all.answers.length > before + random(10));

@@ -250,15 +250,11 @@ describe("request bodies", () => {
   const statusOf = async (path: string, body: unknown) =>
     (await world.call(path, { as: "full", body })).status;
 
+  /** What the schemas say in words (requests.test.ts compares the rest of them), and one body of each other kind. */
   const eligibility: unknown[] = [
     check({ tId: 0 }),
-    check({ tId: -1 }),
-    check({ tId: 1.5 }),
-    check({ tId: "1" }),
     check({ tId: 2 ** 53 }),
-    check({ tId: Number.MAX_SAFE_INTEGER }),
     check({ nin: "12345678901" }),
-    check({ nin: "123456789012" }),
     check({ nin: 12345678901 }),
     check({ regNo: "a/b/c/d" }),
     check({ regNo: "a/b/c" }),
@@ -269,18 +265,10 @@ describe("request bodies", () => {
     check({ other: 1 }),
     check({}),
     check([]),
-    check(null),
-    { ...check({ tId: 1 }), purpose: "general_public_verification" },
-    { ...check({ tId: 1 }), context: {} },
     { ...check({ tId: 1 }), context: [] },
-    { ...check({ tId: 1 }), context: null },
     { ...check({ tId: 1 }), context: { examBatch: "x", more: 1 } },
-    { ...check({ tId: 1 }), context: { correlationId: 5 } },
     { ...check({ tId: 1 }), more: true },
     [],
-    null,
-    "text",
-    5,
   ];
 
   test.each(eligibility.map((body) => [JSON.stringify(body), body]))(
