@@ -74,15 +74,16 @@ const makeCommand = command({
   },
 });
 
-type AuthorityArgs = {
+/** @returns null for a folder. @throws TvsError USAGE, INPUT_UNREADABLE */
+function readAuthority({
+  place,
+  "tsa-policy": policy,
+  timeout,
+}: {
   place: string;
   "tsa-policy"?: string | undefined;
   timeout?: string | undefined;
-};
-
-/** @returns null for a folder. @throws TvsError USAGE, INPUT_UNREADABLE */
-function readAuthority(args: AuthorityArgs): AuthorityOptions | null {
-  const { place, "tsa-policy": policy, timeout } = args;
+}): AuthorityOptions | null {
   if (!/^https?:/i.test(place)) {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(place))
       throw new TvsError("USAGE", `PLACE: ${place} is neither a folder nor an http or https address`);

@@ -108,18 +108,8 @@ export const anchorExportCommand = command({
   },
 });
 
-type KeptAnchor = {
-  readonly token: Uint8Array;
-  /** The signed note that the token is over. */
-  readonly content: Uint8Array;
-  /** How the files begin. */
-  readonly name: string;
-  /** The epoch's verifier key. */
-  readonly key: string;
-};
-
 /** @throws TvsError NOT_KNOWN, REFUSED for what went to a folder, STORE_CORRUPT */
-async function keptAnchor(id: number, { driver, stores }: Operator): Promise<KeptAnchor> {
+async function keptAnchor(id: number, { driver, stores }: Operator) {
   const anchor = await createLogAnchorStore(driver).find(id);
   if (anchor === null)
     throw new TvsError("NOT_KNOWN", `no anchor has the number ${id}; tvs log anchor list shows them`);

@@ -35,33 +35,9 @@ type Plan = {
 type Known = { readonly store: AuditStore; readonly findings: Findings; readonly chain: Chain };
 
 /** What an epoch has signed for: its kept checkpoints, the one that the next epoch names, and the one outside. */
-export type SignedHeads = {
-  /** The one beside the master key, where it is this epoch's. */
-  readonly kept: Checkpoint | null;
-  /** Leaves that the next epoch says were signed for: what of them is not there was lost openly. */
-  readonly accepted: number;
-  /** Leaves that a good checkpoint covers. */
-  readonly signed: number;
-  /** Those of them that one in the database covers: it was never there without its leaves. */
-  readonly stored: number;
-  /** Reads what was signed for up to so many leaves, and the one after that. */
-  readTo(size: number): Promise<void>;
-  /** The next one to be compared; undefined behind the last. */
-  peek(): Checkpoint | undefined;
-  take(): void;
-  /** The last one that was taken, of this epoch or one before; null before the first. */
-  passed(): Checkpoint | null;
-  /**
-   * Checks what is left: all of them, and that the one outside follows, as far as the database reaches it.
-   * @returns how many are kept
-   */
-  finish(reach: number): Promise<number>;
-};
+export type SignedHeads = Awaited<ReturnType<typeof openSignedHeads>>;
 
-export async function openSignedHeads(
-  { epoch, state, next, head }: Plan,
-  { store, findings, chain }: Known,
-): Promise<SignedHeads> {
+export async function openSignedHeads({ epoch, state, next, head }: Plan, { store, findings, chain }: Known) {
   const keys = await openingKeysOf([epoch]);
   const wrong = (index: number, says: string) => findings.add("CHECKPOINT", epoch.epoch, { index, says });
   const read = (after: number, upTo: number, limit: number) =>
@@ -105,7 +81,7 @@ export async function openSignedHeads(
     chain.newest = [...chain.newest.slice(1 - nameable), linkTo(stored.note)];
   }
 
-  /** What is signed while the audit runs is for the next one. */
+  /** Reads what was signed for up to so many leaves, and the one after that. What is signed meanwhile is for the next audit. */
   async function readTo(size: number): Promise<void> {
     while (!isRead && last <= size) {
       const page = await read(last, state.signed, atOnce);
@@ -120,17 +96,27 @@ export async function openSignedHeads(
   }
 
   return {
+    /** The one beside the master key, where it is this epoch's. */
     kept,
+    /** Leaves that the next epoch says were signed for: what of them is not there was lost openly. */
     accepted: linked?.size ?? 0,
-    stored,
+    /** Leaves that a good checkpoint covers. */
     signed: Math.max(stored, ...outside.map(({ size }) => size)),
+    /** Those of them that one in the database covers: it was never there without its leaves. */
+    stored,
     readTo,
-    peek: () => queue[0],
-    take() {
+    /** The next one to be compared; undefined behind the last. */
+    peek: (): Checkpoint | undefined => queue[0],
+    take(): void {
       chain.passed = queue.shift() ?? null;
     },
+    /** The last one that was taken, of this epoch or one before; null before the first. */
     passed: () => chain.passed,
-    async finish(reach) {
+    /**
+     * Checks what is left: all of them, and that the one outside follows, as far as the database reaches it.
+     * @returns how many are kept
+     */
+    async finish(reach: number): Promise<number> {
       await readTo(Number.MAX_SAFE_INTEGER);
       if (kept !== null && kept.size > state.signed && kept.size <= reach)
         follow("the checkpoint beside the master key", kept);

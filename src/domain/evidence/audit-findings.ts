@@ -21,23 +21,19 @@ const kinds: readonly FindingKind[] = ["ATTESTATION", "BEHIND", "CHECKPOINT", "L
 /** As many as are kept; further ones are only counted. */
 const maxKept = 100;
 
-export type Findings = {
-  add(what: FindingKind, epoch: number, found: Pick<AuditFinding, "says"> & Partial<AuditFinding>): void;
-  /** Each kind in the order of the log. */
-  list(): AuditFinding[];
-  count(): number;
-};
+export type Findings = ReturnType<typeof createFindings>;
 
-export function createFindings(): Findings {
+export function createFindings() {
   const found: AuditFinding[] = [];
   let count = 0;
   return {
-    add(what, epoch, finding) {
+    add(what: FindingKind, epoch: number, finding: Pick<AuditFinding, "says"> & Partial<AuditFinding>): void {
       count++;
       if (found.length < maxKept)
         found.push({ what, epoch, index: null, id: null, verificationId: null, ...finding });
     },
-    list: () =>
+    /** Each kind in the order of the log. */
+    list: (): AuditFinding[] =>
       found.toSorted(
         (a, b) =>
           kinds.indexOf(a.what) - kinds.indexOf(b.what) ||

@@ -59,30 +59,9 @@ type BuilderDependencies = {
   readonly onMissing?: ((id: number) => void) | undefined;
 };
 
-export type EvidenceBuilder = {
-  /** Appends the next leaves, without signing. @returns how many: fewer than {@link leavesOfCommit} at the end */
-  append(): Promise<number>;
-  /**
-   * Appends all that was committed before, and signs for the tree: a leaf behind a checkpoint is younger than that.
-   * @throws TvsError LOG_BEHIND
-   */
-  sign(): Promise<void>;
-  /**
-   * Appends what is there and signs for it.
-   * @returns the newest checkpoint, which covers every attestation that was committed before; null without any
-   * @throws TvsError LOG_BEHIND
-   */
-  checkpoint(): Promise<StoredCheckpoint | null>;
-  /** Keeps the newest checkpoint that somebody else has signed. @throws TvsError LOG_BEHIND */
-  follow(): Promise<void>;
-  /**
-   * Refuses a database that has lost what was signed for: nothing may be signed on top of it.
-   * @throws TvsError LOG_BEHIND
-   */
-  requireNotBehind(): Promise<void>;
-};
+export type EvidenceBuilder = ReturnType<typeof createEvidenceBuilder>;
 
-export function createEvidenceBuilder(dependencies: BuilderDependencies): EvidenceBuilder {
+export function createEvidenceBuilder(dependencies: BuilderDependencies) {
   const { store, head, secrets, onFirst, onMissing } = dependencies;
 
   /**
@@ -117,17 +96,27 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies): Eviden
     return (await store.epochs()).at(-1);
   }
 
+  /** Appends the next leaves, without signing. @returns how many: fewer than {@link leavesOfCommit} at the end */
   async function append(): Promise<number> {
     const epoch = await current();
     return epoch === undefined ? 0 : ((await step(epoch, leavesOfCommit, false)) ?? leavesOfCommit);
   }
 
+  /**
+   * Appends all that was committed before, and signs for the tree: a leaf behind a checkpoint is younger than that.
+   * @throws TvsError LOG_BEHIND
+   */
   async function sign(): Promise<void> {
     await requireNotBehind();
     for (let epoch = await current(); epoch !== undefined; epoch = await current())
       if ((await step(epoch, leavesOfCommit, true)) !== leavesOfCommit) return;
   }
 
+  /**
+   * Appends what is there and signs for it.
+   * @returns the newest checkpoint, which covers every attestation that was committed before; null without any
+   * @throws TvsError LOG_BEHIND
+   */
   async function checkpoint(): Promise<StoredCheckpoint | null> {
     // Also when there is nothing to sign: what an old copy calls its newest checkpoint is not.
     await requireNotBehind();
@@ -143,6 +132,7 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies): Eviden
     return null;
   }
 
+  /** Keeps the newest checkpoint that somebody else has signed. @throws TvsError LOG_BEHIND */
   async function follow(): Promise<void> {
     const [kept, newest, progress] = await Promise.all([head.read(), store.newest(), store.progress()]);
     if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
@@ -151,6 +141,10 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies): Eviden
     if (note !== null) await head.write(note);
   }
 
+  /**
+   * Refuses a database that has lost what was signed for: nothing may be signed on top of it.
+   * @throws TvsError LOG_BEHIND
+   */
   async function requireNotBehind(): Promise<void> {
     const missing = (await store.progress())?.missing ?? 0;
     if (missing > 0) throw behind(head.read(), `its newest ${missing} attestations are not there any more`);

@@ -120,22 +120,7 @@ export type Inclusion = {
 type Consistency = { readonly epoch: number; readonly hashes: readonly Uint8Array[] };
 
 /** What anybody may ask the log. */
-export type EvidenceReader = {
-  epochs(): Promise<LogEpoch[]>;
-  /** The newest checkpoint; null as long as there is none. */
-  newest(): Promise<StoredCheckpoint | null>;
-  /**
-   * @param size of a checkpoint; without it, the earliest one that covers the leaf
-   * @returns null for a hash that is no leaf's, or that no checkpoint covers yet; `no-checkpoint` when there was never
-   *   one of that size that covers it
-   */
-  inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | "no-checkpoint" | null>;
-  /**
-   * Between two sizes of the newest epoch's tree, 1 ≤ from ≤ to.
-   * @returns null when no checkpoint covers `to` leaves yet
-   */
-  consistency(from: number, to: number): Promise<Consistency | null>;
-};
+export type EvidenceReader = ReturnType<typeof createEvidenceReader>;
 
 /** Attestations of one part of the index by which leaf hashes are found, as a power of two. */
 export const partBits = 18;
@@ -173,7 +158,7 @@ export async function keptLeaf(
   return tile?.subarray(at, at + hashBytes);
 }
 
-export function createEvidenceReader(store: EvidenceStore): EvidenceReader {
+export function createEvidenceReader(store: EvidenceStore) {
   async function proofAt(epoch: LogEpoch, index: number, size?: number): Promise<Inclusion | null> {
     const checkpoint = await (size === undefined
       ? store.covering(epoch.epoch, index)
@@ -198,14 +183,24 @@ export function createEvidenceReader(store: EvidenceStore): EvidenceReader {
 
   return {
     epochs: store.epochs,
+    /** The newest checkpoint; null as long as there is none. */
     newest: store.newest,
-    async inclusion(wanted, size) {
-      const found = await find(wanted);
+    /**
+     * @param size of a checkpoint; without it, the earliest one that covers the leaf
+     * @returns null for a hash that is no leaf's, or that no checkpoint covers yet; `no-checkpoint` when there was never
+     *   one of that size that covers it
+     */
+    async inclusion(leafHash: Uint8Array, size?: number): Promise<Inclusion | "no-checkpoint" | null> {
+      const found = await find(leafHash);
       if (found === null) return null;
       const proof = await proofAt(found.epoch, found.index, size);
       return proof ?? (size === undefined ? null : "no-checkpoint");
     },
-    async consistency(from, to) {
+    /**
+     * Between two sizes of the newest epoch's tree, 1 ≤ from ≤ to.
+     * @returns null when no checkpoint covers `to` leaves yet
+     */
+    async consistency(from: number, to: number): Promise<Consistency | null> {
       const newest = await store.newest();
       if (newest === null || to > newest.size) return null;
       const { epoch } = newest;

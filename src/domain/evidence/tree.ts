@@ -275,24 +275,20 @@ export function readOver(changed: readonly Tile[], read: ReadTiles): ReadTiles {
   };
 }
 
-/** A tree that grows to the right, of which only the roots of its largest complete parts are kept. */
-type GrowingTree = {
-  /** @param leaf its hash */
-  push(leaf: Uint8Array): void;
-  /** @returns the root over what was pushed; undefined of nothing */
-  root(): Uint8Array | undefined;
-};
-
 /** A root of a complete part, which stands in a tile above the leaves'. */
 export type TileRoot = { readonly level: number; readonly position: number; readonly root: Uint8Array };
 
-/** @param onTileRoot told of the roots that tiles above the leaves hold */
-export function growTree(onTileRoot: (found: TileRoot) => void): GrowingTree {
+/**
+ * A tree that grows to the right, of which only the roots of its largest complete parts are kept.
+ * @param onTileRoot told of the roots that tiles above the leaves hold
+ */
+export function growTree(onTileRoot: (found: TileRoot) => void) {
   const roots: Uint8Array[] = [];
   let size = 0;
 
   return {
-    push(leaf) {
+    /** @param leaf its hash */
+    push(leaf: Uint8Array): void {
       let root = leaf;
       let height = 0;
       // Each bit of the size is a complete part; adding one carries through those that are full.
@@ -305,6 +301,8 @@ export function growTree(onTileRoot: (found: TileRoot) => void): GrowingTree {
       roots.push(root);
       size++;
     },
-    root: () => (roots.length === 0 ? undefined : roots.reduceRight((right, left) => nodeHash(left, right))),
+    /** @returns the root over what was pushed; undefined of nothing */
+    root: (): Uint8Array | undefined =>
+      roots.length === 0 ? undefined : roots.reduceRight((right, left) => nodeHash(left, right)),
   };
 }

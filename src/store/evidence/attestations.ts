@@ -54,30 +54,13 @@ export function lastIdBefore(
 }
 
 /** Reads of the evidence log, by its index where it has one. */
-type AttestationReader = {
+function createAttestationReader(driver: Driver) {
   /** @param where the rest of the statement, from its condition on */
-  select(where: string, args: readonly Value[]): Promise<Attestation[]>;
-  selectAll(key: SoughtBy): Promise<Attestation[]>;
-  /** Figures of the attestations that a key finds, segment by segment. */
-  figures(
-    wanted: string,
-    key: SoughtBy,
-    narrowing?: { and?: string; args?: readonly Value[] },
-  ): AsyncGenerator<Row[]>;
-  /** Some that a key finds, newest first, and none from before `from` (seconds). */
-  newestOf(
-    key: SoughtBy,
-    page: Pick<AttestationFilter, "partnerId" | "credential" | "until"> & { from: number; limit: number },
-  ): Promise<Attestation[]>;
-  /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
-  between(since: number, until: number): Promise<{ after: number; upTo: number }>;
-};
-
-function createAttestationReader(driver: Driver): AttestationReader {
   async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
     return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
   }
 
+  /** Figures of the attestations that a key finds, segment by segment. */
   async function* figures(
     wanted: string,
     key: SoughtBy,
@@ -96,14 +79,19 @@ function createAttestationReader(driver: Driver): AttestationReader {
     return found;
   }
 
-  const between: AttestationReader["between"] = async (since, until) => {
+  /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
+  async function between(since: number, until: number): Promise<{ after: number; upTo: number }> {
     const sql = `SELECT ${lastIdBefore("?1")} AS after, ${lastIdBefore("?2")} AS up_to`;
     const seconds = [Math.floor(since / 1000) - disorderSeconds, Math.ceil(until / 1000) + disorderSeconds];
     const [row = {}] = await driver.query(sql, seconds);
     return { after: integer(row, "after"), upTo: integer(row, "up_to") };
-  };
+  }
 
-  const newestOf: AttestationReader["newestOf"] = async (key, page) => {
+  /** Some that a key finds, newest first, and none from before `from` (seconds). */
+  async function newestOf(
+    key: SoughtBy,
+    page: Pick<AttestationFilter, "partnerId" | "credential" | "until"> & { from: number; limit: number },
+  ): Promise<Attestation[]> {
     const { partnerId = null, credential = null, from, until = Number.MAX_SAFE_INTEGER, limit } = page;
     const range = await between(from * 1000, until);
     const [condition, value] = conditionOf(key);
@@ -119,7 +107,7 @@ function createAttestationReader(driver: Driver): AttestationReader {
       );
     }
     return found;
-  };
+  }
 
   return { select, selectAll, figures, newestOf, between };
 }

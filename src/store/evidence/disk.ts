@@ -2,16 +2,6 @@ import type { AttestationStore } from "../../domain/attestations.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { type Driver, statement } from "../driver/driver.ts";
 
-/** Whether the disk still takes what an answer leaves behind. */
-type EvidenceDisk = {
-  /** Puts itself around a store, to see what becomes of its commits. */
-  watch(store: AttestationStore): AttestationStore;
-  /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */
-  probe(): Promise<void>;
-  /** Whether the last evidence was refused and nothing of its size has gone through since. */
-  isRefusing(): boolean;
-};
-
 /** A probe: it changes nothing, and yet a database that cannot be written refuses it. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";
 /** Half of the length, in bytes, of what the evidence of a busy moment needs: a commit may carry more than a hundred answers. */
@@ -32,16 +22,13 @@ export function newEvidenceDisk(): SharedArrayBuffer {
 }
 
 /**
- * Remembers that the disk refused evidence. On a full one a small change still goes through, for it fits into room
+ * Whether the disk still takes what an answer leaves behind: remembers that it refused evidence. On a full one a small change still goes through, for it fits into room
  * that the write-ahead log has already; an answer's evidence does not. Nobody may call meanwhile, because a load
  * balancer believes the probe, so the probe itself finds out that there is room again: by a commit as large as the
  * evidence of many answers, which is taken back at once. It does so only after a refusal: a healthy service would wear
  * its disk out.
  */
-export function createEvidenceDisk(
-  driver: Driver,
-  memory: SharedArrayBuffer = newEvidenceDisk(),
-): EvidenceDisk {
+export function createEvidenceDisk(driver: Driver, memory: SharedArrayBuffer = newEvidenceDisk()) {
   const refusal = new Int32Array(memory);
 
   async function tryForRoom(): Promise<void> {
@@ -57,9 +44,11 @@ export function createEvidenceDisk(
     Atomics.store(refusal, 0, 1 + (Atomics.add(refusal, 1, 1) & 0xff_ff_ff));
   }
 
+  /** Whether the last evidence was refused and nothing of its size has gone through since. */
   const isRefusing = () => Atomics.load(refusal, 0) !== none;
   return {
-    watch: (store) => ({
+    /** Puts itself around a store, to see what becomes of its commits. */
+    watch: (store: AttestationStore): AttestationStore => ({
       ...store,
       async record(call) {
         try {
@@ -72,7 +61,8 @@ export function createEvidenceDisk(
         }
       },
     }),
-    async probe() {
+    /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */
+    async probe(): Promise<void> {
       await driver.batch([statement(emptyWrite)]);
       if (isRefusing()) await tryForRoom();
       if (isRefusing()) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
