@@ -78,6 +78,7 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
     if (sign && leaves.length < most && !isSigned) {
       if (!isChained(head.read()) && !isChained(newest?.note ?? null)) await onFirst?.();
       checkpoint = await seal(dependencies, epoch, { size: to, tiles, newest });
+      if (checkpoint === null) return null;
       // Before anybody can see it: what has been seen is never forgotten here.
       await head.write(checkpoint.note);
     } else if (leaves.length === 0) return 0;
@@ -218,6 +219,13 @@ async function requireGrown(
   throw behind(note, "its first entries are others");
 }
 
+/** Whether a tree is of a later epoch than a checkpoint, or the same one where nothing was signed for yet. */
+function isLater({ origin }: TreeHead, note: string): boolean {
+  const kept = treeHeadOf(note);
+  if (kept.origin === origin) return kept.size === 0;
+  return readOrigin(origin).epoch > readOrigin(kept.origin).epoch;
+}
+
 /** Whether what is kept is what the database has, of the epoch that it is in. */
 function isFollowed(kept: string | null, newest: StoredCheckpoint | null, now: LogProgress | null): boolean {
   if ((newest?.note ?? null) !== kept || (now?.missing ?? 0) > 0) return false;
@@ -247,17 +255,22 @@ async function nextLeaves(store: EvidenceStore, epoch: LogEpoch, most: number) {
   return { leaves, tiles, missing: attested.includes(null) ? firstId + attested.indexOf(null) : null };
 }
 
-/** Signs for the tree as it is with tiles that are yet to be stored. @throws TvsError LOG_BEHIND */
+/**
+ * Signs for the tree as it is with tiles that are yet to be stored.
+ * @returns null where a later checkpoint is kept: another one has signed it meanwhile, or the tree was cut
+ * @throws TvsError LOG_BEHIND
+ */
 async function seal(
   { store, head, secrets, clock }: BuilderDependencies,
   epoch: LogEpoch,
   { size, tiles, newest }: { size: number; tiles: readonly Tile[]; newest: StoredCheckpoint | null },
-): Promise<StoredCheckpoint> {
+): Promise<StoredCheckpoint | null> {
   const read = readOver(tiles, store.tiles(epoch.epoch));
   const root = new Uint8Array(await rootOf(size, read));
   const treeHead = { origin: epoch.origin, size, root, extensions: [linkTo(newest?.note ?? null)] };
   // Once more, of the very root: what was compared before may have been changed since.
-  await requireGrown(head.read(), treeHead, read);
+  const kept = head.read();
+  if (!(await requireGrown(kept, treeHead, read)) && kept !== null && !isLater(treeHead, kept)) return null;
   const seconds = Math.floor(clock.now() / 1000);
   const note = await signCheckpoint(treeHead, seconds, checkpointKeyOf(epoch, secrets));
   return { epoch: epoch.epoch, size, signedAt: seconds * 1000, note };

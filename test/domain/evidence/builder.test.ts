@@ -215,6 +215,30 @@ test("signs for no tree that was changed after it was compared with what is kept
     expect(head.read()).toBe(kept);
   }));
 
+test("signs for no smaller tree than the kept one, to which it was cut after it was compared", () =>
+  withLog(async ({ evidence, head, clock, tamper, attestMore, builder }) => {
+    const kept = head.read();
+    await attestMore(1);
+    let isCut = false;
+    const store = {
+      ...evidence,
+      async newest() {
+        if (!isCut)
+          await tamper(
+            ["UPDATE log_epochs SET size = 300"],
+            ["DELETE FROM log_checkpoints"],
+            ["DELETE FROM attestations WHERE id > 300"],
+            ["UPDATE log_tiles SET hashes = zeroblob(300 * 32) WHERE level = 0 AND position = 0"],
+          );
+        isCut = true;
+        return evidence.newest();
+      },
+    };
+    await createEvidenceBuilder({ store, head, secrets, clock }).sign();
+    expect([isCut, await evidence.newest(), head.read()]).toEqual([true, null, kept]);
+    expect(await rejection(builder().sign())).toMatchObject({ code: "LOG_BEHIND" });
+  }));
+
 test("says so when it takes the checkpoint that it had kept from the database", () =>
   withLog(async ({ head, headFile, evidence: store, attestMore, builder: builderOf }) => {
     let count = 0;
