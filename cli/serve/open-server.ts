@@ -81,6 +81,8 @@ export type OpenServer = {
   readonly service: Service;
   readonly requests: RequestCounters;
   readonly signer: ChosenSigner;
+  /** What the threads of this node know of it. */
+  readonly node: NodeMemory;
   isDiskRefusing(): boolean;
   /** Stops looking for changes, and signing. */
   close(): Promise<void>;
@@ -115,6 +117,7 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       service,
       requests,
       signer,
+      node,
       isDiskRefusing: disk.isRefusing,
       async close() {
         await Promise.all(stops.map((stop) => stop()));

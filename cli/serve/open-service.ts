@@ -7,7 +7,6 @@ import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
 import type { Configuration, Snapshot } from "../../src/domain/configuration.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
-import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
 import { issuerToldName, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
@@ -115,13 +114,12 @@ export async function openService(
     const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
     server = opened;
     const { configuration } = opened.service;
-    const nodeMemory = openNodeMemory(memory.node);
     const running = await runNode(operator, {
       nodeId,
       url,
       consolePort,
       configuration,
-      memory: nodeMemory,
+      memory: opened.node,
       onLost,
     });
     node = running;

@@ -7,7 +7,6 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
-import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import type { Settings } from "../../src/domain/settings.ts";
 import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
@@ -121,13 +120,12 @@ async function openThread(
   const { engine } = data;
   const onCall = relay.observe;
   const server = await openServer(basis, { engine, memory, thread, work, onCall, onLost });
-  const { liveNodes } = openNodeMemory(memory.node);
   const app = createApp(server.service, {
     ...config,
     demo: data.demo,
     readGoingLive: goingLiveReader({ stores, config, ...server.service }, data.demo),
     addressCounts: memory.addresses,
-    liveNodes,
+    liveNodes: server.node.liveNodes,
   });
   const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
   return {

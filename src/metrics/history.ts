@@ -4,26 +4,17 @@ import type { RequestCounters, Traffic } from "./requests.ts";
 import type { WorkCounters } from "./work.ts";
 
 /** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
-export type Point = {
+export type Point = Readonly<Record<Rate, number>> & {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  readonly publicRate: number;
-  readonly partnerRate: number;
-  readonly otherRate: number;
-  readonly refusedRate: number;
-  readonly failedRate: number;
   readonly partnerP50: number | null;
   readonly partnerP99: number | null;
   readonly publicP50: number | null;
   readonly publicP99: number | null;
-  readonly signatureRate: number;
   /** The most that any thread waited for at once. */
   readonly signingPeak: number;
   /** Acts in a commit, on average. */
   readonly groupSize: number | null;
-  readonly deliveredRate: number;
-  readonly undeliveredRate: number;
-  readonly cpuPercent: number;
   readonly residentBytes: number;
   /** The longest that the event loop of any thread made a timer wait. */
   readonly lagMs: number;
@@ -46,6 +37,8 @@ export const maxPoints = 450;
 const percentilePoints = 150;
 
 type Totals = ReturnType<typeof readTotals>;
+/** What is told as so much a second. */
+type Rate = keyof Totals["growing"];
 
 /**
  * Keeps the last quarter of an hour for the console. A request pays nothing for it: every two seconds
@@ -99,49 +92,53 @@ function readTotals({ requests, work }: { requests: RequestCounters; work: WorkC
     if (status >= 500) counts.failed += count;
     else if (status >= 400) counts.refused += count;
   }
+  const { cpuSeconds, residentBytes } = readProcessUse();
   const histogramOf = (traffic: Traffic) =>
     addUp(
       requests.routes.flatMap((one, index) => (one.traffic === traffic ? [requests.buckets(index)] : [])),
     );
   return {
     atMs: performance.now(),
-    counts,
+    /** What only grows, by the rate that it is told as. */
+    growing: {
+      publicRate: counts.public,
+      partnerRate: counts.partner,
+      otherRate: counts.other,
+      refusedRate: counts.refused,
+      failedRate: counts.failed,
+      signatureRate: work.total("signatures made"),
+      deliveredRate: work.total("deliveries: delivered"),
+      undeliveredRate: work.total("deliveries: failed") + work.total("deliveries: dead"),
+      cpuPercent: cpuSeconds * 100,
+    },
     histograms: {
       public: histogramOf("public"),
       partner: histogramOf("partner"),
       other: histogramOf("other"),
     },
-    signatures: work.total("signatures made"),
     commits: { groups: work.total("commits"), acts: work.total("commits: acts") },
-    delivered: work.total("deliveries: delivered"),
-    undelivered: work.total("deliveries: failed") + work.total("deliveries: dead"),
-    process: readProcessUse(),
+    residentBytes,
   };
 }
 
 function difference(before: Totals, now: Totals) {
   const seconds = Math.max(0.001, (now.atMs - before.atMs) / 1000);
-  const rate = (pick: (totals: Totals) => number) => (pick(now) - pick(before)) / seconds;
+  const rates = Object.entries(now.growing).map(([rate, total]) => [
+    rate,
+    (total - before.growing[rate as Rate]) / seconds,
+  ]);
   const grown = (traffic: Traffic) =>
     now.histograms[traffic].map((count, bucket) => count - (before.histograms[traffic][bucket] ?? 0));
   const histograms = { public: grown("public"), partner: grown("partner"), other: grown("other") };
   const groups = now.commits.groups - before.commits.groups;
   const point = {
-    publicRate: rate((totals) => totals.counts.public),
-    partnerRate: rate((totals) => totals.counts.partner),
-    otherRate: rate((totals) => totals.counts.other),
-    refusedRate: rate((totals) => totals.counts.refused),
-    failedRate: rate((totals) => totals.counts.failed),
+    ...(Object.fromEntries(rates) as Record<Rate, number>),
     partnerP50: percentileMs(histograms.partner, 0.5),
     partnerP99: percentileMs(histograms.partner, 0.99),
     publicP50: percentileMs(histograms.public, 0.5),
     publicP99: percentileMs(histograms.public, 0.99),
-    signatureRate: rate((totals) => totals.signatures),
     groupSize: groups === 0 ? null : (now.commits.acts - before.commits.acts) / groups,
-    deliveredRate: rate((totals) => totals.delivered),
-    undeliveredRate: rate((totals) => totals.undelivered),
-    cpuPercent: rate((totals) => totals.process.cpuSeconds) * 100,
-    residentBytes: now.process.residentBytes,
+    residentBytes: now.residentBytes,
   };
   return { point, histograms };
 }

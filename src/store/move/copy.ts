@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { TvsError } from "../../domain/errors.ts";
 import type { Driver } from "../driver/driver.ts";
-import { countRows, createPages, type Key, keyOf, type Line, lastKey } from "./pages.ts";
+import { countRows, createPages, type Key, keyOf, type Line, lastKey, rowsOf } from "./pages.ts";
 import type { MovedTable } from "./tables.ts";
 
 /** Rows that are deleted in one commit. */
@@ -22,11 +22,11 @@ export type TableDigest = {
 
 /** Takes everything out of a copy that is to be begun anew. */
 export async function clearTables(target: Driver, tables: readonly MovedTable[]): Promise<void> {
-  for (const { name, key, only } of [...tables].reverse()) {
-    const columns = key.map((column) => column.name).join(", ");
-    const rows = `SELECT ${columns} FROM ${name} ${only === null ? "" : `WHERE ${only}`}`;
+  for (const table of [...tables].reverse()) {
+    const columns = table.key.map((column) => column.name).join(", ");
+    const rows = `SELECT ${columns} FROM ${rowsOf(table)}`;
     if ((await target.query(`${rows} LIMIT 1`)).length === 0) continue;
-    const sql = `DELETE FROM ${name} WHERE (${columns}) IN (${rows} LIMIT ${clearedRows}) RETURNING 1 AS gone`;
+    const sql = `DELETE FROM ${table.name} WHERE (${columns}) IN (${rows} LIMIT ${clearedRows}) RETURNING 1 AS gone`;
     while ((await target.batch([{ sql, args: [] }]))[0]?.length === clearedRows);
   }
 }

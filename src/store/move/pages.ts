@@ -50,28 +50,28 @@ export function createPages(table: MovedTable): Pages {
 function pageSql(table: MovedTable, hasKey: boolean): string {
   const key = table.key.map(({ name }) => name).join(", ");
   const given = table.key.map(({ isInteger }) => (isInteger ? "CAST(? AS INTEGER)" : "?")).join(", ");
-  const conditions = [
-    ...(table.only === null ? [] : [table.only]),
-    ...(hasKey ? [`(${key}) > (${given})`] : []),
-  ];
-  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const lines = `SELECT ${key}, ${table.line} AS line FROM ${table.name} ${where} ORDER BY ${key} LIMIT ?`;
+  const rows = rowsOf(table, hasKey ? `(${key}) > (${given})` : null);
+  const lines = `SELECT ${key}, ${table.line} AS line FROM ${rows} ORDER BY ${key} LIMIT ?`;
   return `SELECT line FROM (
       SELECT line, sum(octet_length(line)) OVER (ORDER BY ${key} ROWS UNBOUNDED PRECEDING) AS upto FROM (${lines}))
     WHERE upto - octet_length(line) < ? ORDER BY upto`;
 }
 
+/** SQL that names a table's rows, as far as they are of the register. @param further a condition besides */
+export function rowsOf({ name, only }: MovedTable, further: string | null = null): string {
+  const conditions = [only, further].filter((one) => one !== null);
+  return conditions.length === 0 ? name : `${name} WHERE ${conditions.join(" AND ")}`;
+}
+
 /** The key of a table's last row, null when it has none. */
 export async function lastKey(driver: Driver, table: MovedTable): Promise<Key | null> {
   const order = table.key.map(({ name }) => `${name} DESC`).join(", ");
-  const where = table.only === null ? "" : `WHERE ${table.only}`;
-  const sql = `SELECT ${table.line} AS line FROM ${table.name} ${where} ORDER BY ${order} LIMIT 1`;
+  const sql = `SELECT ${table.line} AS line FROM ${rowsOf(table)} ORDER BY ${order} LIMIT 1`;
   const [row] = await driver.query(sql);
   return row === undefined ? null : keyOf(table, text(row, "line"));
 }
 
 export async function countRows(driver: Driver, table: MovedTable): Promise<number> {
-  const where = table.only === null ? "" : `WHERE ${table.only}`;
-  const [row] = await driver.query(`SELECT count(*) AS n FROM ${table.name} ${where}`);
+  const [row] = await driver.query(`SELECT count(*) AS n FROM ${rowsOf(table)}`);
   return row === undefined ? 0 : integer(row, "n");
 }
