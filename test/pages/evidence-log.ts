@@ -1,10 +1,10 @@
 /** A log as a partner sees it: its key, and proofs of what is in it. Made here, so that a test can make bad ones too. */
 
-import { generateKeyPairSync, sign } from "node:crypto";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { formatVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf, proofOf } from "../fixtures/log-notes.ts";
 import { mth, path as pathOf } from "../fixtures/rfc6962.ts";
+import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 
 function numbered(count: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => leafOf(`other ${index}`));
@@ -12,9 +12,7 @@ function numbered(count: number): Buffer[] {
 
 /** A log under a key of its own, named by its origin. */
 export async function makeLog(origin: string) {
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const raw = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
-  const key = { publicKey: raw, sign: (message: Uint8Array) => sign(null, message, privateKey) };
+  const key = aCheckpointKey();
 
   async function write(at: Date, { index, size, path, root }: Inclusion): Promise<string> {
     const head = { origin, size, root: new Uint8Array(root) };
@@ -23,7 +21,7 @@ export async function makeLog(origin: string) {
   }
 
   return {
-    key: `${await formatVerifierKey(origin, raw)}\n`,
+    key: `${await formatVerifierKey(origin, key.publicKey)}\n`,
     /** The proof that the log had an envelope at a time, after others. */
     prove(jws: string, at: Date, others = 4): Promise<string> {
       const leaves = [...numbered(others), leafOf(jws)];

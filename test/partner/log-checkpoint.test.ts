@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { generateKeyPairSync, sign } from "node:crypto";
 import { decodeBase64, decodeHash, encodeBase64 } from "../../src/partner/base64.ts";
 import {
   formatTreeHead,
@@ -10,16 +9,15 @@ import {
 } from "../../src/partner/log-checkpoint.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { formatVerifierKey, readVerifierKey, type VerifierKey } from "../../src/partner/signed-note.ts";
+import { aCheckpointKey } from "../harness/checkpoint-key.ts";
 
 const origin = "verify.example.org/log";
 const root = new Uint8Array(32).fill(7);
 const seconds = 1_780_000_000;
 
 async function makeLog(name: string) {
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const raw = new Uint8Array(Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url"));
-  const signer = { publicKey: raw, sign: (message: Uint8Array) => sign(null, message, privateKey) };
-  const key = await readVerifierKey(await formatVerifierKey(name, raw));
+  const signer = aCheckpointKey();
+  const key = await readVerifierKey(await formatVerifierKey(name, signer.publicKey));
   if (key === null) throw new Error("unread");
   return { signer, key };
 }

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -13,20 +12,13 @@ import {
 } from "../../../src/domain/evidence/tree.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { formatVerifierKey } from "../../../src/partner/signed-note.ts";
+import { aCheckpointKey } from "../../harness/checkpoint-key.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
 const origin = "log.example/log";
 
-/** An Ed25519 key, as a log has one. */
-function makeKey() {
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const raw = new Uint8Array(Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url"));
-  const key = createPrivateKey(privateKey.export({ format: "pem", type: "pkcs8" }));
-  return { publicKey: raw, sign: (message: Uint8Array) => new Uint8Array(sign(null, message, key)) };
-}
-
-const key = makeKey();
+const key = aCheckpointKey();
 
 /** A tree of `size` leaves, whose first `common` are those of every other one; of a later epoch, it names a note. */
 function makeTree(size: number, common = size, named?: string) {
@@ -41,7 +33,7 @@ function makeTree(size: number, common = size, named?: string) {
 }
 
 type Tree = ReturnType<typeof makeTree>;
-type Signing = { by?: ReturnType<typeof makeKey>; as?: string; seconds?: number };
+type Signing = { by?: ReturnType<typeof aCheckpointKey>; as?: string; seconds?: number };
 
 async function noteOf(
   { size, read }: Tree,
@@ -161,7 +153,7 @@ describe("tvs log witness", () => {
       await show(makeTree(5));
       await look(folder);
       const seen = shown.note;
-      const next = makeKey();
+      const next = aCheckpointKey();
       const signing = { by: next, as: `${origin}/3` };
       const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
       const other = join(folder, "other");
@@ -186,7 +178,7 @@ describe("tvs log witness", () => {
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
-      const next = makeKey();
+      const next = aCheckpointKey();
       await show(makeTree(2, 2, shown.note), { by: next, as: `${origin}/2` });
       const { code, stderr } = await look(folder);
       expect({ code, stderr }).toEqual({
@@ -201,7 +193,7 @@ describe("tvs log witness", () => {
 
   test.each<[string, () => Promise<void>, string]>([
     ["of another log", () => show(makeTree(2), { as: "else.example/log" }), "a log that no --log-key is of"],
-    ["by another key", () => show(makeTree(2), { by: makeKey() }), "was not signed by the key"],
+    ["by another key", () => show(makeTree(2), { by: aCheckpointKey() }), "was not signed by the key"],
     [
       "of tomorrow",
       () => show(makeTree(2), { seconds: Math.floor(Date.now() / 1000) + 86_400 }),

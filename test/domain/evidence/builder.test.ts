@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { Buffer } from "node:buffer";
-import { generateKeyPairSync, sign } from "node:crypto";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
@@ -14,6 +12,7 @@ import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
+import { aCheckpointKey } from "../../harness/checkpoint-key.ts";
 import { attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
@@ -179,17 +178,12 @@ test("keeps nothing that the database calls a checkpoint and that the log has no
 test("keeps no checkpoint of another tree, or by another key, whoever has signed it", () =>
   withLog(async ({ builder, head, headFile, tamper, attestMore }) => {
     const kept = head.read() ?? "";
-    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-    const raw = new Uint8Array(Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url"));
-    const own = {
-      publicKey: raw,
-      sign: (message: Uint8Array) => new Uint8Array(sign(null, message, privateKey)),
-    };
+    const own = aCheckpointKey();
     const note = await signCheckpoint({ ...treeHeadOf(kept), size: 513, root: new Uint8Array(32) }, 1, own);
     const add = "INSERT INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, 513, 1000, ?)";
     await attestMore(1);
     await builder().append();
-    await tamper(["UPDATE log_epochs SET public_key = ?", raw], [add, note]);
+    await tamper(["UPDATE log_epochs SET public_key = ?", own.publicKey], [add, note]);
     expect(await rejection(builder().follow())).toMatchObject({ code: "LOG_BEHIND" });
     expect(head.read()).toBe(kept);
     rmSync(headFile);
