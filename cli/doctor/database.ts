@@ -4,6 +4,7 @@ import { explainError } from "../../src/delivery/outcome.ts";
 import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
 import { judge } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime } from "../../src/domain/clock.ts";
+import { loadCredentialBook } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
@@ -178,9 +179,10 @@ async function checkReadings(
     calendar: createCalendar(stored.get("time_zone") ?? "UTC", readSandboxState(stored).day),
     clock: { now: () => now },
   });
+  const credentials = await loadCredentialBook(stores.partners);
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
   return [
-    ...judge({ now, readings, nodes, keys: ring, areWebhooksHeld, explainError }),
+    ...judge({ now, readings, nodes, keys: ring, credentials, areWebhooksHeld, explainError }),
     ...(nodes.some(({ state }) => state === "live") ? [judgeLoaded(nodes, ring.pending.kid)] : []),
     ...(await checkLog(readings.log, stores.evidence, {
       config,

@@ -20,7 +20,8 @@ export function concernsOf(state: ConsoleState): Concern[] {
   if (readings !== null) {
     const { nodes } = node();
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
-    checks.push(...judge({ ...state, readings, nodes, keys: snapshot.keys, areWebhooksHeld }));
+    const { keys, credentials } = snapshot;
+    checks.push(...judge({ ...state, readings, nodes, keys, credentials, areWebhooksHeld }));
   }
   const concerns = checks
     .filter(({ result }) => result !== "ok")

@@ -2,6 +2,7 @@
 
 import { type Check, fail, ok, warn } from "./check.ts";
 import { describeSpan, isoTime } from "./clock.ts";
+import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
 import type { KeyRing } from "./keys.ts";
@@ -16,6 +17,7 @@ export type Judged = {
   readonly readings: Readings;
   readonly nodes: readonly Node[];
   readonly keys: KeyRing;
+  readonly credentials: CredentialBook;
   /** Whether the database was restored with `--hold-webhooks`, and nobody has released them. */
   readonly areWebhooksHeld: boolean;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
@@ -26,9 +28,12 @@ export type Judged = {
 const nearlySpent = 0.9;
 /** A delivery that is due for so long shows that something is stuck: the sender looks five times a second. */
 const overdueMs = 5 * 60_000;
+/** A partner needs so long to get a new certificate; whom one was missing for a week calls in another way. */
+const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 /** Everything that the database tells, whoever asks. */
-export function judge({ now, readings, nodes, keys, areWebhooksHeld, explainError }: Judged): Check[] {
+export function judge(judged: Judged): Check[] {
+  const { now, readings, nodes, keys, credentials, areWebhooksHeld, explainError } = judged;
   const { teachers, appliedAt, imports, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
@@ -46,6 +51,10 @@ export function judge({ now, readings, nodes, keys, areWebhooksHeld, explainErro
       backlog.flatMap((one) => judgeBacklog(one, now)),
     ),
     ...allOr(ok("quotas", "nobody's quota of today is nearly spent"), quotas.flatMap(judgeQuota)),
+    ...allOr(
+      ok("credentials", "no partner's last key or certificate is about to end"),
+      judgeEnds(credentials, now),
+    ),
   ];
 }
 
@@ -76,6 +85,7 @@ function judgeNodes(nodes: readonly Node[], now: number): Check[] {
           "its machine's log says why; a machine that was taken away is forgotten after a day, and of a restored copy " +
           "that is expected",
         command: ["nodes", "list"],
+        about: url,
       }),
     ),
   );
@@ -102,14 +112,15 @@ function judgeVersions(live: readonly Node[]): Check {
 function judgeClocks(live: readonly Node[]): Check[] {
   const name = "node-clocks";
   const advice = "set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused";
+  const more = (about: string) => ({ advice, about });
   const wrong = live.filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > clockBoundsMs.warned);
   return allOr(
     ok(name, `every clock is within ${clockBoundsMs.warned / 1_000} s`),
     wrong.map(({ url, clockAheadMs }) => {
       const found = `the clock of the node at ${url} is ${describeClock(clockAheadMs)} the database's`;
       return Math.abs(clockAheadMs) > clockBoundsMs.refused
-        ? fail(name, `${found}, and partners are refused there`, advice)
-        : warn(name, found, advice);
+        ? fail(name, `${found}, and partners are refused there`, more(url))
+        : warn(name, found, more(url));
     }),
   );
 }
@@ -149,7 +160,11 @@ function judgeAnchors(figures: EvidenceFigures, now: number): Check[] {
       warn(
         name,
         `the last anchor at ${place} is ${describeSpan(now - anchoredAt)} old, and the log has grown since`,
-        { advice: "look why its timer does not make one", command: ["log", "anchor", place] },
+        {
+          advice: "look why its timer does not make one",
+          command: ["log", "anchor", place],
+          about: place,
+        },
       ),
     ),
   );
@@ -203,12 +218,12 @@ function judgeEndpoint(
     const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
     const found = `nothing is sent to ${partnerId}: its endpoint was disabled, because ${cause}`;
     const command = ["partners", "webhook", "enable", partnerId];
-    return [warn(name, found, { advice, command, isUrgent: true })];
+    return [warn(name, found, { advice, command, isUrgent: true, about: partnerId })];
   }
   if (failingSince === null) return [];
   const command = ["webhooks", "list", "--partner", partnerId, "--state", "pending"];
   const found = `the endpoint of ${partnerId} has failed for ${describeSpan(now - failingSince)}`;
-  return [warn(name, found, { advice, command })];
+  return [warn(name, found, { advice, command, about: partnerId })];
 }
 
 function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
@@ -219,11 +234,13 @@ function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
       dead === 1
         ? `1 delivery to ${partnerId} was given up`
         : `${dead} deliveries to ${partnerId} were given up`;
-    checks.push(warn(name, found, { command: ["webhooks", "retry", "--dead", "--partner", partnerId] }));
+    const command = ["webhooks", "retry", "--dead", "--partner", partnerId];
+    checks.push(warn(name, found, { command, about: `given up ${partnerId}` }));
   }
   if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
     const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
-    checks.push(warn(name, found, { command: ["webhooks", "list", "--partner", partnerId] }));
+    const command = ["webhooks", "list", "--partner", partnerId];
+    checks.push(warn(name, found, { command, about: `overdue ${partnerId}` }));
   }
   return checks;
 }
@@ -234,5 +251,21 @@ function judgeQuota({ partner, use }: QuotaReading): Check[] {
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
   const found = `partner ${partnerId} has used ${Math.round((100 * used) / limit)} % of today's quota (UTC)`;
   const command = ["partners", "set", partnerId, "--per-day", String(limit * 2)];
-  return [warn("quotas", found, { command, isUrgent: used >= limit })];
+  return [warn("quotas", found, { command, isUrgent: used >= limit, about: partnerId })];
+}
+
+function judgeEnds(credentials: CredentialBook, now: number): Check[] {
+  return credentialEnds(credentials)
+    .filter(({ endsAt }) => endsAt - now < renewalMs && now - endsAt < missedMs)
+    .map(({ partnerId, kind, endsAt }) => {
+      const found = `the last ${kind} of ${partnerId} ${endsAt > now ? "ends" : "ended"} at ${isoTime(endsAt)}`;
+      const more =
+        kind === "key"
+          ? { command: ["partners", "key", "issue", partnerId] }
+          : {
+              advice: "ask the partner for its new one",
+              command: ["partners", "cert", "add", partnerId, "FILE"],
+            };
+      return warn("credentials", found, { ...more, about: `${kind} ${partnerId}` });
+    });
 }

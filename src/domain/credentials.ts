@@ -195,6 +195,33 @@ export function isLive(key: ApiKey, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }
 
+/** When the last of a partner's credentials of one kind ends, in milliseconds since the epoch. */
+type CredentialEnd = {
+  readonly partnerId: string;
+  readonly kind: "key" | "certificate";
+  readonly endsAt: number;
+};
+
+/**
+ * When partners need another key or certificate: those that are not disabled. A kind of which one has no end is left
+ * out, and so is what another one has replaced already.
+ */
+export function credentialEnds({ partners, apiKeys, certificates }: CredentialBook): CredentialEnd[] {
+  const never = Number.POSITIVE_INFINITY;
+  const ends = new Map<string, CredentialEnd>();
+  const add = (end: CredentialEnd) => {
+    const place = `${end.kind} ${end.partnerId}`;
+    if ((ends.get(place)?.endsAt ?? 0) < end.endsAt) ends.set(place, end);
+  };
+  for (const { partnerId, expiresAt, revokedAt } of apiKeys.values())
+    if (revokedAt === null) add({ partnerId, kind: "key", endsAt: expiresAt ?? never });
+  for (const { partnerId, validTo } of certificates.values())
+    add({ partnerId, kind: "certificate", endsAt: validTo });
+  return [...ends.values()].filter(
+    ({ partnerId, endsAt }) => endsAt !== never && partners.get(partnerId)?.disabledAt === null,
+  );
+}
+
 /** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";

@@ -1,4 +1,4 @@
-import type { EvidenceFigures } from "../domain/evidence/figures.ts";
+import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import { byLabel, type Family, gauge, type Sample } from "./families.ts";
 
 /** How the evidence log does; none of it before the log was opened. */
@@ -40,6 +40,11 @@ export const evidenceFamilies: readonly Family[] = [
         labels: { kind },
       }));
     }),
+  ),
+  gauge(
+    "tvs_log_anchors_late",
+    "Places whose last anchor is older than 25 hours although the log has grown since",
+    ofLog((log, now) => lateAnchors(log, now).length),
   ),
 ];
 

@@ -1,5 +1,6 @@
 /** What is read when a scrape comes: the process, the keys, the nodes, and what the database says. */
 
+import { credentialEnds } from "../domain/credentials.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -54,6 +55,15 @@ export const stateFamilies: readonly Family[] = [
     "1 when the active key has signed for longer than 90 days",
     ({ snapshot, now }) => Number(rotationOf(snapshot.keys, now).isDue),
   ),
+  gauge(
+    "tvs_credential_end_timestamp_seconds",
+    "When a partner's last key or certificate ends, by kind; none where one has no end",
+    ({ snapshot }) =>
+      credentialEnds(snapshot.credentials).map(({ partnerId, kind, endsAt }) => ({
+        value: endsAt / 1000,
+        labels: { partner: partnerId, kind },
+      })),
+  ),
   ...evidenceFamilies,
   gauge(
     "tvs_teachers",
@@ -74,6 +84,11 @@ export const stateFamilies: readonly Family[] = [
     "tvs_store_up",
     "1 when this scrape could read the database; at 0 the figures are older",
     ({ hasFailed }) => Number(!hasFailed),
+  ),
+  gauge(
+    "tvs_disk_refusing",
+    "1 from the first attestation that the disk refuses until it takes writes again",
+    ({ isDiskRefusing }) => Number(isDiskRefusing()),
   ),
   gauge(
     "tvs_event_loop_lag_seconds",

@@ -23,8 +23,15 @@ const well = {
 };
 
 function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
-  const { readings, keys, nodes, explainError } = judgedWith(change);
-  const state = { ...well, readings, explainError, node: () => ({ nodes }), snapshot: { keys }, ...own };
+  const { readings, keys, credentials, nodes, explainError } = judgedWith(change);
+  const state = {
+    ...well,
+    readings,
+    explainError,
+    node: () => ({ nodes }),
+    snapshot: { keys, credentials },
+    ...own,
+  };
   return concernsOf(state as unknown as ConsoleState);
 }
 

@@ -10,7 +10,7 @@ import {
   judgedWith,
   now,
 } from "../harness/readings.ts";
-import { aNode } from "../harness/samples.ts";
+import { aNode, anApiKey, aPartner } from "../harness/samples.ts";
 
 const judged = (change?: Change) => judge(judgedWith(change));
 const notWell = (change: Change) => judged(change).filter(({ result }) => result !== "ok");
@@ -36,6 +36,7 @@ describe("the checks", () => {
       "ok: webhook-endpoints: no endpoint that should work fails",
       "ok: webhooks: none is overdue, and none was given up",
       "ok: quotas: nobody's quota of today is nearly spent",
+      "ok: credentials: no partner's last key or certificate is about to end",
     ]);
     for (const { advice, command } of checks) expect([advice, command]).toEqual([null, null]);
   });
@@ -135,6 +136,55 @@ describe("the evidence log", () => {
         found: `the last anchor at /srv/anchors is ${age} old, and the log has grown since`,
       },
     ]);
+  });
+});
+
+describe("the partners' keys and certificates", () => {
+  const day = 24 * hourMs;
+  const key = (keyId: string, endsIn: number | null, more = {}) => ({
+    ...anApiKey("body", keyId),
+    expiresAt: endsIn === null ? null : now + endsIn * day,
+    ...more,
+  });
+  const certificate = (fingerprint: string, endsIn: number) => ({
+    ...{ partnerId: "body", fingerprint, subject: "CN=a", validFrom: 0, addedAt: 0 },
+    validTo: now + endsIn * day,
+  });
+  const judgedBy = (
+    keys: ReturnType<typeof key>[],
+    certificates: ReturnType<typeof certificate>[],
+    disabledAt: number | null = null,
+  ) =>
+    found(
+      {
+        credentials: {
+          partners: new Map([["body", { ...aPartner("body"), disabledAt }]]),
+          apiKeys: new Map(keys.map((one) => [one.keyId, one])),
+          certificates: new Map(certificates.map((one) => [one.fingerprint, one])),
+        },
+      },
+      "credentials",
+    );
+  const well = ["ok: no partner's last key or certificate is about to end"];
+
+  test("are told of when the last of a kind ends within 14 days, and for 7 days after", () => {
+    expect(judgedBy([], [certificate("a", 13)])).toEqual([
+      "warn: the last certificate of body ends at 2026-03-14T09:30:00.000Z",
+    ]);
+    expect(judgedBy([key("a", 1)], [certificate("a", -6)])).toEqual([
+      "warn: the last key of body ends at 2026-03-02T09:30:00.000Z",
+      "warn: the last certificate of body ended at 2026-02-23T09:30:00.000Z",
+    ]);
+    for (const days of [15, -8]) expect(judgedBy([key("a", days)], [certificate("a", days)])).toEqual(well);
+  });
+
+  test("are left alone where another one follows, and where the partner is disabled", () => {
+    expect(judgedBy([key("old", 1), key("new", null)], [certificate("a", 1), certificate("b", 90)])).toEqual(
+      well,
+    );
+    expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
+    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toHaveLength(1);
+    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).not.toEqual(well);
   });
 });
 

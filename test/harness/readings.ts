@@ -49,15 +49,20 @@ const wellReadings: Readings = {
   log: aLog,
 };
 
-export type Change = Partial<Readings> & { nodes?: Judged["nodes"]; activatedAt?: number };
+export type Change = Partial<Readings> & {
+  nodes?: Judged["nodes"];
+  activatedAt?: number;
+  credentials?: Judged["credentials"];
+};
 
-export function judgedWith({ nodes, activatedAt = now, ...readings }: Change = {}): Judged {
+export function judgedWith({ nodes, credentials, activatedAt = now, ...readings }: Change = {}): Judged {
   const keys = keyRing([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
   ]);
   return {
     ...{ now, keys, areWebhooksHeld: false, explainError: () => "It says why." },
+    credentials: credentials ?? { partners: new Map(), apiKeys: new Map(), certificates: new Map() },
     nodes: nodes ?? [aNode({ url: "http://one:1" }), aNode({ url: "http://two:2" })],
     readings: { ...wellReadings, ...readings },
   };

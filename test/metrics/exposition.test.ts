@@ -173,6 +173,11 @@ describe("the names of the metrics", () => {
     expect(unused).toEqual([]);
   });
 
+  test("that the alerts ask for are in an exposition", () => {
+    const asked = [...read("data/alerts.yml").matchAll(/\b(?:tvs|process)_[a-z_]+/g)].map(([name]) => name);
+    expect([...new Set(asked)].filter((name) => !scraped.has(name))).toEqual([]);
+  });
+
   test("stand in a dashboard whose panels each have a place of their own and a question", () => {
     type Panel = {
       id: number;
