@@ -10,14 +10,16 @@ import { type Check, fail, ok } from "../../src/domain/check.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/shell-word.ts";
-import { command, environmentOf, flag, version } from "../command.ts";
+import { command, environmentOf, flag, option, version } from "../command.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
 import { refuseRemovedVariables } from "../removed.ts";
+import { absolute } from "../service/timers.ts";
 import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { isWindows } from "../terminal/windows.ts";
+import { type Alert, checkAlertCommand, tellAlerts } from "./alerts.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import { checkAccessLog } from "./log.ts";
 import {
@@ -35,14 +37,21 @@ import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts"
 
 export const doctorCommand = command({
   description:
-    "Check this machine and suggest fixes. Nothing is created or changed. " +
+    "Check this machine and suggest fixes. Nothing is created or changed, but for what --alert-command has told. " +
     "Exit 0: nothing failed (warnings do not count); 1: something failed; 2: there is no register to check",
   example:
-    "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
+    "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --alert-command /usr/local/bin/tell-operator\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
   args: {
     full: flag("Check every page and index of the database, however long it takes"),
+    "alert-command": option(
+      "PATH",
+      "Also run this program for each finding that has begun or ended since it was told last, with a JSON object on its " +
+        "standard input, and print what was told",
+    ),
   },
   async run({ args }) {
+    const given = args["alert-command"];
+    const program = given === undefined ? undefined : absolute("--alert-command", given);
     // The service's own settings, where it is installed: they are what is to be judged.
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
@@ -50,11 +59,16 @@ export const doctorCommand = command({
     becomeOwner(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    const shown = checks.map(({ name, result, found, advice, command }) => ({
-      ...{ name, result, found },
-      advice: adviceText(advice, command),
-    }));
-    print(args, { ok: healthy, checks: shown }, () => report(shown));
+    const findings = checks.map((check) => ({ ...check, advice: adviceText(check.advice, check.command) }));
+    const shown = findings.map(({ name, result, found, advice }) => ({ name, result, found, advice }));
+    const summary = { ok: healthy, checks: shown };
+    if (program === undefined) print(args, summary, () => report(shown));
+    else {
+      const { told, failure } = await tellAlerts(config, program, findings);
+      print(args, { ...summary, told, failure }, () => reportTold(told, failure));
+      if (failure !== null) note(`tvs: ${failure}`);
+      if (failure !== null) process.exitCode = exitCodes.refused;
+    }
     if (isMissing) note(`tvs: ${noRegister(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
@@ -75,6 +89,14 @@ function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advi
     advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
+}
+
+function reportTold(told: readonly Alert[], failure: string | null): string {
+  if (told.length === 0) return failure === null ? "nothing has begun or ended" : "nothing was told";
+  return table(
+    ["STATE", "CHECK", "FOUND"],
+    told.map(({ state, alert, text }) => [state, alert, text]),
+  );
 }
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
@@ -116,6 +138,7 @@ async function examine(
       ? []
       : [checkProxy(serving.config), checkClientCertificates(serving.config, database.certificates ?? 0)]),
     await checkTimeSync(),
+    checkAlertCommand(config),
   ];
   return { checks, isMissing: database.isMissing };
 }

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { command, flag, group, option } from "../command.ts";
+import { programFlaw } from "../doctor/alerts.ts";
 import { isExecutable } from "../program.ts";
 import { note, print } from "../terminal/output.ts";
 import { requireSystemd } from "../terminal/windows.ts";
@@ -49,6 +50,7 @@ const installCommand = command({
       );
       return;
     }
+    if (args["alert-command"] !== undefined) requireProgram(args["alert-command"], args.root ?? "/");
     const files = await install(options, jobs, args.root ?? "/");
     const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
     const next = nextCommands(options, jobs, isPackaged);
@@ -90,7 +92,7 @@ function thisExecutable(isPrinted: boolean): string {
       "run this with the tvs executable, or name it: --executable /usr/local/bin/tvs",
     );
   }
-  if (/^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path)) {
+  if (isHidden(path)) {
     const installed = "/usr/local/bin/tvs";
     const copy = `\`sudo install -m 755 ${path} ${installed}\``;
     if (!isPrinted)
@@ -99,6 +101,17 @@ function thisExecutable(isPrinted: boolean): string {
     return installed;
   }
   return path;
+}
+
+/** Whether the unit's own /tmp and its empty /home and /root stand before it. */
+function isHidden(path: string): boolean {
+  return /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path);
+}
+
+/** @throws TvsError USAGE for a program that the alerts' unit could not run */
+function requireProgram(path: string, root: string): void {
+  const flaw = isHidden(path) ? "is where the service sees nothing" : programFlaw(join(root, path));
+  if (flaw !== null) throw new TvsError("USAGE", `--alert-command ${path} ${flaw}`);
 }
 
 type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };

@@ -1,4 +1,4 @@
-/** The options of `tvs service install` for what runs by timers: backups, and checkpoints that are handed out. */
+/** The options of `tvs service install` for what runs by timers: backups, checkpoints that are handed out, alerts. */
 
 import { isAbsolute } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -28,6 +28,11 @@ export const timerArgs = {
       "existing folder, or to the address of a time-stamp authority",
   ),
   "anchor-at": option("CALENDAR", `When (default ${defaults.anchorAt})`),
+  "alert-command": option(
+    "PATH",
+    "Also write a timer that runs this program every five minutes for what has begun or ended, as `tvs doctor " +
+      "--alert-command PATH` does",
+  ),
 } as const;
 
 type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefined };
@@ -36,10 +41,11 @@ type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefi
 export function readTimerJobs(args: TimerValues): TimerJob[] {
   requireTogether(args, "backup-to", ["backup-at", "backup-keep"]);
   requireTogether(args, "anchor-to", ["anchor-at"]);
-  const { "backup-to": backupTo, "anchor-to": anchorTo } = args;
+  const { "backup-to": backupTo, "anchor-to": anchorTo, "alert-command": alertCommand } = args;
   return [
     ...(backupTo === undefined ? [] : [backupJob(args, backupTo)]),
     ...(anchorTo === undefined ? [] : [anchorJob(args, anchorTo)]),
+    ...(alertCommand === undefined ? [] : [alertJob(alertCommand)]),
   ];
 }
 
@@ -70,6 +76,16 @@ function anchorJob(args: TimerValues, to: string): TimerJob {
     words: ["log", "anchor", place],
     at: calendar("--anchor-at", args["anchor-at"] ?? defaults.anchorAt),
     folder: isUrl ? null : place,
+  };
+}
+
+function alertJob(path: string): TimerJob {
+  return {
+    name: "alert",
+    description: "Alerts of the Teacher Verification Service",
+    words: ["doctor", "--alert-command", absolute("--alert-command", path)],
+    at: "*:0/5",
+    folder: null,
   };
 }
 

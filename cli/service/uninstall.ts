@@ -14,7 +14,7 @@ type Unit = { readonly name: string; readonly wantedIn: string | null };
 
 /** The units of a service; those of its jobs alone with `timersOnly`. */
 function unitsOf(user: string, timersOnly: boolean): Unit[] {
-  const jobs = ["backup", "anchor"].flatMap((job) => [
+  const jobs = ["backup", "anchor", "alert"].flatMap((job) => [
     { name: `${user}-${job}.timer`, wantedIn: "timers.target.wants" },
     { name: `${user}-${job}.service`, wantedIn: null },
   ]);
@@ -29,7 +29,7 @@ export const uninstallCommand = command({
   args: {
     user: option("NAME", "The service's user and name (default tvs)"),
     root: option("DIR", "Remove below DIR instead of /"),
-    timers: flag("Only the timers of backups and of anchors"),
+    timers: flag("Only the timers of backups, anchors and alerts"),
     print: flag("Print what would be removed and remove nothing"),
   },
   async run({ args }) {

@@ -16,7 +16,7 @@ export type UnitOptions = {
 /** A command of this program that a timer starts now and then, as the service's user. */
 export type TimerJob = {
   /** The last part of its units' names. */
-  readonly name: "backup" | "anchor";
+  readonly name: "backup" | "anchor" | "alert";
   readonly description: string;
   /** The command's words, none of which systemd would read in its own way. */
   readonly words: readonly string[];

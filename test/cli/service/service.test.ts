@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -178,9 +179,34 @@ describe("service install", () => {
       expect(read("tvs-anchor.timer")).toContain("OnCalendar=hourly");
     }));
 
+  test("writes a timer for alerts, of a program that the service can run", () =>
+    withTempDir(async (root) => {
+      const path = "/usr/local/bin/tell";
+      mkdirSync(join(root, "usr/local/bin"), { recursive: true });
+      const install = (program: string) => runTvs(words(root, "--alert-command", program));
+      const refusal = async (program: string) => (await install(program)).stderr;
+      expect(await refusal("tell")).toContain("--alert-command must be an absolute path");
+      expect(await refusal("/home/me/tell")).toContain("is where the service sees nothing");
+      expect(await refusal(path)).toContain("is not there");
+      writeFileSync(join(root, path), "#!/bin/sh\n", { mode: 0o644 });
+      expect(await refusal(path)).toContain("cannot run it");
+      expect(existsSync(join(root, "etc"))).toBe(false);
+      chmodSync(join(root, path), 0o755);
+      const { code, stdout } = await install(path);
+      expect([code, stdout]).toEqual([0, expect.stringContaining("enable --now tvs-alert.timer")]);
+      const read = (name: string) => readFileSync(join(root, "etc/systemd/system", name), "utf8").split("\n");
+      expect(read("tvs-alert.service")).toContain(
+        "ExecStart=/usr/local/bin/tvs doctor --alert-command /usr/local/bin/tell",
+      );
+      expect(read("tvs-alert.timer")).toContain("OnCalendar=*:0/5");
+    }));
+
   test.skipIf(analyze === null)("writes units that systemd finds nothing wrong with", () =>
     withTempDir(async (root) => {
-      const more = ["--executable", "/bin/true", "--anchor-to", "https://tsa.example/a%20b"];
+      mkdirSync(join(root, "usr/bin"), { recursive: true });
+      writeFileSync(join(root, "usr/bin/tell"), "", { mode: 0o755 });
+      const alerts = ["--alert-command", "/usr/bin/tell"];
+      const more = ["--executable", "/bin/true", "--anchor-to", "https://tsa.example/a%20b", ...alerts];
       await runJson(["service", "install", "--root", root, "--backup-to", "/srv/backups", ...more]);
       const folder = join(root, "etc/systemd/system");
       for (const name of readdirSync(folder)) {
@@ -197,10 +223,13 @@ describe("service install", () => {
 
   test("is taken away again by uninstall, but for what is enabled, settings and what others wrote", () =>
     withTempDir(async (root) => {
-      await runJson(words(root, "--backup-to", "/srv/backups", "--anchor-to", "/mnt/evidence"));
+      mkdirSync(join(root, "usr/bin"), { recursive: true });
+      writeFileSync(join(root, "usr/bin/tell"), "", { mode: 0o755 });
+      const more = ["--backup-to", "/srv/backups", "--anchor-to", "/mnt/evidence"];
+      await runJson(words(root, ...more, "--alert-command", "/usr/bin/tell"));
       const uninstall = (...more: string[]) => runTvs(["service", "uninstall", "--root", root, ...more]);
       const timers = await uninstall("--timers", "--json");
-      expect(timers.json<Report>().files).toHaveLength(4);
+      expect(timers.json<Report>().files).toHaveLength(6);
       expect(existsSync(unitIn(root))).toBe(true);
       const wants = join(root, "etc/systemd/system/multi-user.target.wants");
       mkdirSync(wants);
