@@ -41,7 +41,7 @@ fi
 export const prerm = `${head}
 [ "$1" = remove ] || exit 0
 ${hasSystemd} || exit 0
-for unit in tvs-backup.timer tvs-anchor.timer tvs-alert.timer tvs.service; do
+for unit in tvs-backup.timer tvs-anchor.timer tvs-alert.timer tvs-import.timer tvs.service; do
   if systemctl cat "$unit" >/dev/null 2>&1; then systemctl disable --now "$unit" || true; fi
 done
 `;
@@ -50,7 +50,7 @@ done
 export const postrm = `${head}
 if [ "$1" = purge ]; then
   rm -f /etc/tvs/tvs.env
-  for name in tvs-backup tvs-anchor tvs-alert; do
+  for name in tvs-backup tvs-anchor tvs-alert tvs-import; do
     for file in "/etc/systemd/system/$name.timer" "/etc/systemd/system/$name.service"; do
       if grep -qs '^# Written by .tvs service install' "$file"; then rm -f "$file"; fi
     done

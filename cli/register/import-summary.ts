@@ -34,17 +34,22 @@ export function tellRemarks(
   }
   if (resumedAfterRow !== undefined)
     note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
-  if (stopped?.by === "strict") note("nothing was changed: --strict was given, and rows were rejected");
-  if (stopped?.by === "brake") {
-    const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
-    const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
-    const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
-    note(`nothing was changed: ${reasons.join("; ")}. If that is intended, import again with --allow-change`);
-  }
+  if (stopped?.by === "strict") note(whyStopped(stopped));
+  if (stopped?.by === "brake")
+    note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
   if (args.report !== undefined) return;
   if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
   // Among them may be a revocation that an empty cell takes back, or one that was kept.
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
+}
+
+/** Why an import stopped before it changed anything. */
+export function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
+  if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
+  const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
+  const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
+  const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
+  return `nothing was changed: ${reasons.join("; ")}`;
 }
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */

@@ -13,11 +13,13 @@ import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
-import { prepareOutput } from "../safe/output-file.ts";
+import { type OutputFile, prepareOutput } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar, createRate } from "../terminal/progress.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
+import { readEvery, readSource, sourceArgs } from "./import-source.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
+import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
 import {
@@ -40,7 +42,7 @@ export const importCommand = command({
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
   args: {
-    file: { ...operand("The extract"), required: false },
+    file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
     template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
     "dry-run": flag("Check everything, count what would happen, change nothing"),
     baseline: flag("Emit no events: partners know these statuses already"),
@@ -57,71 +59,46 @@ export const importCommand = command({
     strict: flag("Apply nothing when any row is rejected"),
     map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
     ...readingArgs,
+    "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
+    every: option(
+      "DURATION",
+      "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
+    ),
+    ...sourceArgs,
     ...byArg,
   },
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
-    const { file, baseline = false, strict = false } = args;
+    const { file } = args;
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
-    const reading = readingOf(args);
-    const mapping = args.map === undefined ? undefined : readMappingFile(args.map);
-    if (mapping !== undefined) refuseOpen(mapping, basename(args.map as string));
-    const totalBytes = sizeOf(file);
+    const source = readSource(file, args);
+    const everyMs = args.every === undefined ? undefined : readEvery(args.every);
+    const how = howToImport(args);
     const config = configOf(args);
+    if (source.kind === "file") sizeOf(file);
     const force = args.force === true;
+    const inputs = source.kind === "file" ? [file] : [];
     // A report that cannot be written is noticed before anything is read or changed.
     const report =
       args.report === undefined
         ? undefined
-        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs: [file] });
-    // Rows are read and checked by a thread of their own: this one compares, plans and writes.
-    const entry = workerEntry();
-    const dryRun = args["dry-run"] === true;
-    const progress = createProgress(totalBytes);
-    const isFirst = !(await hasRegister(config));
+        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs });
     const stopping = stopAtSignals();
     const { signal: stop } = stopping;
-    const show = (done: number) => progress.show({ phase: "check", done, total: null });
-    const allowChange = args["allow-change"] === true;
-    // None that cannot be read, or is refused for what it lacks, leaves a register behind that was made for it.
-    const isRefused =
-      isFirst &&
-      !dryRun &&
-      (await lacksSomething({ entry, file, reading: { ...reading, mapping }, stop, show }).finally(
-        progress.stop,
-      )) &&
-      !allowChange;
-    const operator =
-      isFirst && (dryRun || isRefused)
-        ? await openOperator(throwAwayRegister(config), { whenMade: () => {} })
-        : await openOperator(config, dryRun ? {} : { whenMade: note });
-    let result: ImportResult;
-    try {
-      const name = basename(file);
-      const { blindIndexKey } = operator.secrets;
-      const remembered = isFirst ? undefined : await rememberedMapping(operator.stores.settings);
-      const data = { file, name, blindIndexKey, reading: { ...reading, mapping, remembered } };
-      result = await importRegister(
-        { name, pieces: tellingMapping(readInThread(entry, data)) },
-        importDependencies(operator),
-        {
-          dryRun,
-          allowChange,
-          liftRevocations: args["lift-revocations"] === true,
-          baseline,
-          strict,
-          stop,
-          onProgress: progress.show,
-          ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
-        },
-      );
-      const isApplied = result.dryRun !== true && result.stopped === undefined;
-      if (isApplied && mapping !== undefined) await rememberMapping(operator.stores.settings, mapping);
-    } finally {
-      progress.stop();
-      await operator.driver.close();
-      stopping.end();
+    const watched = {
+      ...{ source, config, everyMs, stop, dryRun: how.dryRun },
+      authFile: args["source-auth"],
+      allowPrivate: args["allow-private-source"] === true,
+      ifChanged: args["if-changed"] === true,
+      how: JSON.stringify({ reading: how.reading, liftRevocations: how.liftRevocations }),
+    };
+    const result = await importWatched(watched, (extract) =>
+      importExtract(extract, { ...how, config, report, stop }),
+    ).finally(stopping.end);
+    if (result.unchanged === true) {
+      print(args, result, () => `nothing has changed since the last import of ${source.name}`);
+      return;
     }
     tellRemarks(args, result);
     const { codes: _codes, ...counts } = result;
@@ -132,9 +109,82 @@ export const importCommand = command({
   },
 });
 
+type How = {
+  readonly reading: Reading;
+  readonly dryRun: boolean;
+  readonly allowChange: boolean;
+  readonly liftRevocations: boolean;
+  readonly baseline: boolean;
+  readonly strict: boolean;
+};
+
+type HowArgs = Parameters<typeof readingOf>[0] & {
+  readonly [name in "dry-run" | "allow-change" | "lift-revocations" | "baseline" | "strict"]?:
+    | boolean
+    | undefined;
+} & { readonly map?: string | undefined };
+
+/** @throws TvsError USAGE, INPUT_UNREADABLE for a mapping that cannot be used */
+function howToImport(args: HowArgs): How {
+  const mapping = args.map === undefined ? undefined : readMappingFile(args.map);
+  if (mapping !== undefined) refuseOpen(mapping, basename(args.map as string));
+  return {
+    reading: { ...readingOf(args), mapping },
+    dryRun: args["dry-run"] === true,
+    allowChange: args["allow-change"] === true,
+    liftRevocations: args["lift-revocations"] === true,
+    baseline: args.baseline === true,
+    strict: args.strict === true,
+  };
+}
+
+type Importing = How & {
+  readonly config: Config;
+  readonly report: OutputFile | undefined;
+  readonly stop: AbortSignal;
+};
+
+/** Imports an extract of this machine; where there is no register, one is made for what is not refused. */
+async function importExtract({ path: file, name }: LocalExtract, how: Importing): Promise<ImportResult> {
+  const { config, reading, report, stop, dryRun, ...options } = how;
+  // Rows are read and checked by a thread of their own: this one compares, plans and writes.
+  const entry = workerEntry();
+  const progress = createProgress(sizeOf(file));
+  const isFirst = !(await hasRegister(config));
+  const show = (done: number) => progress.show({ phase: "check", done, total: null });
+  // None that cannot be read, or is refused for what it lacks, leaves a register behind that was made for it.
+  const isRefused =
+    isFirst &&
+    !dryRun &&
+    (await lacksSomething({ entry, file, name, reading, stop, show }).finally(progress.stop)) &&
+    !options.allowChange;
+  const operator =
+    isFirst && (dryRun || isRefused)
+      ? await openOperator(throwAwayRegister(config), { whenMade: () => {} })
+      : await openOperator(config, dryRun ? {} : { whenMade: note });
+  try {
+    const { blindIndexKey } = operator.secrets;
+    const remembered = isFirst ? undefined : await rememberedMapping(operator.stores.settings);
+    const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
+    const pieces = tellingMapping(readInThread(entry, data));
+    const result = await importRegister({ name, pieces }, importDependencies(operator), {
+      ...{ ...options, dryRun, stop, onProgress: progress.show },
+      ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
+    });
+    const isApplied = result.dryRun !== true && result.stopped === undefined;
+    if (isApplied && reading.mapping !== undefined)
+      await rememberMapping(operator.stores.settings, reading.mapping);
+    return result;
+  } finally {
+    progress.stop();
+    await operator.driver.close();
+  }
+}
+
 type FirstReading = {
   readonly entry: URL;
   readonly file: string;
+  readonly name: string;
   readonly reading: Reading;
   /** Aborted, it ends the reading before there is a register. */
   readonly stop: AbortSignal;
@@ -146,9 +196,9 @@ type FirstReading = {
  * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
  * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function lacksSomething({ entry, file, reading, stop, show }: FirstReading): Promise<boolean> {
+async function lacksSomething({ entry, file, name, reading, stop, show }: FirstReading): Promise<boolean> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
-  const data: ImportReaderData = { file, name: basename(file), blindIndexKey, reading };
+  const data: ImportReaderData = { file, name, blindIndexKey, reading };
   const arriving = nothingArrived();
   let done = 0;
   for await (const piece of readInThread(entry, data)) {

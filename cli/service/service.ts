@@ -9,7 +9,8 @@ import { programFlaw } from "../doctor/alerts.ts";
 import { isExecutable } from "../program.ts";
 import { note, print } from "../terminal/output.ts";
 import { requireSystemd } from "../terminal/windows.ts";
-import { absolute, readTimerJobs, timerArgs } from "./timers.ts";
+import { rememberImportTimer } from "./import-timer.ts";
+import { absolute, checkImport, importTimerOf, isHidden, readTimerJobs, timerArgs } from "./timers.ts";
 import {
   defaultDataDir,
   environmentFile,
@@ -51,9 +52,12 @@ const installCommand = command({
       return;
     }
     if (args["alert-command"] !== undefined) requireProgram(args["alert-command"], args.root ?? "/");
+    checkImport(args);
     const files = await install(options, jobs, args.root ?? "/");
     const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
     const next = nextCommands(options, jobs, isPackaged);
+    const timer = importTimerOf(args);
+    if (timer !== null) await rememberImportTimer(options.user, args.root ?? "/", timer);
     print(args, { files, next }, () => report(files, next));
   },
 });
@@ -101,11 +105,6 @@ function thisExecutable(isPrinted: boolean): string {
     return installed;
   }
   return path;
-}
-
-/** Whether the unit's own /tmp and its empty /home and /root stand before it. */
-function isHidden(path: string): boolean {
-  return /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path);
 }
 
 /** @throws TvsError USAGE for a program that the alerts' unit could not run */

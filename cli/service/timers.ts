@@ -2,12 +2,14 @@
 
 import { isAbsolute } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
+import type { ImportTimer } from "../../src/domain/import/source.ts";
 import { option } from "../command.ts";
+import { readEvery, readSource, readSourceAuth, sourceArgs } from "../register/import-source.ts";
 import { readKeep } from "../safe/backup-folder.ts";
 import { readHttpUrl } from "../verify/bounded-fetch.ts";
-import type { TimerJob } from "./units.ts";
+import { sourceAuthPath, type TimerJob } from "./units.ts";
 
-const defaults = { backupAt: "02:30", backupKeep: 14, anchorAt: "hourly" } as const;
+const defaults = { backupAt: "02:30", backupKeep: 14, anchorAt: "hourly", importEvery: "24h" } as const;
 
 export const timerArgs = {
   "backup-to": option(
@@ -33,19 +35,31 @@ export const timerArgs = {
     "Also write a timer that runs this program every five minutes for what has begun or ended, as `tvs doctor " +
       "--alert-command PATH` does",
   ),
+  import: option(
+    "SOURCE",
+    "Also write a timer that imports this file, https or sftp address when it has changed, as `tvs teachers import` " +
+      "does; the service's user must be able to read the file",
+  ),
+  every: option("DURATION", `How often, 5m at least (default ${defaults.importEvery})`),
+  ...sourceArgs,
 } as const;
 
-type TimerValues = { readonly [name in keyof typeof timerArgs]?: string | undefined };
+type TimerValues = {
+  readonly [name in Exclude<keyof typeof timerArgs, "allow-private-source">]?: string | undefined;
+} & { readonly "allow-private-source"?: boolean | undefined };
 
 /** The jobs that the options ask for. @throws TvsError USAGE */
 export function readTimerJobs(args: TimerValues): TimerJob[] {
   requireTogether(args, "backup-to", ["backup-at", "backup-keep"]);
   requireTogether(args, "anchor-to", ["anchor-at"]);
+  requireTogether(args, "import", ["every", "source-auth", "allow-private-source"]);
   const { "backup-to": backupTo, "anchor-to": anchorTo, "alert-command": alertCommand } = args;
+  const { import: source } = args;
   return [
     ...(backupTo === undefined ? [] : [backupJob(args, backupTo)]),
     ...(anchorTo === undefined ? [] : [anchorJob(args, anchorTo)]),
     ...(alertCommand === undefined ? [] : [alertJob(alertCommand)]),
+    ...(source === undefined ? [] : [importJob(args, source)]),
   ];
 }
 
@@ -69,7 +83,9 @@ function backupJob(args: TimerValues, to: string): TimerJob {
 
 function anchorJob(args: TimerValues, to: string): TimerJob {
   const isUrl = /^https?:/i.test(to);
-  const place = isUrl ? plainUrl(to) : absolute("--anchor-to", to);
+  const place = isUrl
+    ? plainUrl("--anchor-to", readHttpUrl("--anchor-to", to).href)
+    : absolute("--anchor-to", to);
   return {
     name: "anchor",
     description: "Checkpoints of the Teacher Verification Service, handed out",
@@ -89,6 +105,46 @@ function alertJob(path: string): TimerJob {
   };
 }
 
+/** What the register is to remember of the timer that imports; null where there is none. */
+export function importTimerOf(args: TimerValues): Omit<ImportTimer, "since"> | null {
+  const { import: source, every = defaults.importEvery } = args;
+  return source === undefined ? null : { source: readSource(source, args).name, everyMs: readEvery(every) };
+}
+
+/**
+ * Checks what a timer that is written for this machine needs, as far as it can be seen now.
+ * @throws TvsError USAGE, INPUT_UNREADABLE
+ */
+export function checkImport({ import: source, "source-auth": authFile }: TimerValues): void {
+  if (source !== undefined && isHidden(source))
+    throw new TvsError("USAGE", `the service cannot see ${source}; choose a folder outside of home and /tmp`);
+  if (authFile !== undefined) readSourceAuth(authFile);
+}
+
+function importJob(args: TimerValues, text: string): TimerJob {
+  const { every = defaults.importEvery, "source-auth": authFile } = args;
+  const source = readSource(text, args);
+  const place = source.kind === "file" ? absolute("--import", text) : plainUrl("--import", source.place);
+  const sourceAuth = authFile === undefined ? undefined : absolute("--source-auth", authFile);
+  return {
+    name: "import",
+    description: "Import into the Teacher Verification Service",
+    words: [
+      ...["teachers", "import", place, "--if-changed", "--every", every],
+      ...(sourceAuth === undefined ? [] : ["--source-auth", sourceAuthPath]),
+      ...(args["allow-private-source"] === true ? ["--allow-private-source"] : []),
+    ],
+    at: { everyMs: readEvery(every) },
+    folder: null,
+    sourceAuth,
+  };
+}
+
+/** Whether the hardened units do not see a path, or another folder in its place. */
+export function isHidden(path: string): boolean {
+  return /^\/(home|root|run\/user|tmp|var\/tmp)\//.test(path);
+}
+
 /** An absolute path: systemd has no current folder, and reads white space and % in its own way. @throws TvsError USAGE */
 export function absolute(flag: string, path: string): string {
   if (isAbsolute(path) && /^[^\s%"'\\$]+$/.test(path)) return path;
@@ -99,10 +155,9 @@ export function absolute(flag: string, path: string): string {
 }
 
 /** An address without what systemd reads in its own way; a % is written twice in the unit. */
-function plainUrl(text: string): string {
-  const { href } = readHttpUrl("--anchor-to", text);
+function plainUrl(flag: string, href: string): string {
   if (/^[^\s"'\\$]+$/.test(href)) return href;
-  throw new TvsError("USAGE", "--anchor-to must be an address without white space, quotes or $");
+  throw new TvsError("USAGE", `${flag} must be an address without white space, quotes or $`);
 }
 
 /** systemd itself says what is wrong with a calendar; only what would be another line or setting is refused here. */

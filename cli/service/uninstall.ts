@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { command, flag, option } from "../command.ts";
 import { print } from "../terminal/output.ts";
-import { readUser, requireOurs } from "./units.ts";
+import { rememberImportTimer } from "./import-timer.ts";
+import { jobNames, readUser, requireOurs } from "./units.ts";
 
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
@@ -14,7 +15,7 @@ type Unit = { readonly name: string; readonly wantedIn: string | null };
 
 /** The units of a service; those of its jobs alone with `timersOnly`. */
 function unitsOf(user: string, timersOnly: boolean): Unit[] {
-  const jobs = ["backup", "anchor", "alert"].flatMap((job) => [
+  const jobs = jobNames.flatMap((job) => [
     { name: `${user}-${job}.timer`, wantedIn: "timers.target.wants" },
     { name: `${user}-${job}.service`, wantedIn: null },
   ]);
@@ -29,7 +30,7 @@ export const uninstallCommand = command({
   args: {
     user: option("NAME", "The service's user and name (default tvs)"),
     root: option("DIR", "Remove below DIR instead of /"),
-    timers: flag("Only the timers of backups, anchors and alerts"),
+    timers: flag("Only the timers of backups, anchors, alerts and imports"),
     print: flag("Print what would be removed and remove nothing"),
   },
   async run({ args }) {
@@ -47,6 +48,7 @@ export const uninstallCommand = command({
     const state = args.print === true ? "found" : "removed";
     const files = paths.map((path) => ({ path, state }));
     const next = args.print === true || files.length === 0 ? [] : ["sudo systemctl daemon-reload"];
+    if (args.print !== true) await rememberImportTimer(user, root, null);
     print(args, { files, next }, () => report(files, next, `/etc/tvs/${user}.env`));
   },
 });

@@ -13,18 +13,27 @@ export type UnitOptions = {
   readonly origin?: "command" | "package";
 };
 
+/** The last parts of the names of the units that timers start. */
+export const jobNames = ["backup", "anchor", "alert", "import"] as const;
+
 /** A command of this program that a timer starts now and then, as the service's user. */
 export type TimerJob = {
   /** The last part of its units' names. */
-  readonly name: "backup" | "anchor" | "alert";
+  readonly name: (typeof jobNames)[number];
   readonly description: string;
   /** The command's words, none of which systemd would read in its own way. */
   readonly words: readonly string[];
-  /** When, as systemd's calendar says it. */
-  readonly at: string;
+  /** When, as systemd's calendar says it, or how often. */
+  readonly at: string | { readonly everyMs: number };
   /** The folder that it writes into; null when it writes to none outside the data folder. */
   readonly folder: string | null;
+  /** A file that only root can read, which it finds as `sourceAuth` says. */
+  readonly sourceAuth?: string | undefined;
 };
+
+/** Where a unit finds what `LoadCredential` brings; older systemd has the variable and no specifier for it. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: systemd fills it in
+export const sourceAuthPath = "${CREDENTIALS_DIRECTORY}/source-auth";
 
 /** The first line of each file that this program may replace without asking. */
 const ownMark = "# Written by `tvs service install`.";
@@ -166,9 +175,11 @@ export function usersFile({ user, dataDir }: UnitOptions): string {
 }
 
 /** The unit of a job: it runs once, under what holds for the service too, and its failure shows in systemctl. */
-export function jobFile(options: UnitOptions, { name, description, words, folder }: TimerJob): string {
+export function jobFile(options: UnitOptions, job: TimerJob): string {
+  const { name, description, words, folder, sourceAuth } = job;
   const { user, executable } = options;
   const written = folder === null ? [] : [`ReadWritePaths=${folder}`];
+  const credential = sourceAuth === undefined ? [] : [`LoadCredential=source-auth:${sourceAuth}`];
   return `${ownMark} Yours go into a drop-in: systemctl edit ${user}-${name}
 [Unit]
 Description=${description}
@@ -181,23 +192,29 @@ ExecStart=${[executable, ...words].join(" ").replaceAll("%", "%%")}
 EnvironmentFile=/etc/tvs/${user}.env
 User=${user}
 Group=${user}
-${[...folders(options), ...written].join("\n")}
+${[...folders(options), ...written, ...credential].join("\n")}
 UMask=0077
 TimeoutStartSec=6h
 
 ${hardening}`;
 }
 
-/** The timer of a job: what was missed while the machine was off is made up for. */
+/**
+ * The timer of a job: what was missed while the machine was off is made up for. One that counts from the last run begins
+ * a while after the start, or at once when that is past.
+ */
 export function timerFile({ user }: UnitOptions, { name, description, at }: TimerJob): string {
+  const when =
+    typeof at === "string"
+      ? `OnCalendar=${at}\nPersistent=true`
+      : `OnBootSec=5min\nOnUnitActiveSec=${at.everyMs / 1000}s`;
   return `${ownMark} Yours go into a drop-in: systemctl edit ${user}-${name}.timer
 [Unit]
 Description=${description}
 
 [Timer]
-OnCalendar=${at}
+${when}
 RandomizedDelaySec=2min
-Persistent=true
 
 [Install]
 WantedBy=timers.target

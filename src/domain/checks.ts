@@ -5,6 +5,7 @@ import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
+import { type ImportWatch, sourceLateness } from "./import/source.ts";
 import type { KeyRing } from "./keys.ts";
 import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
@@ -34,13 +35,14 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 /** Everything that the database tells, whoever asks. */
 export function judge(judged: Judged): Check[] {
   const { now, readings, nodes, keys, credentials, areWebhooksHeld, explainError } = judged;
-  const { teachers, appliedAt, imports, endpoints, backlog, quotas, log } = readings;
+  const { teachers, appliedAt, imports, importWatch, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
     ...judgeNodes(nodes, now),
     ...(log === null ? [] : [judgeCheckpoint(log, now), ...judgeAnchors(log, now)]),
     judgeTeachers(teachers, appliedAt),
     judgeImport(imports[0], now),
+    ...(importWatch === null ? [] : judgeSource(importWatch, now)),
     judgeHeld(areWebhooksHeld),
     ...allOr(
       ok("webhook-endpoints", "no endpoint that should work fails"),
@@ -195,6 +197,27 @@ function judgeImport(last: Readings["imports"][number] | undefined, now: number)
     advice: "if it was stopped, the same command goes on with it",
     command: ["teachers", "import", "FILE"],
   });
+}
+
+/** Judges the import that a timer runs: whose extracts fail or stay away, answers by what was true some time ago. */
+function judgeSource(watch: ImportWatch, now: number): Check[] {
+  const name = "import-source";
+  const { source, everyMs, seenAt, failed } = watch;
+  const late = sourceLateness(watch, now);
+  const seen = seenAt === null ? "not seen yet" : `last seen at ${isoTime(seenAt)}`;
+  const command = ["teachers", "import", source, "--dry-run"];
+  const problems: Check[] = [];
+  if (failed !== null) {
+    const found = `the import of ${source} failed at ${isoTime(failed.at)}: ${failed.what}`;
+    problems.push(warn(name, found, { advice: "the next run tries again", command, about: "failed" }));
+  }
+  if (late !== null) {
+    const found = `nothing was seen of ${source} for ${describeSpan(late)}, and it is due every ${describeSpan(everyMs)}`;
+    const advice =
+      "look why its timer does not run (systemctl list-timers); tvs service uninstall --timers forgets it";
+    problems.push(warn(name, found, { advice, command, isUrgent: true, about: "late" }));
+  }
+  return allOr(ok(name, `${source}, every ${describeSpan(everyMs)}, ${seen}`), problems);
 }
 
 function judgeHeld(areHeld: boolean): Check {

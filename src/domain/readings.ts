@@ -1,9 +1,11 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
+import { type ImportWatch, readImportWatch } from "./import/source.ts";
 import type { ImportHistory, ImportRecord } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
+import type { SettingsStore } from "./settings.ts";
 import { countTeachers, type StatusStore, type TeacherCounts } from "./status.ts";
 import type { DisabledReason, WebhookStore } from "./webhooks.ts";
 
@@ -31,6 +33,8 @@ export type Readings = {
   readonly imports: readonly ImportRecord[];
   /** When the last import that was applied ended; null before the first. */
   readonly appliedAt: number | null;
+  /** The timer that imports by itself, and how its source did; null where there is none. */
+  readonly importWatch: ImportWatch | null;
   readonly teachers: TeacherCounts;
   /** Null before the evidence log was opened. */
   readonly log: EvidenceFigures | null;
@@ -44,6 +48,7 @@ type ReadingsDependencies = {
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
+  readonly settings: Pick<SettingsStore, "read">;
   readonly status: Pick<StatusStore, "teachers" | "licenses">;
   log(): Promise<EvidenceFigures | null>;
   readonly calendar: Calendar;
@@ -92,18 +97,20 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 
 /** What the database says just now. */
 export async function takeReadings(dependencies: ReadingsDependencies): Promise<Readings> {
-  const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
+  const { quotaStore, partners, webhooks, imports, settings, status, log, calendar, clock } = dependencies;
   const now = clock.now();
-  const [windows, known, endpoints, backlog, latest, applied, teachers, logFigures] = await Promise.all([
-    quotaStore.windows(openWindows(now)),
-    partners.partners(),
-    webhooks.endpoints(),
-    webhooks.backlog(now),
-    imports.latest(shownImports),
-    imports.lastApplied(),
-    countTeachers(status, calendar.dateAt(now), countedTeachers),
-    log(),
-  ]);
+  const [windows, known, endpoints, backlog, latest, applied, stored, teachers, logFigures] =
+    await Promise.all([
+      quotaStore.windows(openWindows(now)),
+      partners.partners(),
+      webhooks.endpoints(),
+      webhooks.backlog(now),
+      imports.latest(shownImports),
+      imports.lastApplied(),
+      settings.read(),
+      countTeachers(status, calendar.dateAt(now), countedTeachers),
+      log(),
+    ]);
   return {
     readAt: now,
     quotas: known.map((partner) => ({ partner, use: quotaUse(partner, windows, now) })),
@@ -117,6 +124,7 @@ export async function takeReadings(dependencies: ReadingsDependencies): Promise<
     })),
     imports: latest,
     appliedAt: applied?.finishedAt ?? null,
+    importWatch: readImportWatch(stored),
     teachers,
     log: logFigures,
   };

@@ -1,6 +1,7 @@
 /** What is read when a scrape comes: the process, the keys, the nodes, and what the database says. */
 
 import { credentialEnds } from "../domain/credentials.ts";
+import { type ImportWatch, lastSeenAt } from "../domain/import/source.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -81,6 +82,21 @@ export const stateFamilies: readonly Family[] = [
     ({ readings }) => readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
   ),
   gauge(
+    "tvs_import_source_seen_timestamp_seconds",
+    "When the source that a timer imports was last seen, changed or not; before the first time, since when there is a timer",
+    ofWatch((watch) => lastSeenAt(watch) / 1000),
+  ),
+  gauge(
+    "tvs_import_source_every_seconds",
+    "How often a timer imports it; none where no timer does",
+    ofWatch(({ everyMs }) => everyMs / 1000),
+  ),
+  gauge(
+    "tvs_import_source_failed",
+    "1 while its last import failed, was half-written or was refused",
+    ofWatch(({ failed }) => Number(failed !== null)),
+  ),
+  gauge(
     "tvs_store_up",
     "1 when this scrape could read the database; at 0 the figures are older",
     ({ hasFailed }) => Number(!hasFailed),
@@ -142,6 +158,11 @@ export const stateFamilies: readonly Family[] = [
     ({ startedAt }) => startedAt / 1000,
   ),
 ];
+
+/** A reader that has nothing to tell where no timer imports. */
+function ofWatch(read: (watch: ImportWatch) => number): Family["read"] {
+  return ({ readings }) => (readings?.importWatch == null ? null : read(readings.importWatch));
+}
 
 function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {
   return (readings?.endpoints ?? []).map((one) => ({

@@ -1,6 +1,7 @@
 import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
+import { importSourcesName } from "../domain/import/source.ts";
 import { initSettings, issuerToldName, type SettingsStore } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
@@ -23,7 +24,7 @@ const toldSettings = [
   ...Object.values(initSettings),
 ];
 /** What the program notes beside a setting, and nobody sets. */
-const ownNotes = [issuerToldName, retentionTagSetting];
+const ownNotes = [issuerToldName, retentionTagSetting, importSourcesName];
 
 /**
  * What is remembered by name, and the number that tells a running service to read again.

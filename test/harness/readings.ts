@@ -42,6 +42,7 @@ const wellReadings: Readings = {
   endpoints: [],
   imports: [anImport],
   appliedAt: now,
+  importWatch: null,
   teachers: {
     ...{ total: 61, active: 60, licensed: 57, approximate: false },
     byLicenseStatus: { VALID: 50, EXPIRED: 6, NOT_FOUND: 4, REVOKED: 1 },
@@ -87,6 +88,10 @@ export const everythingWrong: Change = {
     { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
   ],
   imports: [{ ...anImport, finishedAt: null }],
+  importWatch: {
+    ...{ source: "/srv/board.csv", everyMs: 24 * hourMs, since: now - 9 * dayMs, seenAt: now - 3 * dayMs },
+    failed: { at: now - dayMs, what: "it cannot be read" },
+  },
   log: {
     ...aLog,
     uncoveredSince: now - 600_000,

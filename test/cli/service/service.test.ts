@@ -12,8 +12,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { readServeConfig } from "../../../src/config.ts";
+import { readTimer } from "../../../src/domain/import/source.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 type Report = { files: { path: string; state: string }[]; next: string[] };
 
@@ -201,12 +203,68 @@ describe("service install", () => {
       expect(read("tvs-alert.timer")).toContain("OnCalendar=*:0/5");
     }));
 
+  test("writes a timer that imports by itself, and takes what the source asks for from root's own file", () =>
+    withTempDir(async (root) => {
+      const auth = join(root, "auth");
+      writeFileSync(auth, "board:secret\n", { mode: 0o644 });
+      const more = ["--import", "https://registry.example/a%20b.csv", "--every", "6h", "--source-auth", auth];
+      expect(await runTvs(words(root, ...more))).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("chmod 600"),
+      });
+      chmodSync(auth, 0o600);
+      const { next } = await runJson<Report>(words(root, ...more));
+      expect(next).toContain("sudo systemctl enable --now tvs-import.timer");
+      const read = (name: string) => readFileSync(join(root, "etc/systemd/system", name), "utf8").split("\n");
+      expect(read("tvs-import.service")).toEqual(
+        expect.arrayContaining([
+          "ExecStart=/usr/local/bin/tvs teachers import https://registry.example/a%%20b.csv --if-changed --every 6h " +
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd fills it in
+            "--source-auth ${CREDENTIALS_DIRECTORY}/source-auth",
+          `LoadCredential=source-auth:${auth}`,
+          "ProtectSystem=strict",
+        ]),
+      );
+      expect(read("tvs-import.timer")).toEqual(
+        expect.arrayContaining(["OnBootSec=5min", "OnUnitActiveSec=21600s"]),
+      );
+      expect(read("tvs-import.timer")).not.toContain("Persistent=true");
+    }));
+
+  test("tells the register of the service of the timer, and uninstall makes it forget", () =>
+    withTempDir(async (root) => {
+      const dataDir = join(root, "var/lib/tvs");
+      await makeRegister(dataDir);
+      const install = words(root, "--import", "/srv/registry/board.csv");
+      const remembered = () =>
+        withTestOperator(dataDir, async ({ stores }) => readTimer(await stores.settings.read()));
+      const timer = { source: "/srv/registry/board.csv", everyMs: 86_400_000 };
+      await runJson(install);
+      const first = await remembered();
+      expect(first).toMatchObject(timer);
+      await runJson(install);
+      expect(await remembered()).toEqual(first);
+      await runJson([...install, "--every", "12h"]);
+      expect(await remembered()).toMatchObject({ ...timer, everyMs: 43_200_000 });
+      await runJson(["service", "uninstall", "--timers", "--root", root]);
+      expect(await remembered()).toBeNull();
+    }));
+
+  test("prints a timer without a look at what it needs", async () => {
+    const more = ["--import", "https://registry.example/a.csv", "--source-auth", "/nowhere", "--print"];
+    const { timers } = await runJson<{ timers: Record<string, string> }>(words("/", ...more));
+    expect(Object.keys(timers)).toEqual(["tvs-import.service", "tvs-import.timer"]);
+  });
+
   test.skipIf(analyze === null)("writes units that systemd finds nothing wrong with", () =>
     withTempDir(async (root) => {
       mkdirSync(join(root, "usr/bin"), { recursive: true });
       writeFileSync(join(root, "usr/bin/tell"), "", { mode: 0o755 });
       const alerts = ["--alert-command", "/usr/bin/tell"];
       const more = ["--executable", "/bin/true", "--anchor-to", "https://tsa.example/a%20b", ...alerts];
+      const auth = join(root, "auth");
+      writeFileSync(auth, "Bearer secret\n", { mode: 0o600 });
+      more.push("--import", "https://registry.example/a%20b.csv", "--source-auth", auth);
       await runJson(["service", "install", "--root", root, "--backup-to", "/srv/backups", ...more]);
       const folder = join(root, "etc/systemd/system");
       for (const name of readdirSync(folder)) {
@@ -255,6 +313,12 @@ describe("service install", () => {
     [["--backup-to", "/srv/b", "--backup-keep", "0"], "--backup-keep must be at least 1"],
     [["--backup-to", "/srv/b", "--backup-at", "daily\nUser=root"], "--backup-at must be a calendar"],
     [["--anchor-to", "https://user:word@tsa.example/"], "without a user or password"],
+    [["--every", "24h"], "--every goes with --import"],
+    [["--import", "board.csv"], "--import must be an absolute path"],
+    [["--import", "/home/me/board.csv"], "the service cannot see /home/me/board.csv"],
+    [["--import", "/srv/a.csv", "--every", "4m"], "--every must be at least 5m"],
+    [["--import", "https://me:word@registry.example/a.csv"], "a password in it is refused"],
+    [["--import", "https://registry.example/a.csv?k=$x"], "without white space, quotes or $"],
   ])("refuses the timers of %p", (more, message) =>
     withTempDir(async (root) => {
       const { code, stderr } = await runTvs(words(root, ...more));
