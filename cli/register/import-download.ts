@@ -142,7 +142,8 @@ async function fetchByHttps(connecting: Connecting): Promise<Fetched> {
     const etag = readEtag(headers.etag);
     if (statusCode === 304 && connecting.etag !== null) return { isUnchanged: true, etag };
     refuseAnswer(source, answer);
-    await pipeline(answer, limited(source), createWriteStream(file), { signal });
+    // Only over the file that is there: opened late, it would come back after it was removed.
+    await pipeline(answer, limited(source), createWriteStream(file, { flags: "r+" }), { signal });
     return { isUnchanged: false, etag };
   } finally {
     answer.destroy();

@@ -256,6 +256,7 @@ test("whatever reads where a register is asks first whom to become", () => {
     "register/init.ts",
     "safe/migrate.ts",
     "serve/serve.ts",
+    "service/import-timer.ts",
   ]);
   const asking = reading.filter((file) =>
     /\b(becomeOwner|serveConfigOf)\(/.test(readFileSync(join(folder, file), "utf8")),
