@@ -45,7 +45,7 @@ export async function suggestMapping(
   if (known.isEncodingGuessed === true)
     questions.push({
       about: "encoding",
-      question: "the file is not UTF-8; look whether the names below are right in windows-1252",
+      question: "the file is not UTF-8; look whether the names in the rows shown are right in windows-1252",
     });
   const fields = new Map([...taken.chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   const mapping = withHeader(header, beginning, {

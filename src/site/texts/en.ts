@@ -18,7 +18,7 @@ export const english = {
     gettingStarted: "For partner agencies: getting started",
     manual: "For operators: the manual",
     sandbox: "Sandbox.",
-    sandboxMeaning: "Every teacher here is made up. No answer on this page is about a real person.",
+    sandboxMeaning: "For trying out. Teachers here may be made up, and no answer on this page counts.",
     errorPrefix: "Error:",
     onlyEnglish: "This page is written in English only.",
     contact: "Contact",
