@@ -14,6 +14,7 @@ import {
   headerLines,
   markedEncoding,
   refuseOtherKinds,
+  refuseOtherSet,
   refuseUtf16,
   sniffDelimiter,
 } from "./text.ts";
@@ -68,6 +69,7 @@ export async function openExtract({ name, bytes, reading = {} }: ImportInput): P
   const recordsOf = (mapping: CompiledMapping | null) => peek(beginning, { reading, mapping, marked });
   const { mapping, mappedBy } = chooseMapping(recordsOf, reading);
   const encoding = marked ?? mapping?.encoding ?? "utf-8";
+  if (marked === null) refuseOtherSet(beginning, encoding);
   const delimiter = delimiterOf(beginning, { reading, mapping, marked });
   const records = recordsIn(whole, { encoding, delimiter });
   return {
@@ -176,13 +178,13 @@ async function openWorkbook(bytes: AsyncIterable<Uint8Array>, reading: Reading):
   const sheet = reading.sheet ?? reading.mapping?.sheet;
   const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
   const records = readWorkbook(file, { sheet, preferred });
-  const first: TableRecord[] = [];
+  let first: TableRecord[] = [];
   const pieces = records[Symbol.asyncIterator]();
   const enough = Math.max(headerLines, reading.mapping?.header ?? 0, reading.remembered?.header ?? 0);
   while ((first.at(-1)?.line ?? 0) <= enough) {
     const next = await pieces.next();
     if (next.done) break;
-    first.push(...next.value);
+    first = first.concat(next.value);
   }
   const { mapping, mappedBy } = chooseMapping(() => first, reading);
   const layout = { format: "xlsx", delimiter: ",", mapping } as const;

@@ -13,7 +13,7 @@ import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError 
 import { compileMapping, type Mapping } from "./mapping.ts";
 import { askForMissing, chooseDates, chooseWords, withDates } from "./suggested-answers.ts";
 import { type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
-import { findHeader, isTotal, readTable } from "./table.ts";
+import { findHeader, isFilled, isTotal, readTable } from "./table.ts";
 import { headerLines } from "./text.ts";
 import { readCertificateStatus, readSource } from "./values.ts";
 
@@ -84,7 +84,7 @@ type Profiled = {
 };
 
 async function profile(table: OpenedTable): Promise<Profiled> {
-  const beginning: TableRecord[] = [];
+  let beginning: TableRecord[] = [];
   let header: TableRecord | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
@@ -95,7 +95,7 @@ async function profile(table: OpenedTable): Promise<Profiled> {
   };
   const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
     for (const record of records) {
-      if (record.line <= headerLine || record.cells.every((cell) => cell.trim() === "")) continue;
+      if (record.line <= headerLine || !isFilled(record)) continue;
       if (last !== undefined) count(last);
       last = record;
     }
@@ -108,7 +108,7 @@ async function profile(table: OpenedTable): Promise<Profiled> {
   for await (const records of table.records) {
     if (header !== undefined) add(records, header);
     else {
-      beginning.push(...records);
+      beginning = beginning.concat(records.filter(isFilled));
       if ((beginning.at(-1)?.line ?? 0) > headerLines) begin(likelyHeader(beginning));
     }
   }
@@ -121,7 +121,7 @@ async function profile(table: OpenedTable): Promise<Profiled> {
 
 /** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
 function likelyHeader(records: readonly TableRecord[]): TableRecord {
-  const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
+  const filled = records.filter(isFilled);
   const [top] = filled;
   if (top === undefined) throw new UnreadableError(1, "the file holds no header");
   const score = ({ cells }: TableRecord) =>

@@ -46,7 +46,7 @@ export function findHeader(
   mapping: CompiledMapping | null,
   isWhole: boolean,
 ): TableRecord | undefined {
-  const filled = records.filter(({ cells }) => !isBlank(cells));
+  const filled = records.filter(isFilled);
   if (mapping?.header !== undefined) {
     const told = filled.find(({ line }) => line === mapping.header);
     const isPast = isWhole || (filled.at(-1)?.line ?? 0) > mapping.header;
@@ -74,11 +74,13 @@ export async function* readTable(
   names: ArrivedNames,
 ): AsyncGenerator<RawRow[]> {
   let header: Header | undefined;
+  // Blank lines, and those above a header that is told, are not kept: there may be any number of them.
+  const first = layout.mapping?.header ?? 1;
   let before: TableRecord[] = [];
   let totals: TableRecord | undefined;
   const read = function* (records: readonly TableRecord[], found: Header): Generator<RawRow> {
     for (const record of records) {
-      if (record.line <= found.line || isBlank(record.cells)) continue;
+      if (record.line <= found.line || !isFilled(record)) continue;
       // What follows it shows that it was no last line.
       if (totals !== undefined) yield rowOf(totals, found, layout);
       totals = saysTotal(record, found) ? record : undefined;
@@ -87,7 +89,7 @@ export async function* readTable(
   };
   for await (const records of tables) {
     if (header === undefined) {
-      before.push(...records);
+      before = before.concat(records.filter((record) => record.line >= first && isFilled(record)));
       const found = findHeader(before, layout.mapping, false);
       if (found === undefined) continue;
       header = readHeader(found, layout, names);
@@ -104,9 +106,9 @@ export async function* readTable(
   if (totals !== undefined) names.totals.push(totals.line);
 }
 
-/** Whether a row is blank: spreadsheets leave rows of commas behind. */
-function isBlank(cells: readonly string[]): boolean {
-  return cells.every((cell) => cell.trim() === "");
+/** Whether a row is not blank: spreadsheets leave rows of commas behind. */
+export function isFilled({ cells }: TableRecord): boolean {
+  return cells.some((cell) => cell.trim() !== "");
 }
 
 /** Whether a row is the sum below a table: without a registration number, and with a cell that says so. */

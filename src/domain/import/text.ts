@@ -1,6 +1,6 @@
 /** The text of an extract: which character set it is in, and what parts its columns. */
 
-import { Buffer } from "node:buffer";
+import { Buffer, isAscii, isUtf8 } from "node:buffer";
 import { UnreadableError } from "./fields.ts";
 
 export const delimiters = [",", ";", "\t", "|"] as const;
@@ -23,11 +23,27 @@ function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: bool
  * @throws UnreadableError when it is UTF-16 without a mark: which of its two orders is meant must be told
  */
 export function markedEncoding(first: Uint8Array): Encoding | null {
+  if (first[0] === 0xef && first[1] === 0xbb && first[2] === 0xbf) return "utf-8";
   const found = utf16Of(first);
   if (found === null || found.isMarked) return found?.encoding ?? null;
   throw new UnreadableError(
     1,
     `this is UTF-16 without a mark: give --encoding ${found.encoding}, or save it as UTF-8 (spreadsheets offer \`CSV UTF-8\`)`,
+  );
+}
+
+/**
+ * A system that writes UTF-8 from some day on, while the mapping still says another set, would damage every name with a
+ * mark. In a set of single bytes hardly any such text is UTF-8 by chance.
+ * @throws UnreadableError
+ */
+export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void {
+  if (encoding !== "windows-1252" && encoding !== "iso-8859-1") return;
+  const whole = beginning.subarray(0, beginning.lastIndexOf(0x0a) + 1);
+  if (isAscii(whole) || !isUtf8(whole)) return;
+  throw new UnreadableError(
+    1,
+    `the mapping says ${encoding}, and this is UTF-8; give --encoding utf-8, or --encoding ${encoding} if it is that all the same`,
   );
 }
 
@@ -59,15 +75,15 @@ export async function* asUtf8(
   encoding: Encoding,
 ): AsyncGenerator<Uint8Array> {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
-  const isUtf8 = encoding === "utf-8";
+  const isOwn = encoding === "utf-8";
   let line = 1;
   for await (const piece of pieces) {
     const text = decoded(
       () => decoder.decode(piece, { stream: true }),
       () => line + firstBadLine(piece),
-      isUtf8,
+      isOwn,
     );
-    const bytes = isUtf8 ? piece : Buffer.from(text);
+    const bytes = isOwn ? piece : Buffer.from(text);
     const nul = bytes.indexOf(0);
     if (nul !== -1)
       throw new UnreadableError(
@@ -80,16 +96,16 @@ export async function* asUtf8(
   const rest = decoded(
     () => decoder.decode(),
     () => line,
-    isUtf8,
+    isOwn,
   );
-  if (!isUtf8 && rest !== "") yield Buffer.from(rest);
+  if (!isOwn && rest !== "") yield Buffer.from(rest);
 }
 
-function decoded(decode: () => string, lineOf: () => number, isUtf8: boolean): string {
+function decoded(decode: () => string, lineOf: () => number, isOwn: boolean): string {
   try {
     return decode();
   } catch {
-    if (isUtf8) throw new UnreadableError(lineOf(), notUtf8, { isNotUtf8: true });
+    if (isOwn) throw new UnreadableError(lineOf(), notUtf8, { isNotUtf8: true });
     throw new UnreadableError(lineOf(), "the text is cut short in the middle of a character");
   }
 }

@@ -84,3 +84,29 @@ describe("a file that nobody has seen", () => {
     }
   }, 120_000);
 });
+
+test("a mapping of single bytes is not used for what has become UTF-8 since", async () => {
+  const file = files.find(({ name }) => name === "windows.csv") as ForeignFile;
+  const mapping = { ...(await suggestionFor(file)).mapping, open: [] };
+  const text = Buffer.from(file.content).toString("latin1");
+  await withImports(async ({ add, find }) => {
+    for (const [content, said] of [
+      [text, "and this is UTF-8"],
+      [`\ufeff${text}`, undefined],
+    ] as const) {
+      const told = await rejection(add(content, { pieceBytes: 500, reading: { mapping } }));
+      if (said === undefined) expect(told).toBeUndefined();
+      else expect(String(told)).toContain(said);
+    }
+    const [one] = file.people;
+    expect(await find(one?.regNo ?? "")).toMatchObject({ name: one?.name.normalize("NFC") });
+  });
+});
+
+test("a header may stand behind any number of blank lines, which are not kept", () =>
+  withImports(async ({ add }) => {
+    const [own] = files as [ForeignFile];
+    const content = "\n".repeat(600_000) + Buffer.from(own.content).toString();
+    const found = await add(content, { pieceBytes: 256 * 1024 });
+    expect(found).toMatchObject({ inserted: own.people.length, rejected: 0 });
+  }));
