@@ -46,7 +46,6 @@ export type OpenedExtract =
 export type OpenedTable = {
   readonly format: TableLayout["format"];
   readonly delimiter: Delimiter;
-  readonly encoding: Encoding;
   readonly records: AsyncIterable<readonly TableRecord[]>;
 };
 
@@ -67,14 +66,13 @@ export async function openExtract({ name, bytes, reading = {} }: ImportInput): P
   }
   const marked = reading.encoding ?? markedEncoding(beginning);
   const recordsOf = (mapping: CompiledMapping | null) => peek(beginning, { reading, mapping, marked });
-  const { mapping, mappedBy } = chooseMapping(recordsOf, reading);
+  const { mapping, mappedBy } = await chooseMapping(recordsOf, reading);
   const encoding = marked ?? mapping?.encoding ?? "utf-8";
   if (marked === null) refuseOtherSet(beginning, encoding);
   const delimiter = delimiterOf(beginning, { reading, mapping, marked });
   const records = recordsIn(whole, { encoding, delimiter });
   return {
     format: "csv",
-    encoding,
     delimiter,
     records,
     layout: { format: "csv", delimiter, mapping },
@@ -87,7 +85,7 @@ export async function openTable({ name, bytes, reading = {} }: ImportInput): Pro
   const { beginning, whole } = await beginningOf(bytes);
   if (isWorkbook(beginning)) {
     const records = readWorkbook(await collected(whole), { sheet: reading.sheet });
-    return { format: "xlsx", delimiter: ",", encoding: "utf-8", records };
+    return { format: "xlsx", delimiter: ",", records };
   }
   if (isNdjson(name, beginning))
     throw new UnreadableError(
@@ -97,7 +95,7 @@ export async function openTable({ name, bytes, reading = {} }: ImportInput): Pro
   const marked = reading.encoding ?? markedEncoding(beginning);
   const encoding = marked ?? "utf-8";
   const delimiter = delimiterOf(beginning, { reading, mapping: null, marked });
-  return { format: "csv", encoding, delimiter, records: recordsIn(whole, { encoding, delimiter }) };
+  return { format: "csv", delimiter, records: recordsIn(whole, { encoding, delimiter }) };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
@@ -163,14 +161,17 @@ function delimiterOf(beginning: Uint8Array, peeked: Peek): Delimiter {
   return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textOf(beginning, peeked), isKnown);
 }
 
-/** The first lines as a mapping would have them read: enough to find the header. */
-function peek(beginning: Uint8Array, peeked: Peek): TableRecord[] {
+/** The first rows as a mapping would have them read: enough to find the header. */
+async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly TableRecord[]> {
+  const text = Buffer.from(textOf(beginning, peeked));
+  const pieces = (async function* () {
+    yield text;
+  })();
   const delimiter = delimiterOf(beginning, peeked);
-  const lines = textOf(beginning, peeked).split(/\r?\n/, Math.max(headerLines, peeked.mapping?.header ?? 0));
-  return lines.map((line, index) => ({
-    line: index + 1,
-    cells: line.split(delimiter).map((cell) => cell.replaceAll('"', "").trim()),
-  }));
+  // Not to its end, which may be in the middle of a row.
+  const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
+  for await (const records of rows) return records;
+  return [];
 }
 
 async function openWorkbook(bytes: AsyncIterable<Uint8Array>, reading: Reading): Promise<OpenedExtract> {
@@ -186,9 +187,9 @@ async function openWorkbook(bytes: AsyncIterable<Uint8Array>, reading: Reading):
     if (next.done) break;
     first = first.concat(next.value);
   }
-  const { mapping, mappedBy } = chooseMapping(() => first, reading);
+  const { mapping, mappedBy } = await chooseMapping(async () => first, reading);
   const layout = { format: "xlsx", delimiter: ",", mapping } as const;
-  return { ...layout, encoding: "utf-8", records: joinedRecords(first, pieces), layout, mappedBy };
+  return { ...layout, records: joinedRecords(first, pieces), layout, mappedBy };
 }
 
 async function* joinedRecords(
@@ -212,22 +213,22 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
 }
 
 /** The mapping by which a file is read: the given one, the remembered one where it fits, none where none is needed. */
-function chooseMapping(
-  recordsOf: (mapping: CompiledMapping | null) => readonly TableRecord[],
+async function chooseMapping(
+  recordsOf: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>,
   { mapping, remembered }: Reading,
-): { mapping: CompiledMapping | null; mappedBy: "given" | "remembered" | null } {
+): Promise<{ mapping: CompiledMapping | null; mappedBy: "given" | "remembered" | null }> {
   if (mapping !== undefined) {
     const given = compileMapping(mapping);
-    const lacking = columnsLacking(recordsOf(given), given);
+    const lacking = columnsLacking(await recordsOf(given), given);
     if (lacking.length > 0)
       throw new UnreadableError(1, `the mapping does not fit: the file has no column ${lacking.join(", ")}`);
     return { mapping: given, mappedBy: "given" };
   }
   if (remembered === undefined) return { mapping: null, mappedBy: null };
   const before = compileMapping(remembered);
-  const lacking = columnsLacking(recordsOf(before), before);
+  const lacking = columnsLacking(await recordsOf(before), before);
   if (lacking.length === 0) return { mapping: before, mappedBy: "remembered" };
-  if (hasOwnNames(recordsOf(null))) return { mapping: null, mappedBy: null };
+  if (hasOwnNames(await recordsOf(null))) return { mapping: null, mappedBy: null };
   throw new TvsError(
     "REFUSED",
     `the file has neither the register's own columns nor those of the mapping that is remembered: it lacks ${lacking.join(", ")}; ` +

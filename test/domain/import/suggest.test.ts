@@ -110,3 +110,12 @@ test("a header may stand behind any number of blank lines, which are not kept", 
     const found = await add(content, { pieceBytes: 256 * 1024 });
     expect(found).toMatchObject({ inserted: own.people.length, rejected: 0 });
   }));
+
+test("a column's name may hold what parts the columns", () =>
+  withImports(async ({ add }) => {
+    const [own] = files as [ForeignFile];
+    const content = Buffer.from(own.content).toString().replace(",name,", ',"Name (first, last)",');
+    const columns = { "Name (first, last)": "name" };
+    const mapping = { columns, ignore: [], values: {}, constants: {}, open: [] };
+    expect(await add(content, { reading: { mapping } })).toMatchObject({ inserted: own.people.length });
+  }));
