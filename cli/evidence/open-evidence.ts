@@ -12,7 +12,7 @@ import {
 } from "../../src/domain/evidence/builder.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { type EvidenceStore, type LogEpoch, nextId } from "../../src/domain/evidence/evidence.ts";
+import { type LogEpoch, nextId } from "../../src/domain/evidence/evidence.ts";
 import {
   beginRetention,
   noteBegin,
@@ -32,25 +32,6 @@ type EvidenceOperator = Pick<Operator, "config" | "secrets" | "clock" | "setting
 
 export function logHeadOf(config: Config): PinnedCheckpoint {
   return openPinnedCheckpoint(logHeadFile(config));
-}
-
-/** Tells when no checkpoint was kept any more, though the database has some: from then on that is believed. */
-export function watchedHead({
-  head,
-  store,
-  onTaken,
-}: {
-  readonly head: PinnedCheckpoint;
-  readonly store: Pick<EvidenceStore, "newest">;
-  readonly onTaken: () => void;
-}): PinnedCheckpoint {
-  return {
-    ...head,
-    async write(note) {
-      if (head.read() === null && (await store.newest()) !== null) onTaken();
-      await head.write(note);
-    },
-  };
 }
 
 /** What an epoch is opened with. */
@@ -135,8 +116,9 @@ export function evidenceBuilderOf(
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
   const onTaken = () => tellTaken(logHeadFile(config));
-  const head = watchedHead({ head: logHeadOf(config), store, onTaken });
-  const builder = createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: tellMissing });
+  const head = logHeadOf(config);
+  const onMissing = tellMissing;
+  const builder = createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing, onTaken });
   return {
     ...builder,
     async checkpoint() {
@@ -165,7 +147,7 @@ export async function openLog(operator: EvidenceOperator): Promise<void> {
 
 function tellTaken(file: string): void {
   const message =
-    "the newest checkpoint of the evidence log was not kept any more, and is taken from the database: if that may be an old " +
+    "no checkpoint of the evidence log was kept here, and the newest is taken from the database: if that may be an old " +
     "copy, compare it with an anchor or with what a partner has";
   log.warn(message, { file });
 }

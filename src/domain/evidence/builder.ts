@@ -57,12 +57,15 @@ type BuilderDependencies = {
   readonly onFirst?: (() => Promise<void>) | undefined;
   /** Told of the first attestation in a commit that was taken out before it had a leaf. */
   readonly onMissing?: ((id: number) => void) | undefined;
+  /** Told when no checkpoint was kept, though the database had some: from then on that is believed. */
+  readonly onTaken?: (() => void) | undefined;
 };
 
 export type EvidenceBuilder = ReturnType<typeof createEvidenceBuilder>;
 
 export function createEvidenceBuilder(dependencies: BuilderDependencies) {
   const { store, head, secrets, onFirst, onMissing } = dependencies;
+  const keep = keptWith(dependencies);
 
   /**
    * @param sign whether a checkpoint goes with the leaves, once they are the last ones
@@ -80,7 +83,7 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
       checkpoint = await seal(dependencies, epoch, { size: to, tiles, newest });
       if (checkpoint === null) return null;
       // Before anybody can see it: what has been seen is never forgotten here.
-      await head.write(checkpoint.note);
+      await keep.note(checkpoint.note, newest);
     } else if (leaves.length === 0) return 0;
     const own = { epoch: epoch.epoch, from, to, firstId, checkpoint, previous: newest };
     const isStored = await store.append({ ...own, tiles, prefixes: leaves.map(prefixOf) });
@@ -135,11 +138,11 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
 
   /** Keeps the newest checkpoint that somebody else has signed. @throws TvsError LOG_BEHIND */
   async function follow(): Promise<void> {
-    const [kept, newest, progress] = await Promise.all([head.read(), store.newest(), store.progress()]);
+    const [kept, newest, progress] = await Promise.all([head.read(), keep.newest(), store.progress()]);
     if (isFollowed(kept, newest, progress)) return requireNewest(dependencies);
     await requireNotBehind();
     const note = await noteToKeep(dependencies, kept, newest);
-    if (note !== null) await head.write(note);
+    if (note !== null) await keep.note(note, newest);
   }
 
   /**
@@ -179,6 +182,24 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
   }
 
   return { append, sign, checkpoint, follow, requireNotBehind };
+}
+
+/** Keeps notes, and tells when none was kept though the log has some: its first one, just seen to come, is no such. */
+function keptWith({ store, head, onTaken }: Pick<BuilderDependencies, "store" | "head" | "onTaken">) {
+  let wasUnsigned = false;
+  return {
+    async newest(): Promise<StoredCheckpoint | null> {
+      const newest = await store.newest();
+      if (newest === null) wasUnsigned = true;
+      return newest;
+    },
+    /** @param newest what the database has until now */
+    async note(note: string, newest: StoredCheckpoint | null): Promise<void> {
+      if (newest !== null && !wasUnsigned && head.read() === null) onTaken?.();
+      wasUnsigned = false;
+      await head.write(note);
+    },
+  };
 }
 
 /**

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { watchedHead } from "../../../cli/evidence/open-evidence.ts";
 import {
   createEvidenceBuilder,
   leavesOfCommit,
@@ -234,9 +233,9 @@ test("signs for no smaller tree than the kept one, to which it was cut after it 
   }));
 
 test("says so when it takes the checkpoint that it had kept from the database", () =>
-  withLog(async ({ head, headFile, evidence: store, attestMore, builder: builderOf }) => {
+  withLog(async ({ head, headFile, evidence: store, attestMore, clock }) => {
     let count = 0;
-    const builder = builderOf(watchedHead({ head, store, onTaken: () => count++ }));
+    const builder = createEvidenceBuilder({ store, head, secrets, clock, onTaken: () => count++ });
     await attestMore(1);
     await builder.checkpoint();
     expect(count).toBe(0);
@@ -247,6 +246,24 @@ test("says so when it takes the checkpoint that it had kept from the database", 
     rmSync(headFile);
     await builder.checkpoint();
     expect([count, sizeOf(head)]).toEqual([2, 514]);
+  }));
+
+test("says nothing of a log's first checkpoint, which another node has signed, when it saw the log without", () =>
+  withStores(async ({ evidence: store, driver, clock, folder }) => {
+    let count = 0;
+    const [one, other] = ["one", "other"].map((node) => {
+      const head = openPinnedCheckpoint(join(folder, node));
+      return createEvidenceBuilder({ store, head, secrets, clock, onTaken: () => count++ });
+    });
+    await ensureLog({ store, secrets, issuer: "https://verify.example", now: clock.now() });
+    await other?.follow();
+    await attest(driver, [anAttestation(0)]);
+    await one?.checkpoint();
+    await other?.follow();
+    expect([count, sizeOf(openPinnedCheckpoint(join(folder, "other")))]).toEqual([0, 1]);
+    rmSync(join(folder, "other"));
+    await other?.follow();
+    expect(count).toBe(1);
   }));
 
 test("leaves nothing behind where the checkpoint cannot be kept", () =>
