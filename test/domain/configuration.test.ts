@@ -165,20 +165,6 @@ describe("refreshing", () => {
       expect(new Set(snapshots).size).toBe(1);
     }));
 
-  test("that fails keeps the snapshot, and the next try reads again", () =>
-    withStores(async (stores) => {
-      let broken = false;
-      const revision = () => (broken ? Promise.reject(new Error("away")) : stores.settings.revision());
-      const { configuration } = await open(stores, { settings: { ...stores.settings, revision } });
-      const before = configuration.current();
-      await stores.settings.write({ issuer: "https://moved.example" });
-      broken = true;
-      expect(await rejection(configuration.refresh())).toMatchObject({ message: "away" });
-      expect(configuration.current()).toBe(before);
-      broken = false;
-      expect((await configuration.refresh()).settings.issuer).toBe("https://moved.example");
-    }));
-
   test("misses no change that slips in while it reads", () =>
     withStores(async (stores) => {
       let slip = async () => {};
@@ -211,15 +197,5 @@ describe("settings", () => {
       site: { ...defaultSite, name: "A Council" },
     };
     expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
-  });
-
-  test("that were never remembered are the defaults", () => {
-    expect(readSettings(new Map(), defaults)).toEqual(defaults);
-  });
-
-  test("with a policy that this program cannot read are refused", () => {
-    expect(() => readSettings(new Map([["policy", '{"version":"3"}']]), defaults)).toThrow(
-      "the policy is not valid",
-    );
   });
 });

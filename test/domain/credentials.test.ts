@@ -100,10 +100,6 @@ describe("who calls", () => {
     authenticate({ ...nothing, ...presented }, book, { ...options, ...changes });
   const who = (presented: Partial<Presented>) => ask(presented)?.partner.partnerId;
 
-  test("nobody, without a credential", () => {
-    expect(ask({})).toBeNull();
-  });
-
   test("whoever presents a key in either header, and which key it was", () => {
     expect(ask({ bearer: key.text })).toEqual({ partner: aPartner("keyed"), credential: key.record.keyId });
     expect(ask({ headerKey: key.text })).toEqual({

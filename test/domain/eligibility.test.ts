@@ -172,7 +172,8 @@ describe("under the default policy", () => {
     const verdict = (changes: Partial<StoredTeacher>) => reasonsFor(changes, defaultPolicy, asked);
     const general = asked === "GENERAL_PUBLIC_VERIFICATION";
     const isStrict = strict.includes(asked);
-    expect(verdict({})).toEqual([]);
+    // On its last day, and of no category: neither days nor categories are demanded.
+    expect(verdict({ licenseExpiryDate: today, category: null })).toEqual([]);
     expect(verdict({ source: "legacy" })).toEqual(isStrict ? ["SOURCE_NOT_ACCEPTED"] : []);
     expect(verdict({ certificateStatus: "LEGACY_RECORD" })).toEqual(
       isStrict ? ["CERTIFICATE_LEGACY_ONLY"] : [],

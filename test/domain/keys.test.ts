@@ -10,7 +10,6 @@ import {
 import { compactVerify, importJWK } from "jose";
 import {
   compromiseKey,
-  describeKey,
   ensureKeys,
   generateKey,
   importKey,
@@ -274,12 +273,4 @@ describe("the key history", () => {
       });
       expect(Object.keys(history.keys[0].jwk).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
     }));
-
-  test("shows null for what has not come", () => {
-    expect(describeKey(aSigningKey("P", "pending"))).toMatchObject({
-      activatedAt: null,
-      retiredAt: null,
-      compromisedSince: null,
-    });
-  });
 });

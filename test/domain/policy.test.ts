@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { defaultPolicy, parsePolicy } from "../../src/domain/policy.ts";
-import { certificateStatuses, purposes, sources } from "../../src/partner/contract.ts";
+import { parsePolicy } from "../../src/domain/policy.ts";
 
 const rule = { certificate: ["VERIFIED"], sources: ["new_system"], categories: [], minDaysRemaining: 0 };
 const document = (changes: object) => JSON.stringify({ version: "1", purposes: {}, ...changes });
@@ -16,48 +15,6 @@ function refusalOf(text: string): string {
   }
   throw new Error("the document was accepted");
 }
-
-describe("the default policy", () => {
-  const lenient = [
-    "BODYA_INVIGILATOR_ELIGIBILITY",
-    "BODYB_INVIGILATOR_ELIGIBILITY",
-    "BODYC_INVIGILATOR_ELIGIBILITY",
-    "BODYC_CBT_STAFF_VERIFICATION",
-    "SCHOOL_EMPLOYMENT_VERIFICATION",
-    "EMPLOYER_BACKGROUND_CHECK",
-  ];
-  const strict = [
-    "BODYA_EXAMINER_CREDENTIAL_CHECK",
-    "BODYB_EXAMINER_CREDENTIAL_CHECK",
-    "BODYC_ENDORSEMENT_ELIGIBILITY",
-  ];
-
-  test.each(lenient)("%s takes legacy records and the legacy source", (purpose) => {
-    expect(defaultPolicy.purposes[purpose]).toMatchObject({
-      certificate: ["VERIFIED", "LEGACY_RECORD"],
-      sources,
-    });
-  });
-
-  test.each(strict)("%s takes verified certificates of the new system alone", (purpose) => {
-    expect(defaultPolicy.purposes[purpose]).toMatchObject({
-      certificate: ["VERIFIED"],
-      sources: ["new_system"],
-    });
-  });
-
-  test("GENERAL_PUBLIC_VERIFICATION takes any certificate of any source", () => {
-    const general = defaultPolicy.purposes.GENERAL_PUBLIC_VERIFICATION;
-    expect(general).toMatchObject({ certificate: certificateStatuses, sources });
-  });
-
-  test("has a rule for every purpose of the contract, and no other", () => {
-    expect(Object.keys(defaultPolicy.purposes).sort()).toEqual([...purposes].sort());
-    for (const one of Object.values(defaultPolicy.purposes)) {
-      expect(one).toMatchObject({ categories: [], minDaysRemaining: 0 });
-    }
-  });
-});
 
 describe("a policy document", () => {
   test("may leave purposes out", () => {

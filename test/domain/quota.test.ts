@@ -206,13 +206,6 @@ describe("what a call costs", () => {
     expect(work(quota, partner())).toBeNull();
   });
 
-  test("a batch by item: a token of both windows for each", () => {
-    const quota = aQuota(aClock(start));
-    const large = partner({ perMinute: 5, perDay: 6 });
-    expect(entered(quota, large).chargeFor(4)).toMatchObject({ calls: 4 });
-    expect(quota.state(large).remaining).toBe(1);
-  });
-
   test("a batch that fits exactly passes, one item more does not", () => {
     const fitting = aQuota(aClock(start));
     expect(work(fitting, partner(), 3)).toBeNull();

@@ -256,31 +256,4 @@ describe("a running service", () => {
       expect(await told.promise).toBe(420);
       await stop();
     }));
-
-  test("reports a failure and tries again", () =>
-    withLog(async (world, maintenance) => {
-      const failed = Promise.withResolvers<unknown>();
-      const mended = Promise.withResolvers<void>();
-      let builds = 0;
-      const failing = {
-        ...maintenance,
-        async build() {
-          if (builds++ === 0) throw new Error("the disk is full");
-          mended.resolve();
-          return false;
-        },
-      };
-      const clock = { now: () => firstAt };
-      const stop = startMaintenance({
-        ...pruning(world),
-        maintenance: failing,
-        clock,
-        onPruned: () => {},
-        onHeld: () => {},
-        onError: failed.resolve,
-      });
-      expect(String(await failed.promise)).toBe("Error: the disk is full");
-      await mended.promise;
-      await stop();
-    }));
 });

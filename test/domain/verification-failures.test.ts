@@ -95,20 +95,6 @@ describe("a rotation between signing and committing", () => {
     );
   });
 
-  test("signs a whole batch again", async () => {
-    await withVerification(
-      async (world) => {
-        const { results } = JSON.parse((await world.batch([ask({ regNo }), ask({ tId: 1 })])).body);
-        expect(results.map((one: { signatureKid: string }) => one.signatureKid)).toEqual([
-          world.pending.kid,
-          world.pending.kid,
-        ]);
-        expect(await world.stored()).toHaveLength(2);
-      },
-      rotating(1, []),
-    );
-  });
-
   test("again and again is a failure that stores nothing", async () => {
     await withVerification(
       async (world) => {

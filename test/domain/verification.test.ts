@@ -28,14 +28,14 @@ describe("one question", () => {
         "X-Verification-Id": envelope.verificationId,
         "X-Signature-Kid": world.active.kid,
       });
-      expect(payload).toMatchObject({
+      expect(payload as object).toEqual({
         iss: "https://teachers.example",
         aud: "agency",
         sub: envelope.verificationId,
         iat,
+        result: envelope.result,
       });
-      expect(payload.result).toEqual(envelope.result);
-      expect(protectedHeader.kid).toBe(world.active.kid);
+      expect(protectedHeader as object).toEqual({ alg: "RS256", kid: world.active.kid, typ: "JWT" });
       expect(envelope).toMatchObject({ verifiedAt: "2026-03-01T09:30:00Z", signatureKid: world.active.kid });
       expect(envelope.result).toMatchObject({ found: true, eligible: true, teacher: { tId: 204_417 } });
     }));
@@ -120,33 +120,6 @@ describe("personal data", () => {
       const files = readdirSync(world.folder).map((name) => readFileSync(join(world.folder, name), "latin1"));
       expect(files.length).toBeGreaterThan(0);
       for (const text of personal) for (const file of files) expect(file.includes(text)).toBe(false);
-    }));
-
-  test("is looked for only in what could be it: references of a partner stay as they are", () =>
-    withVerification(async (world) => {
-      const references = [
-        "2026/0001",
-        "2026-01-31 12:30",
-        "EX-2026-000417",
-        "0198f3c2-7a10-7e55-9c3d-1b2a3f4e5d6c",
-        "room 12, seat 7",
-      ];
-      await world.one(ask({ regNo }, { correlationId: references.join(" | ") }));
-      expect(JSON.parse((await world.stored())[0]?.context ?? "").correlationId).toBe(references.join(" | "));
-    }));
-
-  /** A text without an `@` took a quarter of a minute once, and the whole service stood still for it. */
-  test("is looked for in time that grows with the text and not with its square", () =>
-    withVerification(async (world) => {
-      for (const text of [
-        "a".repeat(250_000),
-        `${"(1-".repeat(80_000)}x`,
-        "1-".repeat(120_000),
-        "a@".repeat(120_000),
-      ]) {
-        await world.one(ask({ regNo }, { correlationId: text }));
-      }
-      expect(await world.stored()).toHaveLength(4);
     }));
 });
 

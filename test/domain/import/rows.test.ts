@@ -115,14 +115,6 @@ describe("a cell that is applied with a warning", () => {
       expect(result).toMatchObject({ warnings: 2, codes: [{ code: "UNKNOWN_COLUMN", rows: 2 }] });
     }));
 
-  test("a revocation that an empty cell takes back", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, { license_revoked_on: "2025-01-01" })]));
-      const { report } = await add(csv([row(1, { license_revoked_on: "" })]), { allowChange: true });
-      expect(report.warnings).toEqual([{ line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" }]);
-      expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBeNull();
-    }));
-
   test("what heads a column that is not known is not repeated when it may be somebody's data", () =>
     withImports(async ({ add }) => {
       const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));

@@ -56,13 +56,6 @@ describe("a revocation", () => {
       });
     }));
 
-  test("of an expired licence is told as well", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo, { licenseExpiryDate: "2025-12-31" });
-      await act(world, "revoke", "x");
-      expect(await told(world)).toEqual(["license.revoked", "REVOKED", "EXPIRED"]);
-    }));
-
   test("of a licence whose expiry nobody announced yet announces the expiry first", () =>
     withStoresAt(start, async (world) => {
       await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
@@ -111,13 +104,6 @@ describe("a reinstatement", () => {
       await act(world, "reinstate");
       expect(await told(world)).toEqual(["license.reinstated", "VALID", "REVOKED"]);
       expect(await world.find(regNo)).toMatchObject({ licenseRevokedOn: null, licenseRevokedReason: null });
-    }));
-
-  test("of a licence that ended meanwhile is told as its expiry", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseExpiryDate: "2026-02-01" });
-      await act(world, "reinstate");
-      expect(await told(world)).toEqual(["license.expired", "EXPIRED", "REVOKED"]);
     }));
 
   test("is refused when nothing is revoked", () =>
