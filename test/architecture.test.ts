@@ -39,11 +39,12 @@ function withoutComments(text: string): string {
 }
 
 const source = filesOf("src");
-const commands = filesOf("cli");
+/** The commands, and what builds and starts the program from its source, which is no part of it. */
+const commands = [...filesOf("cli"), ...filesOf(".ci")];
 const tests = filesOf("test");
 const data = filesOf("data");
 
-/** `src/domain/keys.ts` lies in `domain`, `cli/serve/serve.ts` in `cli`, `src/config.ts` in `config`. */
+/** `src/domain/keys.ts` lies in `domain`, `cli/serve/serve.ts` in `cli`, `.ci/build.ts` in `.ci`, `src/config.ts` in `config`. */
 function layerOf(path: string): string {
   const [top = "", second = ""] = path.split("/");
   return top === "src" ? second.replace(/\.ts$/, "") : top;
@@ -55,19 +56,8 @@ const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
 const site = ["site", "certificate", "manual", "shell-word", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  cli: [
-    "cli",
-    "app",
-    "routes",
-    "console",
-    "store",
-    "signing",
-    "delivery",
-    ...site,
-    "package.json",
-    "package-lock.json",
-    "CHANGELOG.md",
-  ],
+  cli: ["cli", "app", "routes", "console", "store", "signing", "delivery", ...site, "package.json"],
+  ".ci": [".ci", "cli", "package.json", "package-lock.json"],
   app: ["routes", ...site],
   routes: site,
   console: ["console", ...site],
@@ -94,7 +84,7 @@ const targetOf = (file: SourceFile, specifier: string) =>
   relative(root, resolve(root, dirname(file.path), specifier));
 
 /** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
-const boundToBun = ["cli/build/build.ts", "src/signing/libcrypto-bun.ts"];
+const boundToBun = [".ci/build.ts", "src/signing/libcrypto-bun.ts"];
 
 describe("the direction of imports", () => {
   test("is cli → app → console | site → api → http → domain → partner, adapters beside", () => {
@@ -159,7 +149,7 @@ describe("the direction of imports", () => {
     expect(opening.map((file) => file.path)).toEqual(["src/store/driver/native.ts"]);
   });
 
-  test("src/ and cli/ need neither Bun nor Deno: only node: modules and packages", () => {
+  test("src/, cli/ and .ci/ need neither Bun nor Deno: only node: modules and packages", () => {
     const bound = [...source, ...commands]
       .filter((file) => !boundToBun.includes(file.path))
       .flatMap((file) =>
@@ -258,12 +248,12 @@ describe("every file", () => {
   const matching = (files: readonly SourceFile[], pattern: RegExp) =>
     files.filter((file) => pattern.test(file.text)).map((file) => file.path);
 
-  test("of src and cli has at most four hundred lines", () => {
+  test("of src, cli and .ci has at most four hundred lines", () => {
     const long = [...source, ...commands].filter((file) => linesOf(file) > 400).map((file) => file.path);
     expect(long).toEqual([]);
   });
 
-  test("of src and cli exports no value and no type that no other file takes", () => {
+  test("of src, cli and .ci exports no value and no type that no other file takes", () => {
     const whole = [...packageEntries, "src/partner/api-types.ts"];
     const idle = shipped
       .filter((file) => !whole.includes(file.path))

@@ -6,7 +6,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build, hostTarget, projectFolder, readTarget } from "../cli/build/build.ts";
+import { build, hostTarget, projectFolder, readTarget } from "../.ci/build.ts";
 import { type Run, suites } from "./suites.ts";
 
 const progressMs = 5_000;

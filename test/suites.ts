@@ -35,7 +35,7 @@ const faults = without(
     "blackbox/log-rollback",
     "blackbox/manual",
     "blackbox/operators-day",
-    "cli/build/package",
+    "ci/package",
     "cli/sandbox/listen",
     "cli/serve/drain-wait",
     "cli/serve/nodes",

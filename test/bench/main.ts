@@ -110,7 +110,7 @@ async function main(): Promise<number> {
 function withExecutable(): Promise<number> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs");
-    const build = fileURLToPath(new URL("../../cli/build/build.ts", import.meta.url));
+    const build = fileURLToPath(new URL("../../.ci/build.ts", import.meta.url));
     const built = Bun.spawn([process.execPath, build, "--outfile", file], { stdout: "ignore" });
     if ((await built.exited) !== 0) return 1;
     const env = { ...process.env, TVS_COMMAND: JSON.stringify([file]) };

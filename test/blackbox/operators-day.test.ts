@@ -14,8 +14,7 @@ const nin = "99900000001";
 
 /** What is not run as it stands, and why. */
 const notRun: Readonly<Record<string, string>> = {
-  "npm start ":
-    "installs and runs until it is ended; cli/launch.test.ts and blackbox/sandbox.test.ts do both",
+  "npm start ": "installs and runs until it is ended; ci/launch.test.ts and blackbox/sandbox.test.ts do both",
   "npm run build ": "builds; the shell has the program under test in that very folder",
   "kill $(jobs -p)": "the services are the test's own",
 };

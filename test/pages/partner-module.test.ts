@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { type InstalledPackage, installPackage } from "../cli/build/installed-package.ts";
+import { type InstalledPackage, installPackage } from "../ci/installed-package.ts";
 import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import type { FixtureCase } from "../fixtures/make-envelopes.ts";
 import { type Browser, patienceMs, startBrowser } from "./browser.ts";

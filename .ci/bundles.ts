@@ -1,16 +1,19 @@
 /**
  * Makes what the service hands out as files of its own: the scripts of the envelope page and the module for partners,
- * which Deno and the executable have no bundler for. The launcher runs it when a source is newer than they are; with
- * folders behind it, as `npm run dev` runs it, it goes on to watch them.
+ * which Deno and the executable have no bundler for. The launcher runs it before all else, with `--due`: then it makes
+ * them only when a source is newer than they are. With `--watch`, as `npm run dev` runs it, it makes them again and again.
  */
 
-import { existsSync, readFileSync, utimesSync, watch, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 
 /** An editor saves a file in several steps. */
 const settleMs = 100;
+
+/** The folders that the bundles are made of. */
+export const sourceFolders = ["src/partner", "src/certificate", "src/site/texts", "src/site/verify-envelope"];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
@@ -38,7 +41,7 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
 
 /**
  * Writes in place, because `bun --watch` loses sight of a file that another one is renamed over, and writes only what is
- * new, because it starts anew for every write. That a bundle was looked at, its date tells the launcher.
+ * new, because it starts anew for every write. That a bundle was looked at, its date tells.
  */
 async function writeBundles(): Promise<void> {
   const now = new Date();
@@ -49,23 +52,36 @@ async function writeBundles(): Promise<void> {
   }
 }
 
+/** Whether a bundle is missing, or a file that it is made of or by is newer. */
+function isDue(): boolean {
+  const made = Object.keys(bundles);
+  if (!made.every((file) => existsSync(file))) return true;
+  const sources = [...sourceFolders, ".ci"].flatMap((folder) =>
+    readdirSync(join(projectFolder, folder)).map((file) => join(projectFolder, folder, file)),
+  );
+  const date = (path: string) => statSync(path).mtimeMs;
+  const newest = [...sources, join(projectFolder, "package.json")].filter((path) => !made.includes(path));
+  return Math.min(...made.map(date)) < Math.max(...newest.map(date));
+}
+
 /** Makes the bundles again whenever a source of theirs is saved; one that does not compile is told, and awaited. */
-function watchSources(folders: readonly string[]): void {
-  let isDue = false;
+function watchSources(): void {
+  let isSettling = false;
   const onChange = (_: string, name: string | null) => {
-    if (isDue || !/\.ts$/.test(name ?? "")) return;
-    isDue = true;
+    if (isSettling || !/\.ts$/.test(name ?? "")) return;
+    isSettling = true;
     setTimeout(() => {
-      isDue = false;
+      isSettling = false;
       writeBundles().catch((error) => console.error(error));
     }, settleMs);
   };
-  for (const folder of folders) watch(join(projectFolder, folder), onChange);
+  for (const folder of sourceFolders) watch(join(projectFolder, folder), onChange);
 }
 
 async function main(): Promise<void> {
-  await writeBundles();
-  watchSources(process.argv.slice(2));
+  const [how] = process.argv.slice(2);
+  if (how !== "--due" || isDue()) await writeBundles();
+  if (how === "--watch") watchSources();
 }
 
 if (import.meta.main) await runScript("bundle", main);

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { canPackage, packageFor } from "../../../cli/build/debian.ts";
-import { postinst, postrm, prerm } from "../../../cli/build/debian-scripts.ts";
-import { withTempDir } from "../../harness/folder.ts";
+import { canPackage, packageFor } from "../../.ci/debian.ts";
+import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
+import { withTempDir } from "../harness/folder.ts";
 
 const parts = {
   architecture: "amd64",

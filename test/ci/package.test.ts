@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { audience, folder, issuer, now } from "../../fixtures/envelope-tokens.ts";
-import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
-import { runJson, runTvs } from "../../harness/command.ts";
-import { makeFolder } from "../../harness/folder.ts";
-import { type Finished, patienceMs, type Service, startService } from "../../harness/program.ts";
+import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
+import type { FixtureCase } from "../fixtures/make-envelopes.ts";
+import { runJson, runTvs } from "../harness/command.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { type Finished, patienceMs, type Service, startService } from "../harness/program.ts";
 import { type InstalledPackage, installPackage, runtimes } from "./installed-package.ts";
 
 setDefaultTimeout(patienceMs);
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
-const vectorsFile = join(import.meta.dir, "../../fixtures/webhooks/vectors.json");
+const vectorsFile = join(import.meta.dir, "../fixtures/webhooks/vectors.json");
 type Vector = { secret: string; now: string; body: string; signature: string; reason: string | null };
 const vectors: Vector[] = JSON.parse(readFileSync(vectorsFile, "utf8"));
 
@@ -242,7 +242,7 @@ test("it depends on nothing, has every licence with it, and its file is the same
   }
 });
 
-const compiler = join(import.meta.dir, "../../../node_modules/typescript/bin/tsc");
+const compiler = join(import.meta.dir, "../../node_modules/typescript/bin/tsc");
 
 /** What the compiler has to say about a partner's script; nothing when all is well. */
 function complaints(name: string, text: string): string {

@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { defaultDataDir, environmentFile, unitFile } from "../service/units.ts";
-import { scripts } from "../terminal/completion.ts";
+import { defaultDataDir, environmentFile, unitFile } from "../cli/service/units.ts";
+import { scripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
 

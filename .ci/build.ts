@@ -10,7 +10,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { BunPlugin } from "bun";
 
-export const projectFolder = resolve(import.meta.dirname, "../..");
+export const projectFolder = resolve(import.meta.dirname, "..");
 
 /** One platform to build for: Bun's name of it, and where its parts lie once npm has installed them. */
 type Target = {
@@ -96,9 +96,7 @@ function libsqlNative(addon: string): BunPlugin {
       build.onLoad({ filter: /[\\/]node_modules[\\/]libsql[\\/]index\.js$/ }, async ({ path }) => {
         const source = await Bun.file(path).text();
         if (!choice.test(source))
-          throw new BuildError(
-            "libsql/index.js has changed: cli/build/build.ts must learn how it loads its addon",
-          );
+          throw new BuildError("libsql/index.js has changed: .ci/build.ts must learn how it loads its addon");
         const fixed = `function requireNative() { return require(${JSON.stringify(addon)}); }`;
         return { contents: source.replace(choice, () => fixed), loader: "js" };
       });

@@ -3,13 +3,13 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makePackage } from "../../../cli/build/package.ts";
-import { makeFolder } from "../../harness/folder.ts";
-import { childEnvironment } from "../../harness/program.ts";
+import { makePackage } from "../../.ci/package.ts";
+import { makeFolder } from "../harness/folder.ts";
+import { childEnvironment } from "../harness/program.ts";
 
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-const denoFile = join(import.meta.dir, "../../../node_modules/deno/bin.cjs");
+const denoFile = join(import.meta.dir, "../../node_modules/deno/bin.cjs");
 
 /** The words that begin a command line of each runtime. */
 export const runtimes: Readonly<Record<string, readonly string[]>> = {

@@ -9,7 +9,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import manifest from "../../package.json" with { type: "json" };
+import manifest from "../package.json" with { type: "json" };
 import { BuildError, projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile } from "./partner-module.ts";
 

@@ -34,14 +34,14 @@ fs.writeFileSync(process.env.BUN + "/bin/bun", "#!/bin/sh\\necho $1\\n", { mode:
 /** Runs the launcher in a project that is installed, but for Bun. */
 async function launch(unpacks: string) {
   return withTempDir(async (folder) => {
-    for (const name of ["cli", "node_modules", "npm", "test"]) mkdirSync(join(folder, name));
-    for (const name of ["cli/launch.mjs", "package.json", "package-lock.json"])
+    for (const name of [".ci", "node_modules", "npm", "test"]) mkdirSync(join(folder, name));
+    for (const name of [".ci/launch.mjs", "package.json", "package-lock.json"])
       copyFileSync(join(root, name), join(folder, name));
     copyFileSync(join(root, "package-lock.json"), join(folder, "node_modules/.package-lock.json"));
     const npmFile = join(folder, "npm/npm-cli.js");
     writeFileSync(npmFile, npm);
     const env = { ...process.env, npm_execpath: npmFile, BUN: unpacks };
-    const done = spawnSync("node", [join(folder, "cli/launch.mjs"), "pages"], { env, encoding: "utf8" });
+    const done = spawnSync("node", [join(folder, ".ci/launch.mjs"), "pages"], { env, encoding: "utf8" });
     return { ...done, seen: readFileSync(join(folder, "seen"), "utf8") };
   });
 }
@@ -49,7 +49,7 @@ async function launch(unpacks: string) {
 describe("the launcher", () => {
   test("has npm install what the lock file names where Bun is missing, optional packages too, and bundles", async () => {
     const { stdout, status, seen } = await launch(bunPath);
-    expect({ stdout, status }).toEqual({ stdout: "cli/build/bundles.ts\ntest/run.ts\n", status: 0 });
+    expect({ stdout, status }).toEqual({ stdout: ".ci/bundles.ts\ntest/run.ts\n", status: 0 });
     expect(seen).toStartWith("ci ");
     expect(seen).toContain("--include=optional");
   });

@@ -4,36 +4,14 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const PROJECT = dirname(dirname(fileURLToPath(import.meta.url)));
-const CACHE = join(PROJECT, ".cache");
-const LOCK = join(CACHE, "install.lock");
-const LOCK_WAIT_MS = 600_000;
-const LOCK_POLL_MS = 200;
 /** Makes what browsers and partners get as one file each, which nothing but Bun can make, and git does not hold. */
-const BUNDLER = "cli/build/bundles.ts";
-const BUNDLES = [
-  "src/site/verify-envelope/app.bundle.js",
-  "src/site/verify-envelope/scanner.bundle.js",
-  "src/api/verify.bundle.js",
-  "src/api/verify.types.txt",
-];
-/** The folders that they are made of. */
-const BUNDLED_FROM = ["src/partner", "src/certificate", "src/site/texts", "src/site/verify-envelope"];
+const BUNDLER = ".ci/bundles.ts";
 
 /** What test/suites.ts has a row for. */
 const SUITES = ["test", "faults", "pages", "blackbox", "nodes", "signing", "serving"];
@@ -50,9 +28,9 @@ const COMMANDS = {
   ...Object.fromEntries(SUITES.map((suite) => [suite, [["test/run.ts", suite]]])),
   bench: [["test/bench/main.ts"]],
   bundle: [[BUNDLER]],
-  package: [["cli/build/package.ts"]],
-  build: [["cli/build/build.ts"]],
-  release: [["cli/build/release.ts"]],
+  package: [[".ci/package.ts"]],
+  build: [[".ci/build.ts"]],
+  release: [[".ci/release.ts"]],
   check: [
     ["node_modules/typescript/bin/tsc", "-p", "."],
     [...BIOME, "--error-on-warnings"],
@@ -94,29 +72,15 @@ function isMusl() {
   return process.report.getReport().header.glibcVersionRuntime === undefined;
 }
 
-/**
- * The environment for an npm started inside an npm: the outer one exports its whole configuration, and `omit`,
- * `global` or `dry-run` from there would spoil the install. How to reach the registry is kept.
- */
-function innerNpmEnv() {
-  const network =
-    /^npm_config_(registry|cache|userconfig|globalconfig|(https?_)?proxy|noproxy|ca|cafile|strict_ssl|fetch_.*|(prefer_)?offline|.*\/\/.*|@.*)$/i;
-  const kept = ([name]) => !/^npm_/i.test(name) || network.test(name);
-  return Object.fromEntries(Object.entries(process.env).filter(kept));
-}
-
-/** Runs npm, which says nothing but what goes wrong. */
+/** Runs npm, which says nothing but what goes wrong; what an outer npm or its user left out is included here. */
 async function install() {
   console.error("Installing dependencies, this once; it may take a minute or two…");
   const cli = process.env.npm_execpath ?? "";
   const [command, ...first] = basename(cli) === "npm-cli.js" ? [process.execPath, cli] : ["npm"];
   const flags = ["--ignore-scripts", "--include=dev", "--include=optional"];
   const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
-  const child = spawn(command, [...first, "ci", ...flags, ...quiet], {
-    cwd: PROJECT,
-    env: innerNpmEnv(),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const stdio = ["ignore", "ignore", "inherit"];
+  const child = spawn(command, [...first, "ci", ...flags, ...quiet], { cwd: PROJECT, stdio });
   const code = await new Promise((resolve, reject) => {
     child.once("error", (error) =>
       reject(new LaunchError(`npm cannot be started (${error.code}); install Node with npm`)),
@@ -126,38 +90,6 @@ async function install() {
   if (code !== 0) throw new LaunchError("npm ci failed; it needs the registry, see above");
 }
 
-/** Lets one install run at a time; the lock is a link to its owner's process id, so that a dead owner shows. */
-async function withLock(work) {
-  mkdirSync(CACHE, { recursive: true });
-  const endMs = Date.now() + LOCK_WAIT_MS;
-  while (!tryLock()) {
-    if (Date.now() > endMs)
-      throw new LaunchError(`another install has not ended; if none runs, delete ${LOCK}`);
-    await sleep(LOCK_POLL_MS);
-  }
-  try {
-    return await work();
-  } finally {
-    rmSync(LOCK, { force: true });
-  }
-}
-
-function tryLock() {
-  try {
-    symlinkSync(String(process.pid), LOCK);
-    return true;
-  } catch (error) {
-    if (error.code !== "EEXIST") throw error;
-  }
-  try {
-    process.kill(Number(readlinkSync(LOCK)), 0);
-  } catch (error) {
-    // ESRCH: the owner died without tidying up. ENOENT: it has just finished. Either way the next try decides.
-    if (error.code === "ESRCH") rmSync(LOCK, { force: true });
-  }
-  return false;
-}
-
 /** The path of Bun; undefined while something is not installed. */
 function findBun() {
   const path = join(PROJECT, "node_modules", bunPackage(), "bin/bun");
@@ -165,22 +97,10 @@ function findBun() {
 }
 
 async function installBun() {
-  if (!findBun()) await install();
+  await install();
   const bun = findBun();
   if (!bun) throw new LaunchError(`npm has no Bun for ${process.platform} on ${process.arch}`);
   return bun;
-}
-
-/** Whether no bundle is missing, and no file that it is made of is newer. */
-function isBundled() {
-  const bundles = BUNDLES.map((file) => join(PROJECT, file));
-  if (!bundles.every((file) => existsSync(file))) return false;
-  const sources = [...BUNDLED_FROM, "cli/build"].flatMap((folder) =>
-    readdirSync(join(PROJECT, folder)).map((file) => join(PROJECT, folder, file)),
-  );
-  const date = (path) => statSync(path).mtimeMs;
-  const newest = [...sources, join(PROJECT, "package.json")].filter((path) => !bundles.includes(path));
-  return Math.min(...bundles.map(date)) >= Math.max(...newest.map(date));
 }
 
 /**
@@ -216,15 +136,13 @@ async function run(bun, args, { cwd = PROJECT, env = {} } = {}) {
 
 async function main(name, args) {
   if (!Object.hasOwn(COMMANDS, name ?? "")) {
-    console.error(`usage: node cli/launch.mjs ${Object.keys(COMMANDS).join("|")} [arguments]`);
+    console.error(`usage: node .ci/launch.mjs ${Object.keys(COMMANDS).join("|")} [arguments]`);
     return 2;
   }
-  const bun = findBun() ?? (await withLock(installBun));
-  const isMade = name === "bundle" || isBundled();
-  if (!isMade && (await run(bun, [BUNDLER])) !== 0) return 1;
+  const bun = findBun() ?? (await installBun());
+  if (name !== "bundle" && (await run(bun, [BUNDLER, "--due"])) !== 0) return 1;
   const options = { cwd: PROJECT, stdio: "inherit" };
-  const watcher =
-    name === "dev" ? spawn(bun, ["--no-orphans", BUNDLER, ...BUNDLED_FROM], options) : undefined;
+  const watcher = name === "dev" ? spawn(bun, ["--no-orphans", BUNDLER, "--watch"], options) : undefined;
   const steps = COMMANDS[name];
   let worst = 0;
   for (const step of steps) {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readChangelog } from "../../../cli/build/changelog.ts";
-import manifest from "../../../package.json" with { type: "json" };
+import { readChangelog } from "../../.ci/changelog.ts";
+import manifest from "../../package.json" with { type: "json" };
 
-const text = readFileSync(join(import.meta.dir, "../../../CHANGELOG.md"), "utf8");
+const text = readFileSync(join(import.meta.dir, "../../CHANGELOG.md"), "utf8");
 
 describe("the changelog", () => {
   test("begins with this program's version, and every version has a date or is not released yet", () => {
