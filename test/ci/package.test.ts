@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
-import type { FixtureCase } from "../fixtures/make-envelopes.ts";
+import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { runJson, runTvs } from "../harness/command.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { type Finished, patienceMs, type Service, startService } from "../harness/program.ts";

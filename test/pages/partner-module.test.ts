@@ -4,8 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type InstalledPackage, installPackage } from "../ci/installed-package.ts";
-import { audience, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
-import type { FixtureCase } from "../fixtures/make-envelopes.ts";
+import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
 import { type Browser, patienceMs, startBrowser } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 

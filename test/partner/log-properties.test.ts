@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, isSameHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import {
@@ -9,8 +11,7 @@ import {
   readLogKeys,
   verifyEnvelope,
 } from "../../src/partner/partner.ts";
-import { keySets } from "../fixtures/envelope-key-sets.ts";
-import { audience, now as fixedNow, issuer } from "../fixtures/envelope-tokens.ts";
+import { audience, now as fixedNow, folder, issuer } from "../fixtures/envelope-tokens.ts";
 import { vkey, witnessLine } from "../fixtures/log-notes.ts";
 import { checkpoints, envelopes, honestProof, log } from "../fixtures/log-world.ts";
 import { leaf, mth, path, proof as proofBetween } from "../fixtures/rfc6962.ts";
@@ -40,8 +41,8 @@ function* shiftedBytes(bytes: Uint8Array): Generator<{ place: number; changed: U
 }
 
 const now = new Date(fixedNow);
-const { "jwks.json": jwks = "", "history.jose": keyHistory = "" } = keySets;
-const keys = await createKeySet({ jwks, keyHistory, issuer });
+const keyFile = (name: string) => readFileSync(join(folder, "keys", name));
+const keys = await createKeySet({ jwks: keyFile("jwks.json"), keyHistory: keyFile("history.jose"), issuer });
 const keyText = `${vkey(log)}\n`;
 const read = await readLogKeys(keyText);
 if (read instanceof Refusal) throw new Error(read.detail);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { LogCase, LogCases } from "../../fixtures/log-cases.ts";
 import { logFolder } from "../../fixtures/log-notes.ts";
-import type { LogCase, LogCases } from "../../fixtures/make-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { run } from "./verify-run.ts";
 

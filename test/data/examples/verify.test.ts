@@ -2,8 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RefusalReason, refusalReasons } from "../../../src/partner/reasons.ts";
-import { audience, envelope, folder as fixtures, issuer } from "../../fixtures/envelope-tokens.ts";
-import type { FixtureCase } from "../../fixtures/make-envelopes.ts";
+import {
+  audience,
+  envelope,
+  type FixtureCase,
+  folder as fixtures,
+  issuer,
+} from "../../fixtures/envelope-tokens.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { environment, type Language, languages } from "./languages.ts";
 
