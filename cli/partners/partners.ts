@@ -1,15 +1,13 @@
 import { describeChange } from "../../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import {
+  batchCosts,
   checkPartner,
   checkPartnerChange,
   describeCertificate,
   describePartner,
   type Partner,
   type PartnerChange,
-  parseBatchCost,
-  parsePurposes,
-  parseScopes,
   requirePartner,
   scopes,
 } from "../../src/domain/partners.ts";
@@ -20,7 +18,7 @@ import { type Operator, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { changeTable, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
-import { hint, note, parseCount, print, record, table } from "../terminal/output.ts";
+import { hint, note, parseChoice, parseCount, parseList, print, record, table } from "../terminal/output.ts";
 import {
   certificateTable,
   keyTable,
@@ -52,21 +50,14 @@ type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefin
 
 /** The terms that were given; an option that is absent changes nothing. */
 function readTerms(flags: TermsFlags): PartnerChange {
-  const {
-    name,
-    scopes,
-    purposes,
-    "per-minute": perMinute,
-    "per-day": perDay,
-    "batch-cost": batchCost,
-  } = flags;
+  const { name, "per-minute": perMinute, "per-day": perDay, "batch-cost": batchCost } = flags;
   return {
     ...(name === undefined ? {} : { name }),
-    ...(scopes === undefined ? {} : { scopes: parseScopes(scopes) }),
-    ...(purposes === undefined ? {} : { purposes: parsePurposes(purposes) }),
+    ...(flags.scopes === undefined ? {} : { scopes: parseList("--scopes", flags.scopes, scopes) }),
+    ...(flags.purposes === undefined ? {} : { purposes: parseList("--purposes", flags.purposes, purposes) }),
     ...(perMinute === undefined ? {} : { perMinute: parseCount("--per-minute", perMinute) }),
     ...(perDay === undefined ? {} : { perDay: parseCount("--per-day", perDay) }),
-    ...(batchCost === undefined ? {} : { batchCost: parseBatchCost(batchCost) }),
+    ...(batchCost === undefined ? {} : { batchCost: parseChoice("--batch-cost", batchCost, batchCosts) }),
   };
 }
 
@@ -96,11 +87,11 @@ const addCommand = command({
       checkPartner({
         partnerId: args.id,
         name: args.name,
-        scopes: parseScopes(args.scopes),
-        purposes: parsePurposes(args.purposes),
+        scopes: parseList("--scopes", args.scopes, scopes),
+        purposes: parseList("--purposes", args.purposes, purposes),
         perMinute: parseCount("--per-minute", args["per-minute"]),
         perDay: parseCount("--per-day", args["per-day"]),
-        batchCost: parseBatchCost(args["batch-cost"] ?? "call"),
+        batchCost: parseChoice("--batch-cost", args["batch-cost"] ?? "call", batchCosts),
         createdAt: now,
         disabledAt: null,
       });

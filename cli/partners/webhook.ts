@@ -4,12 +4,11 @@ import {
   describeEndpoint,
   disableWebhook,
   enableWebhook,
-  parseEvents,
-  parseTeachers,
   removeWebhook,
   requireEndpoint,
   rotateWebhookSecret,
   setWebhook,
+  teacherChoices,
   testWebhook,
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
@@ -18,7 +17,7 @@ import { type Operator, webhookDependencies, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
+import { hint, note, parseChoice, parseDuration, parseList, print, record } from "../terminal/output.ts";
 import { partnerIdArg } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 
@@ -52,8 +51,9 @@ const setCommand = command({
     ...byArg,
   },
   async run({ args }) {
-    const events = args.events === undefined ? undefined : parseEvents(args.events);
-    const teachers = args.teachers === undefined ? undefined : parseTeachers(args.teachers);
+    const events = args.events === undefined ? undefined : parseList("--events", args.events, eventTypes);
+    const teachers =
+      args.teachers === undefined ? undefined : parseChoice("--teachers", args.teachers, teacherChoices);
     await withOperator(configOf(args), async (operator) => {
       const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
       const check = (url: string) => resolveEndpoint(url, { allowPrivate });

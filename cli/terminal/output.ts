@@ -131,6 +131,19 @@ export function parseTime(flag: string, text: string, orElse = ""): number {
 }
 
 /**
+ * Reads `all`, or names separated by commas.
+ * @throws TvsError USAGE naming the flag and what it takes
+ */
+export function parseList<T extends string>(flag: string, text: string, known: readonly T[]): T[] {
+  if (text === "all") return [...known];
+  const names = text.split(",").map((name) => name.trim());
+  const unknown = names.find((name) => !known.some((one) => one === name));
+  if (unknown === undefined) return known.filter((one) => names.includes(one));
+  const meant = suggestion(unknown, ["all", ...known]);
+  throw new TvsError("USAGE", `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${meant}`);
+}
+
+/**
  * Reads one of a few words, in either case.
  * @throws TvsError USAGE, with the words and the one that was probably meant
  */

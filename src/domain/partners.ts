@@ -1,6 +1,5 @@
-import { type Purpose, purposes } from "../partner/contract.ts";
+import type { Purpose } from "../partner/contract.ts";
 import { isoTime } from "./clock.ts";
-import { suggestion } from "./did-you-mean.ts";
 import { TvsError } from "./errors.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
@@ -20,7 +19,7 @@ export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];
 
 /** What a batch costs: one call, or one call an item. */
-const batchCosts = ["call", "item"] as const;
+export const batchCosts = ["call", "item"] as const;
 export type BatchCost = (typeof batchCosts)[number];
 
 /** An onboarded agency. `partnerId` becomes the envelope's `audience`. Times are milliseconds since the epoch. */
@@ -132,42 +131,6 @@ function checkQuota(flag: string, value: number): void {
   if (!Number.isInteger(value) || value < 0 || value > maxQuota) {
     throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${maxQuota}`);
   }
-}
-
-/**
- * Reads `all`, or names separated by commas.
- * @throws TvsError USAGE naming the flag and what it takes
- */
-export function parseList<T extends string>(flag: string, text: string, known: readonly T[]): T[] {
-  if (text === "all") return [...known];
-  const names = text.split(",").map((name) => name.trim());
-  const unknown = names.find((name) => !known.some((one) => one === name));
-  if (unknown !== undefined) {
-    throw new TvsError(
-      "USAGE",
-      `${flag}: "${unknown}" is not one of all, ${known.join(", ")}${suggestion(unknown, ["all", ...known])}`,
-    );
-  }
-  return known.filter((one) => names.includes(one));
-}
-
-export function parseScopes(text: string): Scope[] {
-  return parseList("--scopes", text, scopes);
-}
-
-export function parsePurposes(text: string): Purpose[] {
-  return parseList("--purposes", text, purposes);
-}
-
-/** @throws TvsError USAGE */
-export function parseBatchCost(text: string): BatchCost {
-  const known = batchCosts.find((one) => one === text);
-  if (known === undefined)
-    throw new TvsError(
-      "USAGE",
-      `--batch-cost must be one of ${batchCosts.join(", ")}${suggestion(text, batchCosts)}`,
-    );
-  return known;
 }
 
 /** @throws TvsError NOT_KNOWN */

@@ -1,16 +1,15 @@
 import { v7 as uuidv7 } from "uuid";
-import { type EventType, eventTypes } from "../partner/contract.ts";
+import type { EventType } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { randomBase62 } from "./credentials.ts";
 import type { DeliveryStore } from "./deliveries.ts";
-import { suggestion } from "./did-you-mean.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
-import { type Partner, type PartnerStore, parseList, requirePartner } from "./partners.ts";
+import { type Partner, type PartnerStore, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Which teachers an endpoint is told about: all, or only those that its partner has verified. */
-const teacherChoices = ["all", "verified"] as const;
+export const teacherChoices = ["all", "verified"] as const;
 export type TeacherChoice = (typeof teacherChoices)[number];
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
@@ -89,22 +88,6 @@ const secretLength = 43;
 /** The name under which a partner's webhook secrets are sealed. */
 function secretName(partnerId: string): string {
   return `webhook:${partnerId}`;
-}
-
-export function parseEvents(text: string): EventType[] {
-  return parseList("--events", text, eventTypes);
-}
-
-/** @throws TvsError USAGE */
-export function parseTeachers(text: string): TeacherChoice {
-  const known = teacherChoices.find((one) => one === text);
-  if (known === undefined) {
-    throw new TvsError(
-      "USAGE",
-      `--teachers must be one of ${teacherChoices.join(", ")}${suggestion(text, teacherChoices)}`,
-    );
-  }
-  return known;
 }
 
 /**
