@@ -86,23 +86,45 @@ const namesAtOnce = 1_000;
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,
-  { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
+  page: PageRequest,
 ): Promise<TeacherPage> {
   const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
-  const found: TeacherRow[] = [];
-  let next: string | null = after === undefined ? "" : canonicalStart(after);
-  for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; looked += lookedAtOnce) {
-    if (looked > 0) await nextTurn();
-    const missing = Math.min(limit + 1 - found.length, recordsAtOnce);
-    const piece: TeacherPage = await teachers.piece(wanted, {
-      after: next,
-      limit: missing,
-      look: isEmpty(filter) ? missing : lookedAtOnce,
+  const read = (from: string, missing: number) => {
+    const most = Math.min(missing, recordsAtOnce);
+    return teachers.piece(wanted, {
+      after: from,
+      limit: most,
+      look: isEmpty(filter) ? most : lookedAtOnce,
     });
+  };
+  return fillPage(page, { read, start: "", looked: lookedAtOnce });
+}
+
+/**
+ * Reads piece after piece until a page is full; between two of them the thread answers whoever else asks.
+ * @param pieces `read` is told behind which number, and how many are missing; `looked` is how many each looks at
+ */
+async function fillPage<T extends { readonly regNo: string }>(
+  { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
+  pieces: {
+    read: (after: string, missing: number) => Promise<{ teachers: readonly T[]; next: string | null }>;
+    start: string;
+    looked: number;
+  },
+): Promise<{ teachers: readonly T[]; next: string | null }> {
+  const found: T[] = [];
+  let next: string | null = after === undefined ? pieces.start : canonicalStart(after);
+  for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; ) {
+    if (looked > 0) await nextTurn();
+    const piece = await pieces.read(next, limit + 1 - found.length);
     found.push(...piece.teachers);
     next = piece.next;
+    looked += pieces.looked;
   }
-  return cut(found, next, limit);
+  // What was found beyond the limit shows that there is more, and is found again from the last that is given.
+  if (found.length <= limit) return { teachers: found, next };
+  const teachers = found.slice(0, limit);
+  return { teachers, next: teachers.at(-1)?.regNo ?? null };
 }
 
 /** Everybody who passes a filter, a piece of the register at a time. */
@@ -168,51 +190,33 @@ async function holdersOf(
 }
 
 /** Teachers whose registration number begins so. */
-async function numbersFrom(
+function numbersFrom(
   { teachers, calendar, clock }: ListDependencies,
   beginning: string,
-  { after, limit }: PageRequest,
+  page: PageRequest,
 ): Promise<TeacherPage> {
-  const size = Math.min(limit + 1, recordsAtOnce);
-  const found: TeacherRow[] = [];
-  let next: string | null = after === undefined ? beginning : canonicalStart(after);
-  while (next !== null && found.length <= limit) {
-    const wanted = { after: next, limit: size, look: size };
-    const piece: TeacherPage = await teachers.piece({ today: calendar.dateAt(clock.now()) }, wanted);
+  const today = calendar.dateAt(clock.now());
+  const read = async (after: string, missing: number) => {
+    const size = Math.min(missing, recordsAtOnce);
+    const piece = await teachers.piece({ today }, { after, limit: size, look: size });
     const fitting = piece.teachers.filter(({ regNo }) => regNo.startsWith(beginning));
-    found.push(...fitting);
-    next = fitting.length < size ? null : piece.next;
-    await nextTurn();
-  }
-  return cut(found, next, limit);
+    return { teachers: fitting, next: fitting.length < size ? null : piece.next };
+  };
+  return fillPage(page, { read, start: beginning, looked: recordsAtOnce });
 }
 
 async function namesLike(
   teachers: TeacherListStore,
   test: (name: string) => boolean,
-  { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
+  page: PageRequest,
 ): Promise<TeacherPage> {
-  const found: string[] = [];
-  let next: string | null = after === undefined ? "" : canonicalStart(after);
-  for (let looked = 0; next !== null && found.length <= limit && looked < maxLooked; looked += namesAtOnce) {
-    if (looked > 0) await nextTurn();
-    const names = await teachers.names(next, namesAtOnce);
-    for (const { regNo, name } of names) if (test(name)) found.push(regNo);
-    next = names.length < namesAtOnce ? null : (names.at(-1)?.regNo ?? null);
-  }
-  const page = cut(
-    found.map((regNo) => ({ regNo })),
-    next,
-    limit,
-  );
-  return { teachers: await teachers.rows(page.teachers.map(({ regNo }) => regNo)), next: page.next };
-}
-
-/** What was found beyond the limit shows that there is more, and is found again from the last that is given. */
-function cut<T extends { regNo: string }>(found: readonly T[], next: string | null, limit: number) {
-  if (found.length <= limit) return { teachers: found, next };
-  const teachers = found.slice(0, limit);
-  return { teachers, next: teachers.at(-1)?.regNo ?? null };
+  const read = async (after: string) => {
+    const names = await teachers.names(after, namesAtOnce);
+    const next = names.length < namesAtOnce ? null : (names.at(-1)?.regNo ?? null);
+    return { teachers: names.filter(({ name }) => test(name)), next };
+  };
+  const found = await fillPage(page, { read, start: "", looked: namesAtOnce });
+  return { ...found, teachers: await teachers.rows(found.teachers.map(({ regNo }) => regNo)) };
 }
 
 /** The beginning of a registration number as numbers are stored. @throws TvsError USAGE */
