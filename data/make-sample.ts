@@ -5,7 +5,7 @@
  */
 import { base, en, en_NG, Faker } from "@faker-js/faker";
 import { stringify } from "csv-stringify/sync";
-import { certificateDate, revocationReason, stateTeachers } from "../src/domain/sandbox/teachers.ts";
+import { stateTeachers } from "../src/domain/sandbox/teachers.ts";
 
 const madeUp = 3_000;
 type Row = ReturnType<typeof fixtureRow>;
@@ -45,11 +45,11 @@ function fixtureRow(teacher: (typeof stateTeachers)[number]) {
     source: teacher.source,
     active: String(teacher.active),
     certificate_status: teacher.certificateStatus,
-    certificate_issue_date: certificateDate(teacher) ?? "",
+    certificate_issue_date: teacher.certificateIssueDate ?? "",
     license_issue_date: teacher.licenseIssueDate ?? "",
     license_expiry_date: teacher.licenseExpiryDate ?? "",
     license_revoked_on: teacher.licenseRevokedOn ?? "",
-    license_revoked_reason: revocationReason(teacher) ?? "",
+    license_revoked_reason: teacher.licenseRevokedReason ?? "",
     photo_url: teacher.photoUrl ?? "",
   };
 }

@@ -1,27 +1,13 @@
 import type { Profile } from "../../partner/contract.ts";
 import { addDays, type CalendarDate } from "../clock.ts";
+import type { Teacher } from "../teachers/teachers.ts";
 
 /** A made-up teacher that stands for one state, or for something that programs stumble over. */
-export type SandboxTeacher = {
-  readonly shows: string;
-  readonly regNo: string;
-  readonly tId: number | null;
-  readonly name: string;
-  readonly nin: string | null;
-  readonly ninVerified: boolean;
-  readonly email: string | null;
-  readonly phone: string | null;
-  readonly state: string | null;
-  readonly category: string | null;
-  readonly source: "new_system" | "legacy";
-  readonly active: boolean;
-  readonly certificateStatus: "VERIFIED" | "NOT_FOUND" | "CLAIMED" | "LEGACY_RECORD";
-  readonly licenseIssueDate: CalendarDate | null;
-  readonly licenseExpiryDate: CalendarDate | null;
-  readonly licenseRevokedOn: CalendarDate | null;
-  readonly photoUrl: string | null;
-  readonly profile: Pick<Profile, "qualifications" | "employment">;
-};
+export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" | "profile"> &
+  Readonly<Record<"nin" | "email" | "phone", string | null>> & {
+    readonly shows: string;
+    readonly profile: NonNullable<Teacher["profile"]>;
+  };
 
 const usual = {
   ninVerified: true,
@@ -148,6 +134,8 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
     email: `teacher${digits}@example.org`,
     phone: `+2348030000${digits.padStart(3, "0")}`,
     profile: { qualifications: two(courses, index), employment: two(posts, index) },
+    certificateIssueDate: teacher.certificateStatus === "NOT_FOUND" ? null : "2018-11-05",
+    licenseRevokedReason: teacher.licenseRevokedOn == null ? null : "professional misconduct",
     ...teacher,
     ...(sharing.includes(teacher.name) ? { email: sharedEmail, phone: sharedPhone } : {}),
   };
@@ -177,21 +165,7 @@ const soonDays = 20;
 export function sandboxExtract(teachers: readonly SandboxTeacher[], today: CalendarDate): string {
   const rows = teachers.map(({ shows: _shows, ...teacher }) => ({
     ...teacher,
-    certificateIssueDate: certificateDate(teacher),
-    licenseRevokedReason: revocationReason(teacher),
     ...(teacher.regNo === endingSoon.regNo ? { licenseExpiryDate: addDays(today, soonDays) } : {}),
   }));
   return `${rows.map((row) => JSON.stringify(row)).join("\n")}\n`;
-}
-
-export function certificateDate({
-  certificateStatus,
-}: Pick<SandboxTeacher, "certificateStatus">): CalendarDate | null {
-  return certificateStatus === "NOT_FOUND" ? null : "2018-11-05";
-}
-
-export function revocationReason({
-  licenseRevokedOn,
-}: Pick<SandboxTeacher, "licenseRevokedOn">): string | null {
-  return licenseRevokedOn === null ? null : "professional misconduct";
 }
