@@ -67,39 +67,32 @@ function splitOf(leaves: number): number {
   return split;
 }
 
-/** What an audit path consists of, from a leaf or from a whole subtree upwards (RFC 6962, 2.1.1). */
-function inclusionRanges(of: Range, size: number): Range[] {
-  const ranges: Range[] = [];
+/** The way from the root down to a leaf, until it is `reached`: what stands beside it at each fork, the lowest first. */
+function waysPast(leaf: number, size: number, isReached: (part: Range) => boolean) {
+  const beside: Range[] = [];
   let [start, end] = [0, size];
-  while (end - start > of.end - of.start) {
+  while (!isReached({ start, end })) {
     const middle = start + splitOf(end - start);
-    if (of.start < middle) {
-      ranges.push({ start: middle, end });
+    if (leaf < middle) {
+      beside.unshift({ start: middle, end });
       end = middle;
     } else {
-      ranges.push({ start, end: middle });
+      beside.unshift({ start, end: middle });
       start = middle;
     }
   }
-  return ranges.reverse();
+  return { beside, reached: { start, end } };
+}
+
+/** What an audit path consists of, from a leaf or from a whole subtree upwards (RFC 6962, 2.1.1). */
+function inclusionRanges(of: Range, size: number): Range[] {
+  return waysPast(of.start, size, ({ start, end }) => end - start <= of.end - of.start).beside;
 }
 
 /** What a consistency proof consists of (RFC 6962, 2.1.2); nothing for a tree with itself. */
 function consistencyRanges(from: number, to: number): Range[] {
-  const ranges: Range[] = [];
-  let [start, end] = [0, to];
-  while (end !== from) {
-    const middle = start + splitOf(end - start);
-    if (from <= middle) {
-      ranges.push({ start: middle, end });
-      end = middle;
-    } else {
-      ranges.push({ start, end: middle });
-      start = middle;
-    }
-  }
-  if (start > 0) ranges.push({ start, end });
-  return ranges.reverse();
+  const { beside, reached } = waysPast(from - 1, to, ({ end }) => end === from);
+  return reached.start > 0 ? [reached, ...beside] : beside;
 }
 
 /** The complete subtrees that make up a range, from the left. */
