@@ -4,21 +4,41 @@ import { isCalendarDate } from "../clock.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
 import { dateReader, knownForms } from "./dates.ts";
-import { squeezed } from "./fields.ts";
+import { type ImportField, squeezed } from "./fields.ts";
+import { isOwnWord, otherWord } from "./words.ts";
 
-/** What a value may be. A value may be of several kinds: eleven digits are a NIN, and a phone number. */
-export const valueKinds = {
-  regNo: (cell: string) => canonicalRegNo(cell) !== null,
-  nin: (cell: string) => ninPattern.test(cell),
-  whole: (cell: string) => /^\d+$/.test(cell),
-  email: (cell: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell),
-  phone: (cell: string) => /^[+(\d][\d\s()./-]{6,}$/.test(cell) && canonicalPhone(cell) !== null,
-  url: (cell: string) => /^https?:\/\//i.test(cell),
-  words: (cell: string) => /\p{L}.*\p{L}/u.test(cell) && !/[@/]/.test(cell),
-  /** What a spreadsheet makes of a long number. */
-  shortened: (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell),
-} as const;
-type ValueKind = keyof typeof valueKinds;
+/** What a spreadsheet makes of a long number. */
+const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
+const isWordOf = (field: ImportField) => (cell: string) =>
+  isOwnWord(field, cell) || otherWord(field, cell) !== undefined;
+
+/**
+ * What the values of a field are called, and whether a cell may be one. A cell may be one of several fields: eleven
+ * digits are a NIN, and a phone number.
+ */
+export const looks: Readonly<
+  Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
+> = {
+  regNo: { called: "registration numbers of four segments", fits: (cell) => canonicalRegNo(cell) !== null },
+  nin: { called: "numbers of eleven digits", fits: (cell) => ninPattern.test(cell) || isShortened(cell) },
+  email: {
+    called: "e-mail addresses",
+    fits: (cell) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/.test(cell) || isShortened(cell),
+  },
+  phone: {
+    called: "phone numbers",
+    fits: (cell) =>
+      (/^[+(\d][\d\s()./-]{6,}$/.test(cell) && canonicalPhone(cell) !== null) || isShortened(cell),
+  },
+  tId: { called: "whole numbers", fits: (cell) => /^\d+$/.test(cell) || isShortened(cell) },
+  photoUrl: { called: "web addresses", fits: (cell) => /^https?:\/\//i.test(cell) },
+  name: { called: "words", fits: (cell) => /\p{L}.*\p{L}/u.test(cell) && !/[@/]/.test(cell) },
+  ninVerified: { called: "yes or no", fits: isWordOf("ninVerified") },
+  active: { called: "yes or no", fits: isWordOf("active") },
+  source: { called: "sources", fits: isWordOf("source") },
+  certificateStatus: { called: "states of a certificate", fits: isWordOf("certificateStatus") },
+};
+const lookedFor = Object.entries(looks) as [ImportField, NonNullable<(typeof looks)[ImportField]>][];
 
 const readers = knownForms.map((form) => ({ form, read: dateReader(form) }));
 /** Serial numbers of days from 1954 to 2064: other numbers of five digits are no dates of a register. */
@@ -30,7 +50,9 @@ type FormCount = { count: number; onlyAt: number | null };
 export type ColumnProfile = {
   readonly name: string;
   filled: number;
-  readonly kinds: Record<ValueKind, number>;
+  /** How many of its cells may be of a field, for the fields whose values look like something. */
+  readonly fitting: Map<ImportField, number>;
+  shortened: number;
   /** Dates of the register's own form. */
   isoDates: number;
   readonly forms: Map<string, FormCount>;
@@ -42,19 +64,17 @@ const maxWords = 50;
 const maxWordLength = 40;
 
 export function newProfile(name: string): ColumnProfile {
-  const kinds = Object.fromEntries(Object.keys(valueKinds).map((kind) => [kind, 0])) as Record<
-    ValueKind,
-    number
-  >;
-  return { name, filled: 0, kinds, isoDates: 0, forms: new Map(), words: new Map() };
+  const fitting = new Map(lookedFor.map(([field]) => [field, 0]));
+  return { name, filled: 0, fitting, shortened: 0, isoDates: 0, forms: new Map(), words: new Map() };
 }
 
 /** Adds the cell of a row. */
 export function addCell(profile: ColumnProfile, cell: string, line: number): void {
   if (cell === "") return;
   profile.filled++;
-  for (const kind of Object.keys(valueKinds) as ValueKind[])
-    if (valueKinds[kind](cell)) profile.kinds[kind]++;
+  for (const [field, { fits }] of lookedFor)
+    if (fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
+  if (isShortened(cell)) profile.shortened++;
   if (isCalendarDate(cell)) profile.isoDates++;
   else addDate(profile, cell, line);
   addWord(profile, cell);

@@ -124,10 +124,7 @@ async function beginningOf(
   return { beginning, whole: joined(first, pieces) };
 }
 
-async function* joined(
-  first: readonly Uint8Array[],
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGenerator<T> {
   try {
     yield* first;
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
@@ -189,15 +186,7 @@ async function openWorkbook(bytes: AsyncIterable<Uint8Array>, reading: Reading):
   }
   const { mapping, mappedBy } = await chooseMapping(async () => first, reading);
   const layout = { format: "xlsx", delimiter: ",", mapping } as const;
-  return { ...layout, records: joinedRecords(first, pieces), layout, mappedBy };
-}
-
-async function* joinedRecords(
-  first: readonly TableRecord[],
-  rest: AsyncIterator<TableRecord[]>,
-): AsyncGenerator<readonly TableRecord[]> {
-  yield first;
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  return { ...layout, records: joined([first], pieces), layout, mappedBy };
 }
 
 /** A workbook is read from its end, where its list of parts is. */

@@ -3,14 +3,11 @@ import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
 import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
 import { CsvError } from "./csv.ts";
-import { type ImportInput, type OpenedExtract, openExtract } from "./extract.ts";
-import { type ArrivedField, type ImportFormat, type RawRow, UnreadableError } from "./fields.ts";
+import { type ImportInput, openExtract } from "./extract.ts";
+import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 import { readTable } from "./table.ts";
-
-/** By which mapping a file is read: the one that was given, the one that is remembered, or none. */
-type MappedBy = "given" | "remembered" | null;
 
 /**
  * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
@@ -25,8 +22,8 @@ export type FilePiece = {
   readonly unknown: readonly UnknownName[];
   /** The line of a sum below the table, which was left out. */
   readonly totals: readonly number[];
-  /** By which mapping it is read. */
-  readonly mappedBy: MappedBy;
+  /** By which mapping it is read: the one that was given, the one that is remembered, or none. */
+  readonly mappedBy: "given" | "remembered" | null;
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
@@ -52,62 +49,42 @@ export function addArrived(arriving: Arriving, piece: FilePiece): void {
 /**
  * Reads an extract and checks each row by itself, in the order of the file. Half of an import's checking is done
  * here, and nothing of it needs the register: so it may run in a thread of its own.
- * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is none that can be read, is not well-formed, or has
+ *   no line of NDJSON; the message never repeats what was read
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
   const digest = createHash("sha256");
   const names: ArrivedNames = { fields: [], unknown: [], totals: [] };
-  let mappedBy: MappedBy = null;
-  let bytes = 0;
-  let format: ImportFormat = "csv";
-  function piece(rows: readonly CheckedRow[], sha256: string | null): FilePiece {
-    const [fields, unknown, totals] = [
-      names.fields.splice(0),
-      names.unknown.splice(0),
-      names.totals.splice(0),
-    ];
-    const next = { rows, format, bytes, fields, unknown, totals, mappedBy, sha256 };
-    bytes = 0;
-    return next;
+  let read = 0;
+  /** What arrived since the piece before. */
+  const arrived = () => {
+    const { fields, unknown, totals } = names;
+    const piece = {
+      bytes: read,
+      fields: fields.splice(0),
+      unknown: unknown.splice(0),
+      totals: totals.splice(0),
+    };
+    read = 0;
+    return piece;
+  };
+  async function* watched(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of input.bytes) {
+      digest.update(chunk);
+      read += chunk.length;
+      yield chunk;
+    }
   }
-  function onBytes(chunk: Uint8Array): void {
-    digest.update(chunk);
-    bytes += chunk.length;
-  }
-  function onOpened(opened: OpenedExtract): void {
-    format = opened.format;
-    if (opened.format !== "ndjson") mappedBy = opened.mappedBy;
-  }
-  for await (const rows of readRows(input, names, { onBytes, onOpened })) {
-    yield piece(
-      rows.map((row) => checkRow(row, blindIndex)),
-      null,
-    );
-  }
-  yield piece([], digest.digest("hex"));
-}
-
-type ReadingListener = {
-  /** Sees every byte of the file once, in order. */
-  onBytes(chunk: Uint8Array): void;
-  onOpened(opened: OpenedExtract): void;
-};
-
-/**
- * Reads an extract in bounded memory, some rows at a time.
- * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is none that can be read, is not well-formed, or has
- *   no line of NDJSON; the message never repeats what was read
- */
-async function* readRows(
-  input: ImportInput,
-  names: ArrivedNames,
-  { onBytes, onOpened }: ReadingListener,
-): AsyncGenerator<RawRow[]> {
   try {
-    const opened = await openExtract({ ...input, bytes: watched(input.bytes, onBytes) });
-    onOpened(opened);
-    if (opened.format === "ndjson") yield* readJsonRows(asText(opened.bytes), names);
-    else yield* readTable(opened.records, opened.layout, names);
+    const opened = await openExtract({ ...input, bytes: watched() });
+    const isTable = opened.format !== "ndjson";
+    const how = { format: opened.format, mappedBy: isTable ? opened.mappedBy : null };
+    const rows = isTable
+      ? readTable(opened.records, opened.layout, names)
+      : readJsonRows(asText(opened.bytes), names);
+    for await (const some of rows)
+      yield { ...how, ...arrived(), rows: some.map((row) => checkRow(row, blindIndex)), sha256: null };
+    yield { ...how, ...arrived(), rows: [], sha256: digest.digest("hex") };
   } catch (error) {
     throw unreadable(input.name, error);
   }
@@ -126,16 +103,6 @@ export function unreadable(name: string, error: unknown): unknown {
   const why =
     code === "ENOENT" ? "there is no such file" : "it cannot be read; check what it is, its owner and mode";
   return new TvsError("INPUT_UNREADABLE", `${name}: ${why}`, { cause: error });
-}
-
-async function* watched(
-  bytes: AsyncIterable<Uint8Array>,
-  onBytes: (chunk: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of bytes) {
-    onBytes(chunk);
-    yield chunk;
-  }
 }
 
 /** Decodes NDJSON, in which a line's damage is that line's alone: its reader finds U+FFFD or a NUL there. */

@@ -185,31 +185,23 @@ const pageRows = 1000;
  * code}], warnings: [{line, field, code}], codes}`. It holds no value of the file.
  */
 export async function* reportText(result: ImportResult, issues: IssuePages): AsyncGenerator<string> {
-  const { rejected: _rejected, warnings: _warnings, codes: _codes, ...head } = result;
-  const seen = new Set<string>();
+  const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
   for (const kind of ["rejected", "warnings"] as const) {
     yield `  "${kind}": [`;
-    yield* issueLines(issues, kind, seen);
+    yield* issueLines(issues, kind);
     yield "],\n";
   }
-  const codes = Object.entries(explanations).filter(([code]) => seen.has(code));
-  yield `  "codes": ${JSON.stringify(Object.fromEntries(codes), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
+  const met = Object.entries(explanations).filter(([known]) => codes.some(({ code }) => code === known));
+  yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
 }
 
-async function* issueLines(
-  issues: IssuePages,
-  kind: "rejected" | "warnings",
-  seen: Set<string>,
-): AsyncGenerator<string> {
+async function* issueLines(issues: IssuePages, kind: "rejected" | "warnings"): AsyncGenerator<string> {
   let after = 0;
   for (;;) {
     const page = await issues(kind, { after, limit: pageRows });
     if (page.length === 0) break;
-    const lines = page.map(({ line, field, code }) => {
-      seen.add(code);
-      return JSON.stringify({ line, field, code });
-    });
+    const lines = page.map(({ line, field, code }) => JSON.stringify({ line, field, code }));
     yield `${after === 0 ? "" : ","}\n    ${lines.join(",\n    ")}`;
     after = page.at(-1)?.id ?? after;
   }

@@ -5,7 +5,7 @@
 
 import { nameLabel } from "./arrival.ts";
 import { readName } from "./column-names.ts";
-import { addCell, type ColumnProfile, newProfile, valueKinds } from "./column-profile.ts";
+import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import { requiredFields } from "./columns.ts";
 import type { TableRecord } from "./csv.ts";
 import type { OpenedTable } from "./extract.ts";
@@ -136,7 +136,7 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
   const width = Math.max(...widths);
   const widest = beginning[widths.indexOf(width)] ?? top;
   const isPerson = widest.cells.some((cell) =>
-    (["regNo", "nin", "email", "phone"] as const).some((kind) => valueKinds[kind](cell.trim())),
+    (["regNo", "nin", "email", "phone"] as const).some((field) => looks[field]?.fits(cell.trim())),
   );
   if (isPerson)
     throw new UnreadableError(

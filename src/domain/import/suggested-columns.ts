@@ -2,10 +2,10 @@
 
 import { nameLabel } from "./arrival.ts";
 import { isPartOfName, readName } from "./column-names.ts";
-import { type ColumnProfile, dateCount } from "./column-profile.ts";
+import { type ColumnProfile, dateCount, looks } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
-import { isOwnWord, otherWord } from "./words.ts";
+import { isWordField } from "./words.ts";
 
 /** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
 export type ColumnReading = {
@@ -99,7 +99,7 @@ function candidatesFor(column: ColumnProfile): Candidate[] {
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
 
 function describe(said: string, column: ColumnProfile, field: ImportField): string {
-  const { shortened } = column.kinds;
+  const { shortened } = column;
   if (column.filled === 0) return `${said}; it is empty`;
   const damage =
     shortened === 0
@@ -114,53 +114,15 @@ function percent(share: number): string {
 
 /** The share of a column's values that a field may have; null when it has none. */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
-  const { filled, kinds, words } = column;
+  const { filled, fitting, words } = column;
   if (filled === 0) return null;
-  const ofWords = (isReadable: (word: string) => boolean) =>
-    words === null
-      ? 0
-      : [...words.values()]
-          .filter(({ text }) => isReadable(text))
-          .reduce((sum, { count }) => sum + count, 0) / filled;
   if (isDateField(field)) return dateCount(column) / filled;
-  switch (field) {
-    case "regNo":
-    case "nin":
-    case "email":
-    case "phone":
-      return (kinds[field] + (field === "regNo" ? 0 : kinds.shortened)) / filled;
-    case "tId":
-      return (kinds.whole + kinds.shortened) / filled;
-    case "photoUrl":
-      return kinds.url / filled;
-    case "name":
-      return kinds.words / filled;
-    case "ninVerified":
-    case "active":
-    case "source":
-    case "certificateStatus":
-      return ofWords((word) => isOwnWord(field, word) || otherWord(field, word) !== undefined);
-    default:
-      return 1;
-  }
+  // So many words are none of those of which there are a few.
+  return isWordField(field) && words === null ? 0 : (fitting.get(field) ?? filled) / filled;
 }
 
 function kindOf(field: ImportField): string {
-  if (isDateField(field)) return "dates";
-  const kinds: Partial<Record<ImportField, string>> = {
-    regNo: "registration numbers of four segments",
-    nin: "numbers of eleven digits",
-    email: "e-mail addresses",
-    phone: "phone numbers",
-    tId: "whole numbers",
-    photoUrl: "web addresses",
-    name: "words",
-    ninVerified: "yes or no",
-    active: "yes or no",
-    source: "sources",
-    certificateStatus: "states of a certificate",
-  };
-  return kinds[field] ?? "texts";
+  return isDateField(field) ? "dates" : (looks[field]?.called ?? "texts");
 }
 
 function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure: boolean } {

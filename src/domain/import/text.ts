@@ -77,12 +77,17 @@ export async function* asUtf8(
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
   let line = 1;
+  /** @param piece the next one; without it, the end */
+  function decode(piece?: Uint8Array): string {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      if (isOwn) throw new UnreadableError(line + firstBadLine(piece), notUtf8, { isNotUtf8: true });
+      throw new UnreadableError(line, "the text is cut short in the middle of a character");
+    }
+  }
   for await (const piece of pieces) {
-    const text = decoded(
-      () => decoder.decode(piece, { stream: true }),
-      () => line + firstBadLine(piece),
-      isOwn,
-    );
+    const text = decode(piece);
     const bytes = isOwn ? piece : Buffer.from(text);
     const nul = bytes.indexOf(0);
     if (nul !== -1)
@@ -93,21 +98,8 @@ export async function* asUtf8(
     line += linesIn(bytes);
     yield bytes;
   }
-  const rest = decoded(
-    () => decoder.decode(),
-    () => line,
-    isOwn,
-  );
+  const rest = decode();
   if (!isOwn && rest !== "") yield Buffer.from(rest);
-}
-
-function decoded(decode: () => string, lineOf: () => number, isOwn: boolean): string {
-  try {
-    return decode();
-  } catch {
-    if (isOwn) throw new UnreadableError(lineOf(), notUtf8, { isNotUtf8: true });
-    throw new UnreadableError(lineOf(), "the text is cut short in the middle of a character");
-  }
 }
 
 const notUtf8 =
@@ -122,20 +114,11 @@ function latin1Decoder(): { decode(piece?: Uint8Array, options?: object): string
   return { decode: (piece) => (piece === undefined ? "" : Buffer.from(piece).toString("latin1")) };
 }
 
-/** How many lines of a piece are whole and well-formed. */
-function firstBadLine(piece: Uint8Array): number {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let begin = 0;
-  for (let line = 0; ; line++) {
-    const end = piece.indexOf(0x0a, begin);
-    try {
-      decoder.decode(piece.subarray(begin, end === -1 ? piece.length : end));
-    } catch {
-      return line;
-    }
-    if (end === -1) return line;
-    begin = end + 1;
-  }
+/** How many lines of a piece are whole and well-formed, before one that is not. */
+function firstBadLine(piece: Uint8Array = new Uint8Array()): number {
+  const lines = Buffer.from(piece).toString("latin1").split("\n");
+  const bad = lines.findIndex((line) => !isUtf8(Buffer.from(line, "latin1")));
+  return bad === -1 ? lines.length - 1 : bad;
 }
 
 function linesIn(bytes: Uint8Array): number {

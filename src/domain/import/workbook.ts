@@ -6,25 +6,11 @@ import { type Entry, fromBufferPromise, type ZipFile } from "yauzl";
 import type { TableRecord } from "./csv.ts";
 import { UnreadableError } from "./fields.ts";
 
-type Limits = Readonly<
-  Record<
-    | "fileBytes"
-    | "unpackedBytes"
-    | "stringBytes"
-    | "tokenBytes"
-    | "parseMs"
-    | "entries"
-    | "depth"
-    | "columns",
-    number
-  >
->;
-
 /**
  * What a workbook may be at most. It is as untrusted as any file: a few kilobytes unpack to gigabytes, so what comes
  * out is counted, whatever the archive says of itself.
  */
-export const workbookLimits: Limits = {
+export const workbookLimits = {
   /** Of the file, which is kept in memory while it is read. */
   fileBytes: 128 * 1024 * 1024,
   /** Of the parts that are read, unpacked. */
@@ -39,6 +25,7 @@ export const workbookLimits: Limits = {
   depth: 64,
   columns: 256,
 };
+type Limits = typeof workbookLimits;
 
 export const tooLarge = "the workbook is larger than tvs reads; save the sheet as CSV";
 const damaged = "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";
