@@ -39,7 +39,7 @@ export type ImportInput = {
 };
 
 /** A file that was looked at, and is about to be read. */
-export type OpenedExtract =
+type OpenedExtract =
   | { readonly format: "ndjson"; readonly bytes: AsyncIterable<Uint8Array> }
   | (OpenedTable & { readonly layout: TableLayout; readonly mappedBy: "given" | "remembered" | null });
 
