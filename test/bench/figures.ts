@@ -13,12 +13,10 @@ export type Table = {
   add(name: string, terms: FigureTerms, value: number, limit?: number): void;
   /** A sentence below the table, said once. */
   note(sentence: string): void;
-  /** What has a shape of its own, below the sentences. */
-  show(text: (form: Form) => string): void;
 };
 
 /** Markdown, or padded for a terminal. */
-export type Form = "markdown" | "text";
+type Form = "markdown" | "text";
 
 export type Figures = {
   /** The table that answers a question; the same one each time. */
@@ -36,29 +34,25 @@ type Figure = {
   readonly earlier: number[];
 };
 
-type Answers = {
-  readonly figures: Map<string, Figure>;
-  readonly notes: Set<string>;
-  readonly shown: ((form: Form) => string)[];
-};
+type Answers = { readonly figures: Map<string, Figure>; readonly notes: Set<string> };
 
 export function createFigures(): Figures {
   const tables = new Map<string, Answers>();
   return {
     about(question) {
-      const answers = tables.get(question) ?? { figures: new Map(), notes: new Set(), shown: [] };
+      const answers = tables.get(question) ?? { figures: new Map(), notes: new Set() };
       tables.set(question, answers);
       return tableOver(answers);
     },
     text: (form) =>
       [...tables]
-        .filter(([, { figures, notes, shown }]) => figures.size + notes.size + shown.length > 0)
+        .filter(([, { figures, notes }]) => figures.size + notes.size > 0)
         .map(([question, answers]) => sectionOf(question, answers, form))
         .join("\n\n"),
   };
 }
 
-function tableOver({ figures, notes, shown }: Answers): Table {
+function tableOver({ figures, notes }: Answers): Table {
   return {
     add(name, { unit, isEarlier = false, limit: limitUnit = "" }, value, limit) {
       const figure = figures.get(name) ?? {
@@ -74,11 +68,10 @@ function tableOver({ figures, notes, shown }: Answers): Table {
       if (limit !== undefined && !isEarlier) figure.limits.push(limit);
     },
     note: (sentence) => notes.add(sentence),
-    show: (text) => void shown.push(text),
   };
 }
 
-function sectionOf(question: string, { figures, notes, shown }: Answers, form: Form): string {
+function sectionOf(question: string, { figures, notes }: Answers, form: Form): string {
   const rows = [...figures.values()];
   const hasEarlier = rows.some(({ earlier }) => earlier.length > 0);
   const hasLimits = rows.some(({ limits }) => limits.length > 0);
@@ -91,15 +84,8 @@ function sectionOf(question: string, { figures, notes, shown }: Answers, form: F
     ...(hasEarlier ? [...middleAndSpread(figure.earlier), ratioOf(figure)] : []),
   ]);
   const title = form === "markdown" ? `### ${question}` : question;
-  const table = tableOf([head, ...cells], form);
-  const texts = shown.map((text) => text(form));
-  return [title, ...(rows.length === 0 ? [] : [table]), ...notes, ...texts].join("\n\n");
-}
-
-/** @param rows the head first */
-export function tableOf(rows: readonly string[][], form: Form): string {
-  const [head = [], ...cells] = rows;
-  return form === "markdown" ? markdown(head, cells) : padded(rows);
+  const table = form === "markdown" ? markdown(head, cells) : padded([head, ...cells]);
+  return [title, ...(rows.length === 0 ? [] : [table]), ...notes].join("\n\n");
 }
 
 /** @returns the value below which this part of them lies; NaN when there are none */

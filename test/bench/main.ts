@@ -23,9 +23,7 @@ import { logBench } from "./log.ts";
 import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
 import { memoryBench } from "./memory.ts";
-
 import { nodesBench } from "./nodes.ts";
-import { planBench } from "./plan/shown.ts";
 import { findPrograms, type Programs, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
@@ -48,7 +46,6 @@ const benches: Readonly<Record<string, Bench>> = {
   idle: idleBench,
   nodes: nodesBench,
   growth: growthBench,
-  plan: planBench,
 };
 /** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
 const slowBenches = ["verify", "backlog", "silent"];
@@ -100,9 +97,7 @@ async function main(): Promise<number> {
     console.error(usage);
     return 2;
   }
-  // The plan is of what was measured before.
-  const isMeasured = options.chosen.some(([name]) => name !== "plan");
-  if (isMeasured && process.env.TVS_COMMAND === undefined) return withExecutable();
+  if (process.env.TVS_COMMAND === undefined) return withExecutable();
   return measure(options);
 }
 
