@@ -23,8 +23,8 @@ const without = (files: readonly string[], others: readonly string[]) =>
 /** They need a browser, which a fresh machine with Node and npm does not have. */
 const pages = filesOf(["pages/"]);
 
-/** They start several nodes over a libSQL server themselves, so once is enough: beside the suite with three nodes. */
-const ofNodes = filesOf(["blackbox/nodes", "faults/nodes"]);
+/** It starts several nodes over a libSQL server itself, so once is enough: beside the suite with three nodes. */
+const ofNodes = filesOf(["blackbox/nodes"]);
 
 /**
  * What kills, cuts off and holds up whole processes, and waits for them, what another language compiles first, and what

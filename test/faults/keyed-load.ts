@@ -1,16 +1,15 @@
 /** Callers that repeat their keys over a service that fails, and what they hold compared with what its database says. */
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { sleep } from "../harness/eventually.ts";
+import { addPartner, importTeachers, type Register } from "./register.ts";
 
 /** Callers of one partner, who share its quota. */
-export type Callers = {
+type Callers = {
   readonly apiKey: string;
   readonly partnerId: string;
   readonly count: number;
   /** Small enough to be reached, so that going over it would show; null where no quota is near. */
   readonly perMinute: number | null;
-  /** How long each waits between two calls. */
-  readonly pauseMs?: number;
 };
 
 type LoadOptions = {
@@ -21,31 +20,23 @@ type LoadOptions = {
   readonly callers: readonly Callers[];
 };
 
-/** Times are those of `performance.now()`. */
 export type Answer = {
-  readonly askedAt: number;
-  readonly answeredAt: number;
-  readonly key: string;
-  readonly tId: number;
-  readonly license: string;
   readonly isReplay: boolean;
   readonly verificationId: string;
   readonly signature: string;
 };
 
-/** A call that was neither answered nor refused for its quota. */
-type Failure = { readonly askedAt: number; readonly failedAt: number; readonly reason: string };
-
 export type KeyedLoad = {
   readonly answers: readonly Answer[];
-  readonly failures: readonly Failure[];
+  /** Why calls were neither answered nor refused for their quota. */
+  readonly failures: readonly string[];
   /** Lets the calls that are under way end. */
   stop(): Promise<void>;
   judge(database: Driver): Promise<LoadFindings>;
 };
 
 /** Everything here must be zero. */
-export type LoadFindings = {
+type LoadFindings = {
   readonly answeredWithoutAttestation: number;
   readonly keysThatRanTwice: number;
   readonly replaysThatDiffer: number;
@@ -56,12 +47,36 @@ export type LoadFindings = {
 /** What the callers hold. */
 type Held = {
   readonly answers: Answer[];
-  readonly failures: Failure[];
+  readonly failures: string[];
   replaysThatDiffer: number;
   readonly bodies: Map<string, string>;
   /** Answered calls under a small quota, by the end of the window that their headers named (seconds). */
   readonly windows: Map<Callers, Map<number, number>>;
 };
+
+/** Of whom the callers ask. */
+export const teachers = 200;
+const bigCallers = 15;
+/** A quota that one caller of a minute reaches. */
+const smallPerMinute = 25;
+
+/** Fills a register, with callers of one partner whose quota nobody reaches, and one of another who does. */
+export async function prepareCallers(register: Register): Promise<Callers[]> {
+  await importTeachers(register, teachers);
+  const big = { partnerId: "big", count: bigCallers, perMinute: null };
+  const small = { partnerId: "small", count: 1, perMinute: smallPerMinute };
+  return [
+    { ...big, apiKey: await addPartner(register, "big", 100_000_000) },
+    { ...small, apiKey: await addPartner(register, "small", smallPerMinute) },
+  ];
+}
+
+/** Until the service has answered and replayed since now: a fault before that would show nothing. */
+export async function answersAndReplays({ answers }: KeyedLoad): Promise<void> {
+  const before = answers.length;
+  const isReplayed = () => answers.slice(before).some(({ isReplay }) => isReplay);
+  while (answers.length < before + bigCallers || !isReplayed()) await sleep(5);
+}
 
 /** A call that takes longer has failed. */
 const maxCallMs = 15_000;
@@ -84,7 +99,6 @@ export function startLoad({ url, teachers, callers }: LoadOptions): KeyedLoad {
         const key = `${some.partnerId}-${caller}-${n % 3 === 2 ? n - 2 : n}`;
         const tId = 1 + ((caller * 31 + (n % 3 === 2 ? n - 2 : n)) % teachers);
         await call(held, { url: url(), callers: some, key, tId });
-        if (some.pauseMs !== undefined) await sleep(some.pauseMs);
       }
     }),
   );
@@ -102,46 +116,45 @@ export function startLoad({ url, teachers, callers }: LoadOptions): KeyedLoad {
 type Call = { readonly url: string; readonly callers: Callers; readonly key: string; readonly tId: number };
 
 async function call(held: Held, { url, callers, key, tId }: Call): Promise<void> {
-  const askedAt = performance.now();
   try {
-    const response = await fetch(`${url}/v1/inter-agency/eligibility-check`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${callers.apiKey}`, "Idempotency-Key": key },
-      body: JSON.stringify({
-        identifier: { tId },
-        purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
-        context: { correlationId: key },
-      }),
-      signal: AbortSignal.timeout(maxCallMs),
-    });
+    const response = await askPartnerApi(url, callers.apiKey, { key, tId });
     const body = await response.text();
     if (response.status === 429) return await sleep(20);
     if (response.status !== 200) throw new Error(`status ${response.status}: ${body}`);
-    remember(held, { callers, key, tId, body, headers: response.headers, askedAt });
+    remember(held, { callers, key, body, headers: response.headers });
   } catch (error) {
-    held.failures.push({ askedAt, failedAt: performance.now(), reason: String(error) });
+    held.failures.push(String(error));
     await sleep(5);
   }
 }
 
+/** One check, without a key unless one is given. */
+export function askPartnerApi(
+  url: string,
+  apiKey: string,
+  { key, tId = 1 }: { key?: string; tId?: number } = {},
+): Promise<Response> {
+  return fetch(`${url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${apiKey}`, ...(key && { "Idempotency-Key": key }) },
+    body: JSON.stringify({
+      identifier: { tId },
+      purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+      ...(key && { context: { correlationId: key } }),
+    }),
+    signal: AbortSignal.timeout(maxCallMs),
+  });
+}
+
 function remember(
   held: Held,
-  {
-    callers,
-    key,
-    tId,
-    body,
-    headers,
-    askedAt,
-  }: Omit<Call, "url"> & { body: string; headers: Headers; askedAt: number },
+  { callers, key, body, headers }: { callers: Callers; key: string; body: string; headers: Headers },
 ): void {
   const before = held.bodies.get(key);
   if (before !== undefined && before !== body) held.replaysThatDiffer++;
   held.bodies.set(key, body);
-  const { verificationId, signature, result } = JSON.parse(body) as Answer & { result: { status: string } };
-  const isReplay = headers.has("Idempotent-Replayed");
-  const times = { askedAt, answeredAt: performance.now() };
-  held.answers.push({ ...times, key, tId, license: result.status, isReplay, verificationId, signature });
+  const { verificationId, signature } = JSON.parse(body) as Answer;
+  held.answers.push({ isReplay: headers.has("Idempotent-Replayed"), verificationId, signature });
   const windows = held.windows.get(callers);
   const window = Number(headers.get("X-RateLimit-Reset"));
   windows?.set(window, (windows.get(window) ?? 0) + 1);

@@ -21,6 +21,11 @@ export async function killed(
   await child.exited;
 }
 
+/** How many rounds there are: for as long as you like with TVS_KILLS. */
+export function roundsOf(few: number): number {
+  return Number(process.env.TVS_KILLS ?? few);
+}
+
 /** How long an act takes. */
 export async function durationOf(act: () => Promise<unknown>): Promise<number> {
   const begin = performance.now();
@@ -42,9 +47,4 @@ export function broken(faults: Faults): Faults {
 export async function damageOf(database: Driver): Promise<string> {
   const [check] = await database.query("PRAGMA integrity_check");
   return check?.integrity_check === "ok" ? "" : String(check?.integrity_check);
-}
-
-/** What a driver prints when it is run by itself. */
-export function printFindings(findings: unknown): void {
-  process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
 }

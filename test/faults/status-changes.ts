@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { runWell } from "../harness/program.ts";
 import type { Register } from "./register.ts";
 
-export const teachers = 2_000;
+const teachers = 2_000;
 /** Changes come in rounds: one import, and a few commands on a single teacher each. */
-export const changesInRound = 100;
+const changesInRound = 100;
 const singlesInRound = 10;
 /** Fewer than there are, so that teachers change several times. */
 const changingTeachers = 600;
@@ -65,28 +65,19 @@ function changeByImport({ standings, expected }: Changes, n: number): void {
   }
 }
 
-/**
- * Revokes the licence of the teacher with id n + 1, or reinstates it.
- * @param run runs the command to its end
- * @returns what the licence is now
- */
-export async function changeByCommand(
-  changes: Changes,
-  n: number,
-  run: (words: readonly string[]) => Promise<unknown> = (words) => runWell(words, changes.register),
-): Promise<Standing["license"]> {
-  const { standings, expected } = changes;
+/** Revokes the licence of the teacher with id n + 1, or reinstates it. */
+async function changeByCommand(changes: Changes, n: number): Promise<void> {
+  const { standings, expected, register } = changes;
   const standing = standings[n] as Standing;
   const isRevocation = standing.license === "VALID";
   const words = isRevocation ? ["revoke", regNo(n), "--reason", "Found forged"] : ["reinstate", regNo(n)];
-  await run(["teachers", ...words]);
+  await runWell(["teachers", ...words], register);
   standing.license = isRevocation ? "REVOKED" : "VALID";
   expectEvent(expected, n, isRevocation ? "license.revoked" : "license.reinstated");
   changes.done++;
-  return standing.license;
 }
 
-export function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
+function expectEvent(expected: Map<string, number>, n: number, eventType: string): void {
   const key = eventKey(n + 1, eventType);
   expected.set(key, (expected.get(key) ?? 0) + 1);
 }

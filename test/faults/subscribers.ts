@@ -5,7 +5,7 @@ import { runJson, runWell } from "../harness/program.ts";
 import type { FaultyReceiver } from "./faulty-receiver.ts";
 import { addPartner, type Register } from "./register.ts";
 import type { Changes } from "./status-changes.ts";
-import { judge, type WebhookFindings } from "./webhook-kill-findings.ts";
+import { judge } from "./webhook-kill-findings.ts";
 
 /** Who is subscribed to what. Of all but the first only a part may come. */
 export type Subscriber = {
@@ -87,28 +87,22 @@ async function verifyTeachers(url: string, apiKey: string, ids: ReadonlySet<numb
 /**
  * Waits until nothing is pending. Enabling an endpoint that is enabled makes its pending deliveries due, so that
  * nobody waits for the minutes and hours of the later steps.
- * @param program another one than usual, which knows the database's schema
  */
-export async function settle(register: Register, program?: readonly string[]): Promise<void> {
+export async function settle(register: Register): Promise<void> {
   const deadline = Date.now() + maxSettlingMs;
-  const options = { ...register, ...(program === undefined ? {} : { program }) };
   while (Date.now() < deadline) {
     const list = ["webhooks", "list", "--state", "pending", "--limit", "100000"];
-    const pending = await runJson<{ partnerId: string }[]>(list, options);
+    const pending = await runJson<{ partnerId: string }[]>(list, register);
     if (pending.length === 0) return;
     for (const id of new Set(pending.map(({ partnerId }) => partnerId))) {
-      await runWell(["partners", "webhook", "enable", id], options);
+      await runWell(["partners", "webhook", "enable", id], register);
     }
     await sleep(settlingTurnMs);
   }
 }
 
 /** What they were told, against what has changed and what the database says. */
-export async function judgeWebhooks(
-  database: Driver,
-  { expected }: Changes,
-  { received }: FaultyReceiver,
-): Promise<WebhookFindings> {
+export async function judgeWebhooks(database: Driver, { expected }: Changes, { received }: FaultyReceiver) {
   const stored = await database.query("SELECT event_id, event_type, content AS body FROM events");
   const events = stored.map((row) => ({
     eventId: String(row.event_id),

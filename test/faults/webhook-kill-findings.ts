@@ -3,39 +3,6 @@ import type { Received } from "./faulty-receiver.ts";
 import { eventKey } from "./status-changes.ts";
 import type { Subscriber } from "./subscribers.ts";
 
-export type WebhookFindings = {
-  readonly counts: Counts;
-  /** Must be nothing. */
-  readonly faults: Faults & { readonly finishedTwice: number };
-};
-
-type Counts = {
-  readonly events: number;
-  /** Pairs of an event and a partner that is to hear of it. */
-  readonly pairs: number;
-  readonly requests: number;
-  /** Requests that were not acknowledged. */
-  readonly failed: number;
-  /** Of these, those whose sender went away before the answer. */
-  readonly cutOff: number;
-  /** Acknowledgements beyond the first of each delivery. */
-  readonly duplicates: number;
-};
-
-type Faults = {
-  readonly eventsMissing: number;
-  readonly eventsInvented: number;
-  readonly pairsNotAcknowledged: number;
-  /** Requests with an event that is not stored, or that the partner is not subscribed to. */
-  readonly requestsInvented: number;
-  readonly bodiesThatDiffer: number;
-  readonly signaturesRefused: number;
-  /** Pairs with two delivery ids, ids of two pairs, and ids that the database does not have. */
-  readonly deliveryIdsThatDiffer: number;
-  readonly deliveredWithoutAcknowledgement: number;
-  readonly leftOver: number;
-};
-
 type StoredEvent = { readonly eventId: string; readonly eventType: string; readonly body: string };
 type StoredDelivery = {
   readonly deliveryId: string;
@@ -44,7 +11,7 @@ type StoredDelivery = {
   readonly state: string;
 };
 
-export type Evidence = {
+type Evidence = {
   readonly events: readonly StoredEvent[];
   readonly deliveries: readonly StoredDelivery[];
   readonly received: readonly Received[];
@@ -53,7 +20,8 @@ export type Evidence = {
   readonly expected: ReadonlyMap<string, number>;
 };
 
-export function judge(evidence: Evidence): { counts: Counts; faults: Faults } {
+/** @returns counts, and faults, of which there must be none */
+export function judge(evidence: Evidence) {
   const { events, deliveries, received } = evidence;
   const pairs = expectedPairs(evidence);
   const acknowledged = received.filter((one) => one.isAcknowledged);
@@ -63,18 +31,23 @@ export function judge(evidence: Evidence): { counts: Counts; faults: Faults } {
   return {
     counts: {
       events: events.length,
+      /** Pairs of an event and a partner that is to hear of it. */
       pairs: pairs.size,
       requests: received.length,
       failed: received.length - acknowledged.length,
+      /** Of the failed ones, those whose sender went away before the answer. */
       cutOff: received.filter((one) => one.isCutOff).length,
+      /** Acknowledgements beyond the first of each delivery. */
       duplicates: acknowledged.length - acknowledgedIds.size,
     },
     faults: {
       ...compareEvents(evidence),
       pairsNotAcknowledged: [...pairs].filter((pair) => !acknowledgedPairs.has(pair)).length,
+      /** Requests with an event that is not stored, or that the partner is not subscribed to. */
       requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
       bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
       signaturesRefused: received.filter((one) => !one.isGenuine).length,
+      /** Pairs with two delivery ids, ids of two pairs, and ids that the database does not have. */
       deliveryIdsThatDiffer: wrongIds(evidence, pairs),
       deliveredWithoutAcknowledgement: deliveries.filter(
         (one) => one.state === "delivered" && !acknowledgedIds.has(one.deliveryId),
@@ -109,7 +82,7 @@ function teacherOf({ body }: StoredEvent): number {
   return (JSON.parse(body) as { data: { tId: number } }).data.tId;
 }
 
-function compareEvents({ events, expected }: Evidence): Pick<Faults, "eventsMissing" | "eventsInvented"> {
+function compareEvents({ events, expected }: Evidence) {
   const found = new Map<string, number>();
   for (const event of events) {
     const key = eventKey(teacherOf(event), event.eventType);

@@ -1,5 +1,5 @@
 /** Caddy, as Debian brings it, before several nodes: a node that is not healthy gets nothing. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -7,10 +7,6 @@ import type { Front } from "./balancer.ts";
 import { until } from "./eventually.ts";
 import { makeFolder } from "./folder.ts";
 import { freePort } from "./free-port.ts";
-
-/** Why there is no proxy to test with, or undefined when there is one. */
-export const noCaddy =
-  spawnSync("caddy", ["version"]).status === 0 ? undefined : "the Debian package caddy is not installed";
 
 /** The server certificate of a proxy that ends TLS. */
 export type ProxyTls = { readonly certFile: string; readonly keyFile: string };

@@ -1,22 +1,14 @@
-/** Several nodes over one libSQL server, each behind a link that can fail, and a proxy before all of them. */
+/** Several nodes over one libSQL server, each behind a link that can fail. */
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
-import { startCaddy } from "./caddy.ts";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 import { makeFolder } from "./folder.ts";
 import { freePort } from "./free-port.ts";
-import { type Environment, type ServeOptions, type Service, type Signal, startService } from "./program.ts";
+import { type Environment, type Service, type Signal, startService } from "./program.ts";
 import { startServer, type TestServer } from "./sqld.ts";
 
-type ClusterOptions = {
-  readonly nodes: number;
-  /** Whether Caddy stands before them. */
-  readonly isProxied?: boolean;
-  /** More options of every `serve`. */
-  readonly args?: readonly string[];
-  /** As for a service: another program than the one that TVS_COMMAND tells. */
-  readonly program?: readonly string[];
-};
+/** @property args more options of every `serve` */
+type ClusterOptions = { readonly nodes: number; readonly args: readonly string[] };
 
 /** A register for commands and services: where it is, and the environment in which it is found. */
 type Register = { readonly dataDir: string; readonly env: Environment };
@@ -28,8 +20,7 @@ export type ClusterNode = {
   readonly dataDir: string;
   /** Between the node and the libSQL server. */
   readonly link: FaultProxy;
-  /** @param program another one than before: the next release */
-  start(program?: readonly string[]): Promise<Service>;
+  start(): Promise<Service>;
   /** Sends a signal and does not wait: SIGSTOP stops it in the middle of what it does, SIGCONT lets it go on. */
   signal(name: NodeJS.Signals): void;
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
@@ -39,15 +30,13 @@ export type ClusterNode = {
 export type Cluster = {
   readonly server: TestServer;
   readonly nodes: readonly ClusterNode[];
-  /** The proxy's address, or without one the first node's. */
-  readonly url: string;
   /** For commands, straight to the libSQL server. */
   readonly register: Register;
   close(): Promise<void>;
 };
 
 /** Starts everything; the first node makes the register. What it cannot start, it throws, and leaves nothing behind. */
-export async function startCluster({ nodes, isProxied = false, ...more }: ClusterOptions): Promise<Cluster> {
+export async function startCluster({ nodes, args }: ClusterOptions): Promise<Cluster> {
   const folder = await makeFolder();
   const closers: (() => Promise<unknown>)[] = [folder.remove];
   const close = async () => {
@@ -59,46 +48,32 @@ export async function startCluster({ nodes, isProxied = false, ...more }: Cluste
     const secret = { TVS_MASTER_KEY: newMasterKey(), TVS_ISSUER: "https://teachers.example" };
     const made: ClusterNode[] = [];
     for (let n = 0; n < nodes; n++) {
-      const node = await makeNode(server, { dataDir: join(folder.path, `node-${n}`), env: secret }, more);
+      const node = await makeNode(server, { dataDir: join(folder.path, `node-${n}`), env: secret }, args);
       closers.push(node.close);
       made.push(node);
     }
     for (const node of made.slice(0, 1)) await node.start();
     await Promise.all(made.slice(1).map((node) => node.start()));
-    const proxy = isProxied ? await startCaddy(made.map(({ url }) => url)) : null;
-    if (proxy !== null) closers.push(proxy.stop);
-    const url = proxy?.url ?? made[0]?.url ?? "";
     const env = { ...secret, TVS_DATABASE: server.url };
-    return { server, nodes: made, url, register: { dataDir: join(folder.path, "operator"), env }, close };
+    return { server, nodes: made, register: { dataDir: join(folder.path, "operator"), env }, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function makeNode(
-  server: TestServer,
-  { dataDir, env }: Register,
-  { args = [], program: first }: Pick<ClusterOptions, "args" | "program">,
-) {
+async function makeNode(server: TestServer, { dataDir, env }: Register, args: readonly string[]) {
   const link = await startFaultProxy(server.url);
   const port = await freePort();
   const trusted = ["--trusted-proxy", "127.0.0.1", "--port", String(port)];
-  let program = first;
   let service: Service | null = null;
   return {
     url: `http://127.0.0.1:${port}`,
     dataDir,
     link,
-    async start(another = program) {
-      program = another;
-      const options: ServeOptions = {
-        dataDir,
-        env: { ...env, TVS_DATABASE: link.url },
-        args: [...trusted, ...args],
-        ...(program === undefined ? {} : { program }),
-      };
-      service = await startService(options);
+    async start() {
+      const all = { ...env, TVS_DATABASE: link.url };
+      service = await startService({ dataDir, env: all, args: [...trusted, ...args] });
       return service;
     },
     signal: (name: NodeJS.Signals) => void (service !== null && process.kill(service.pid, name)),

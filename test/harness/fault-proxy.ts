@@ -8,8 +8,6 @@ export type LostReply = { readonly afterBytes: number; of?(request: string): boo
 export type FaultProxy = {
   /** The address that leads to the target, with the scheme `http`. */
   readonly url: string;
-  /** How many connections were opened so far. */
-  connections(): number;
   /** Everything passes again. What a silent link has held back arrives now, as TCP would send it again. */
   heal(): void;
   /** Resets every open connection, and each new one. */
@@ -38,10 +36,8 @@ type Pair = { readonly near: Socket; readonly far: Socket; request: string; repl
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const link: Link = { isCut: false, delayMs: 0, loss: null, open: Promise.resolve() };
   const pairs = new Set<Pair>();
-  let opened = 0;
   let release = () => {};
   const server = createServer((near) => {
-    opened++;
     near.on("error", () => {});
     if (link.isCut) near.resetAndDestroy();
     else join(near, { target: Number(new URL(target).port), link, pairs });
@@ -58,7 +54,6 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    connections: () => opened,
     heal,
     cut,
     silence() {

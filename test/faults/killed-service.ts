@@ -1,4 +1,4 @@
-/** What kills have left of the evidence log, held against the attestations themselves. */
+/** What kills have left of a register, and of its evidence log, held against the attestations themselves. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,32 +9,10 @@ import { readNote } from "../../src/partner/signed-note.ts";
 import type { Driver, Row } from "../../src/store/driver/driver.ts";
 import { leaf, mth } from "../fixtures/rfc6962.ts";
 import { runTvs } from "../harness/program.ts";
-import type { KeyedLoad, LoadFindings } from "./keyed-load.ts";
+import type { KeyedLoad } from "./keyed-load.ts";
+import { damageOf } from "./killed.ts";
 import type { LogObserver } from "./log-observer.ts";
 import { openDatabase, type Register } from "./register.ts";
-
-/** What must be nothing. */
-export type LogFaults = LoadFindings & {
-  readonly notProvable: readonly string[];
-  readonly inConflict: readonly string[];
-  readonly unexpected: readonly string[];
-  /** Checkpoints, seen or kept beside a master key, that state another root than that of the committed attestations. */
-  readonly notWhatWasAttested: readonly string[];
-  /** Checkpoints beside a master key that the database could not reach just after the kill. */
-  readonly headsAhead: readonly string[];
-  /** Of `tvs log audit`: its words when it does not end with 0. */
-  readonly audit: string;
-};
-
-export type LogKillFindings = {
-  readonly kills: number;
-  readonly answered: number;
-  readonly interrupted: number;
-  /** Different checkpoints that the observer saw, and proofs that he verified meanwhile. */
-  readonly checkpoints: number;
-  readonly verified: number;
-  readonly faults: LogFaults;
-};
 
 /** A head file as a kill left it, and how many attestations there were then. */
 export type HeadSeen = Pick<Checkpoint, "size" | "root"> & { readonly reach: number };
@@ -62,8 +40,8 @@ type Judging = {
   readonly unexpected: readonly string[];
 };
 
-/** Judges everything over a service that runs again; the load and the observer have ended. */
-export async function judgeLog(judging: Judging): Promise<LogFaults> {
+/** Judges everything over a service that runs again; the load and the observer have ended. @returns what must be nothing */
+export async function judgeService(judging: Judging) {
   const { register, url, observer, load, heads, unexpected } = judging;
   const doubts = await observer.judge(url);
   const audit = await runTvs(["log", "audit"], register);
@@ -83,9 +61,12 @@ export async function judgeLog(judging: Judging): Promise<LogFaults> {
     };
     return {
       ...(await load.judge(database)),
+      damage: await damageOf(database),
       ...doubts,
       unexpected: [...unexpected, ...doubts.unexpected],
+      // Checkpoints, seen or kept beside a master key, that state another root than that of the committed attestations.
       notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
+      // Checkpoints beside a master key that the database could not reach just after the kill.
       headsAhead: heads
         .filter(({ size, reach }) => size > reach)
         .map(({ size, reach }) => `${size} > ${reach}`),

@@ -1,0 +1,151 @@
+import { expect, test } from "bun:test";
+import { type ClusterNode, startCluster } from "../harness/cluster.ts";
+import { eventually, sleep } from "../harness/eventually.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { runTvs, startService } from "../harness/program.ts";
+import { noServer } from "../harness/sqld.ts";
+import { answersAndReplays, askPartnerApi, prepareCallers, startLoad, teachers } from "./keyed-load.ts";
+import { broken, roundsOf } from "./killed.ts";
+import { type HeadSeen, headOf, judgeService } from "./killed-service.ts";
+import { observeLog } from "./log-observer.ts";
+import type { Register } from "./register.ts";
+
+/**
+ * Kills services with SIGKILL again and again while callers wait for answers, repeat their keys and spend their quota,
+ * and while checkpoints are signed; then compares what the callers hold, and what an observer of the evidence log was
+ * ever shown, with what the database says.
+ */
+const unlimited = ["--public-per-minute", "100000000"];
+
+/** Callers and an observer, under way. @param url where the service is now */
+async function startWatching(register: Register, url: () => string) {
+  const callers = await prepareCallers(register);
+  const load = startLoad({ url, teachers, callers });
+  const observer = observeLog({ url, answers: load.answers });
+  const heads: HeadSeen[] = [];
+  const unexpected: string[] = [];
+  return {
+    apiKey: callers[0]?.apiKey ?? "",
+    isUnderWay: () => answersAndReplays(load),
+    /** Has a command sign a checkpoint now: a service by itself does so every half minute. */
+    async signNow({ mayFail = false } = {}): Promise<void> {
+      const { code, stderr } = await runTvs(["log", "checkpoint"], register);
+      if (code !== 0 && !mayFail) unexpected.push(`tvs log checkpoint: ${stderr}`);
+    },
+    async keepHead(dataDir: string): Promise<void> {
+      const head = await headOf(dataDir, register);
+      if (head !== null) heads.push(head);
+    },
+    async stop() {
+      await load.stop();
+      await observer.stop();
+    },
+    /** Judges everything over a service that runs again. */
+    async judge(now: string): Promise<void> {
+      const verified = observer.verified();
+      const faults = await judgeService({ register, url: now, observer, load, heads, unexpected });
+      expect(broken(faults)).toEqual({});
+      const isReplayed = load.answers.some(({ isReplay }) => isReplay);
+      const seen = [load.answers.length > 50, observer.seen().length > 2, verified > 0];
+      expect([...seen, isReplayed, load.failures.length > 0]).toEqual([true, true, true, true, true]);
+    },
+  };
+}
+
+test(
+  "a service of four threads that is killed and started again loses nothing, does nothing twice, and shows one log",
+  () =>
+    withTempDir(async (dataDir) => {
+      const args = ["--threads", "4", ...unlimited, "--issuer", "https://teachers.example"];
+      const start = () => startService({ dataDir, args });
+      let service = await start();
+      const watch = await startWatching({ dataDir }, () => service.url);
+      for (let round = 0; round < roundsOf(3); round++) {
+        await watch.isUnderWay();
+        const signing = watch.signNow();
+        await sleep(Math.random() * 600);
+        await service.stop("SIGKILL");
+        // A command that signs while the service is killed leaves nothing half done either.
+        await signing;
+        await watch.keepHead(dataDir);
+        service = await start();
+      }
+      await watch.stop();
+      await service.stop();
+      await watch.keepHead(dataDir);
+      service = await start();
+      await watch.judge(service.url);
+      expect(await service.stop()).toBe(0);
+    }),
+  120_000,
+);
+
+/** How long a node may be without its server until its health says so, and until it refuses partners (decision D12.3). */
+const healthMs = 2_000;
+const refusalMs = 5_000;
+
+/** Takes a node's server away from it, and gives it back when the node has said so. */
+async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
+  link[fault]();
+  const since = performance.now();
+  const refused = askPartnerApi(url, apiKey).then(({ status, headers }) => ({
+    status,
+    isTold: headers.has("Retry-After"),
+    isInTime: performance.now() - since < refusalMs,
+  }));
+  const isUnhealthy = async () => (await fetch(`${url}/v1/inter-agency/health`)).status === 503;
+  expect(await eventually(isUnhealthy, healthMs)).toBe(true);
+  expect(await refused).toEqual({ status: 503, isTold: true, isInTime: true });
+  link.heal();
+  expect(await eventually(async () => (await askPartnerApi(url, apiKey)).status === 200)).toBe(true);
+}
+
+test.skipIf(noServer !== undefined)(
+  "nor do nodes over a server that are killed and lose it, and it with them; without it they say so in time",
+  async () => {
+    const cluster = await startCluster({ nodes: 3, args: ["--threads", "1", ...unlimited] });
+    const { register, nodes, server } = cluster;
+    try {
+      let turn = 0;
+      const watch = await startWatching(register, () => nodes[turn++ % nodes.length]?.url ?? "");
+      const killNode = async (node: ClusterNode) => {
+        const signing = watch.signNow();
+        await sleep(Math.random() * 600);
+        await node.stop("SIGKILL");
+        await signing;
+        await watch.keepHead(node.dataDir);
+        await node.start();
+      };
+      const killServer = async () => {
+        const signing = watch.signNow({ mayFail: true });
+        await sleep(Math.random() * 600);
+        await server.restart();
+        await signing;
+      };
+      const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode];
+      const acts = [
+        ...[first, second, third].map((node) => () => killNode(node)),
+        killServer,
+        () => withoutServer(first, "cut", watch.apiKey),
+        () => withoutServer(second, "silence", watch.apiKey),
+      ];
+      for (let round = 0; round < roundsOf(1); round++)
+        for (const act of acts) {
+          await watch.isUnderWay();
+          await act();
+        }
+      await watch.stop();
+      for (const node of nodes) {
+        await node.stop();
+        await watch.keepHead(node.dataDir);
+      }
+      // The node that kept house may have been killed last, and then nobody has signed for what came after.
+      await watch.signNow();
+      await first.start();
+      await watch.judge(first.url);
+    } finally {
+      await cluster.close();
+    }
+  },
+  180_000,
+);
