@@ -30,7 +30,7 @@ import {
   schemaVersion,
 } from "../src/store/driver/migrations.ts";
 import type { SharedFile } from "../src/store/driver/serving.ts";
-import { createAttestationMaintenance } from "../src/store/evidence/attestation-index.ts";
+import { createAttestationMaintenance } from "../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { createEvidenceStore } from "../src/store/evidence/evidence.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";

@@ -58,8 +58,6 @@ const setCommand = command({
       const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
       const check = (url: string) => resolveEndpoint(url, { allowPrivate });
       const given = { partnerId: args.id, url: args.url, events, teachers, check };
-      // From then on every event asks whom the partner has verified: that must not be a search of the whole log.
-      if (teachers === "verified") while (await operator.stores.maintenance.noteVerified());
       const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
       const { partnerId, url } = endpoint;
       print(args, { partnerId, url, secret }, () =>

@@ -100,16 +100,8 @@ export type AttestationStore = {
   ): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
 };
 
-/** Maintenance of the evidence log: what makes it searchable, and how long it is kept. */
+/** Maintenance of the evidence log: how long it is kept. */
 export type AttestationMaintenance = {
-  /** One short step of building the log's secondary indexes. @returns whether there may be more to do */
-  build(): Promise<boolean>;
-  /**
-   * One short step of noting which partners verified whom. Without it an event has to search the log, so it is
-   * {@link build}'s business while an endpoint wants to know or old attestations are to be deleted, and must be
-   * brought to its end before either begins. @returns whether there may be more to do
-   */
-  noteVerified(): Promise<boolean>;
   /**
    * The next attestations in the order of their ids that may be deleted, as far as others need them.
    * @param from none with a smaller id
@@ -128,7 +120,7 @@ export type AttestationMaintenance = {
    *   `issued_at`, which the order of ids follows by some minutes
    */
   firstId(behindGaps: boolean): Promise<number>;
-  /** The partners that are noted as having verified a teacher, also those whose attestations were deleted. */
+  /** The partners that have verified a teacher, also those whose attestations were deleted; in order. */
   verifiedBy(teacherId: number): Promise<string[]>;
   /**
    * What the database says was deleted: what was issued before `from` (milliseconds since the epoch), null for nothing; how

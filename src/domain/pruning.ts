@@ -48,12 +48,9 @@ export async function pruneAttestations(
     onHeld = () => {},
   }: { clock: Clock; isStopped?: () => boolean; onHeld?: (id: number) => void },
 ): Promise<number> {
-  const { maintenance } = pruning;
   const keepMs = await ownRetention(pruning);
   if (keepMs === null) return 0;
   const before = Math.floor((clock.now() - keepMs) / 1000);
-  // What only the log knows is noted before the log forgets it.
-  while (!isStopped() && (await maintenance.noteVerified())) await new Promise((done) => setTimeout(done, 1));
   const known = await provenEpochs(pruning, (await ownMark(pruning)).mark);
   const limits = { before, proven: [], waitsFrom: Number.POSITIVE_INFINITY, ...known };
   let deleted = 0;
@@ -139,14 +136,10 @@ async function provenTile(
   };
 }
 
-/** How often maintenance looks for work; what has no index yet is searched row by row. */
-const buildMs = 250;
-/** How many times as long as a step took is waited after it. */
-const buildRests = 3;
 const pruneMs = 60_000;
 
 /**
- * Builds the log's secondary indexes behind it, and deletes what is too old, until it is stopped.
+ * Deletes what is too old, until it is stopped.
  * @param dependencies `onPruned` is told how many attestations were deleted, `onHeld` once with which one retention has to
  *   stop, `onError` of what failed; the next turn tries again
  * @returns stops it, when the step that is under way has ended
@@ -159,22 +152,10 @@ export function startMaintenance(
     onError: (error: unknown) => void;
   },
 ): () => Promise<void> {
-  const { maintenance, clock, onPruned, onError } = dependencies;
+  const { clock, onPruned, onError } = dependencies;
   let stopped = false;
   let held: number | null = null;
   const isStopped = () => stopped;
-
-  async function build(): Promise<void> {
-    for (
-      let startedAt = performance.now();
-      !stopped && (await maintenance.build());
-      startedAt = performance.now()
-    ) {
-      // A log that was restored or grown elsewhere may take minutes: most of the time belongs to the callers.
-      const restMs = (performance.now() - startedAt) * buildRests;
-      await new Promise((done) => setTimeout(done, restMs));
-    }
-  }
 
   function onHeld(id: number): void {
     if (id !== held) dependencies.onHeld(id);
@@ -186,9 +167,9 @@ export function startMaintenance(
     if (count > 0) onPruned(count);
   }
 
-  const ends = [repeat(build, { everyMs: buildMs, onError }), repeat(prune, { everyMs: pruneMs, onError })];
+  const end = repeat(prune, { everyMs: pruneMs, onError });
   return async () => {
     stopped = true;
-    await Promise.all(ends.map((end) => end()));
+    await end();
   };
 }

@@ -7,7 +7,7 @@ import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { letGoOfFiles } from "./driver/files.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
-import { addTo } from "./evidence/bloom.ts";
+import { addTo } from "./identifier-filter.ts";
 
 const cacheKib = 8_000;
 /** Keeps three million identifiers apart with one false alarm in ten million. */

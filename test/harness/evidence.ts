@@ -4,7 +4,7 @@ import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createAttestationMaintenance } from "../../src/store/evidence/attestation-index.ts";
+import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";

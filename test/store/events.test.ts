@@ -77,19 +77,16 @@ for (const kind of driverKinds) {
       return drawn;
     }
 
-    /** Some lookups, of which the maintenance of the log has noted a part. @returns `partner teacher` of each */
+    /** Some lookups, of which a part was deleted since. @returns `partner teacher` of each */
     async function drawVerified(): Promise<Set<string>> {
       const verified = new Set<string>();
-      const note = `INSERT INTO verified_teachers (partner_id, block, mask) VALUES (?1, ?2 / 62, 1 << (?2 % 62))
-        ON CONFLICT (partner_id, block) DO UPDATE SET mask = mask | excluded.mask`;
+      const note = "INSERT OR IGNORE INTO verified_before (partner_id, teacher_id) VALUES (?, ?)";
       const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
           policy_version, teacher_id, reference, status, eligible, credential, request_id, jws)
         VALUES (?, ?, 1, 'k', 'batch', 'p', '1', ?, 'r', 'VALID', 1, 'c', 'q', 'j')`;
       const statements: Statement[] = [
-        statement("DELETE FROM verified_teachers"),
-        statement(
-          "UPDATE attestation_upkeep SET verified_through = (SELECT coalesce(max(id), 0) FROM attestations)",
-        ),
+        statement("DELETE FROM verified_before"),
+        statement("DELETE FROM attestations"),
       ];
       for (const partnerId of partnerIds) {
         for (let n = 0; n < 60; n++) {

@@ -53,18 +53,9 @@ export async function exportSubject(
         ? []
         : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
-    verifiedBy: teacherId === null ? [] : await verifiersOf(teacherId, maintenance, lookups),
+    verifiedBy: teacherId === null ? [] : await maintenance.verifiedBy(teacherId),
     notes: [...exportNotes, ...deletedNote(kept)],
   };
-}
-
-async function verifiersOf(
-  teacherId: number,
-  maintenance: AttestationMaintenance,
-  lookups: readonly Attestation[],
-): Promise<string[]> {
-  const kept = lookups.filter((one) => one.teacherId === teacherId).map(({ partnerId }) => partnerId);
-  return [...new Set([...kept, ...(await maintenance.verifiedBy(teacherId))])].sort();
 }
 
 /** Lookups that are not kept any more are named as such: their absence is no proof that there were none. */

@@ -15,6 +15,7 @@ import importCodes from "./migrations/010_import_codes.sql" with { type: "text" 
 import changes from "./migrations/011_changes.sql" with { type: "text" };
 import importFields from "./migrations/012_import_fields.sql" with { type: "text" };
 import retentionMark from "./migrations/013_retention_mark.sql" with { type: "text" };
+import attestationIndexes from "./migrations/014_attestation_indexes.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
 type Migration = {
@@ -38,6 +39,7 @@ const migrations: readonly Migration[] = [
   { sql: changes, rolls: true },
   { sql: importFields, rolls: true },
   { sql: retentionMark, rolls: true },
+  { sql: attestationIndexes, rolls: false },
 ];
 
 /** The schema that this program makes. */
@@ -221,7 +223,7 @@ async function apply(
   };
   try {
     const acts = [record, ...statements(text), ...(rolls || isFresh ? [] : [refuseOlder(version)])];
-    await driver.batch(acts, serverWaitMs.command);
+    await driver.batch(acts, serverWaitMs.migration);
   } catch (error) {
     // Another process was faster; anything else that is wrong shows itself at the next statement.
     if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;

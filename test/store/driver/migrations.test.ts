@@ -42,6 +42,7 @@ const frozen = [
   ["011_changes.sql", "b7aa82c6e0e4e17a206fe4762707788d8b2342d1bf2677550384ef2aa33b5d45"],
   ["012_import_fields.sql", "2ea54b8b300a5b05b2d34946f30041e65ac9cee17a85f900724703c24de0569e"],
   ["013_retention_mark.sql", "78fd311c9c5bc0e844d206209064035fd3d1511a96e540d857d1d0840a59d462"],
+  ["014_attestation_indexes.sql", "3e156101956a4ed91abf7a7777d5bd0a1cf5890370cac97042dd2f5c0a44a052"],
 ] as const;
 
 test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {
@@ -153,7 +154,7 @@ describe("a database that is not this program's", () => {
     }));
 });
 
-test("a log that was kept before it had an upkeep is built upon, and its random indexes are gone", () =>
+test("who verified whom is told of a log from before it had an upkeep, and its indexes are there again", () =>
   withDriver(async (driver) => {
     await migrateTo(driver, 2);
     const insert = `INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose,
@@ -169,19 +170,22 @@ test("a log that was kept before it had an upkeep is built upon, and its random 
     ];
     await driver.batch(asked.map(([partner, id], n) => statement(insert, [`v${n}`, partner, id])));
     await migrate(driver, 1);
-    const masks = "SELECT partner_id, block, mask FROM verified_teachers ORDER BY 1, 2";
-    expect(
-      (await driver.query(masks)).map((row) => [row.partner_id, Number(row.block), Number(row.mask)]),
-    ).toEqual([
-      ["a", 0, 1 + 2 ** 61],
-      ["a", 1, 1],
-      ["b", 2, 2],
+    const verified = await driver.query("SELECT partner_id, teacher_id FROM verified_before ORDER BY 2, 1");
+    expect(verified.map((row) => [row.partner_id, Number(row.teacher_id)])).toEqual([
+      ["a", 0],
+      ["a", 61],
+      ["a", 62],
+      ["b", 125],
     ]);
-    const [upkeep] = await driver.query("SELECT verified_through, kept_from FROM attestation_upkeep");
-    expect(upkeep).toMatchObject({ verified_through: 6, kept_from: null });
+    expect(await driver.query("SELECT * FROM attestation_upkeep")).toEqual([
+      { id: 1, kept_from: null, pruned: 0, mark: null },
+    ]);
     const indexes = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'attestations'";
     expect((await driver.query(indexes)).map(({ name }) => name)).toEqual([
       "sqlite_autoindex_attestations_1",
+      "attestations_by_partner",
+      "attestations_by_teacher",
+      "attestations_by_nin",
     ]);
   }));
 

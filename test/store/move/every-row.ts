@@ -4,7 +4,7 @@ import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { anApiKey, aPartner, aSigningKey } from "../../harness/samples.ts";
 
-/** A number that no double holds, and that the masks of verified teachers really reach. */
+/** A number that no double holds. */
 export const largeInteger = "4611686018427387905";
 
 /**
@@ -44,9 +44,8 @@ const statements = [
   "INSERT INTO webhook_endpoints (partner_id, url, events, teachers, secret, created_at) VALUES ('board', 'https://a.example/', '[]', 'all', x'00ff', 1)",
   "INSERT INTO deliveries (delivery_id, event, partner_id, state, attempts, due_at, lease, created_at, finished_at) VALUES ('d1', 1, 'board', 'pending', 1, 20, 'node:token', 3, NULL), ('d2', 2, 'board', 'dead', 2, 0, NULL, 3, 4)",
   "INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms) VALUES (1, 1, 5, 500, NULL, 3), (2, 1, 5, NULL, 'no', 3), (2, 2, 6, NULL, 'no', 3)",
-  `INSERT INTO verified_teachers (partner_id, block, mask) VALUES ('board', 0, ${largeInteger}), ('board', -1, 9007199254740993), ('a', 7, 1)`,
-  "INSERT INTO attestation_stretches (last_id, first_id, filter) VALUES (8, 1, zeroblob(300))",
-  "UPDATE attestation_upkeep SET verified_through = 8, pruned = 2",
+  `INSERT INTO verified_before (partner_id, teacher_id) VALUES ('board', ${largeInteger}), ('board', 9007199254740993), ('a', 7)`,
+  "UPDATE attestation_upkeep SET pruned = 2",
   "INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES ('board', 'minute', 60000, 3), ('board', 'minute', 0, 2), ('board', 'day', 0, 9)",
   "INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, reason, previous) VALUES (1, 'é.example/log', x'00ff', NULL, 1, 6, 1, NULL, NULL), (2, 'é.example/log/2', x'ff', x'', 7, 3, 2, 'a backup was restored', '')",
   "INSERT INTO log_tiles (epoch, level, position, hashes) VALUES (1, 0, 0, zeroblob(192)), (2, 0, 0, x'0a00'), (2, 1, 0, x'')",

@@ -1,0 +1,67 @@
+import type { AttestationMaintenance } from "../../domain/attestations.ts";
+import type { Driver } from "../driver/driver.ts";
+import { integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import { nextLoggedId } from "./evidence.ts";
+
+/** The rows that may go: never the newest one, whose id the next one follows, nor one whose leaf is not in the tree. */
+const deletable = `SELECT id, jws FROM attestations WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations)
+  AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2`;
+const setMark = "UPDATE attestation_upkeep SET mark = ?2 WHERE id = 1 AND mark IS ?1 RETURNING id";
+const toPrune = `FROM attestations WHERE id IN (SELECT value FROM json_each(?2))
+  AND EXISTS (SELECT 1 FROM attestation_upkeep WHERE id = 1 AND mark = ?1)`;
+/** Who ever verified a teacher is kept, because events go by it. */
+const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
+  SELECT teacher_id, partner_id ${toPrune} AND teacher_id IS NOT NULL`;
+const notePruned = `UPDATE attestation_upkeep SET kept_from = max(coalesce(kept_from, 0), ?2),
+    pruned = pruned + changes() WHERE id = 1 AND mark = ?1`;
+const readKept = "SELECT kept_from, pruned, mark FROM attestation_upkeep WHERE id = 1";
+const firstId = `SELECT coalesce((SELECT min(id) FROM attestations), (${nextLoggedId}), 1) AS id`;
+/** So many of the oldest rows may have gaps among them: more are not answered in the minutes by which clocks differ. */
+const gapRows = 10_000;
+const behindGaps = `SELECT max(next) AS id FROM (SELECT id, lead(id) OVER (ORDER BY id) AS next
+  FROM (SELECT id FROM attestations ORDER BY id LIMIT ${gapRows})) WHERE next > id + 1`;
+const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
+  UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
+
+/** Maintenance of the evidence log: deletes what is too old, and knows what of it was deleted. */
+export function createAttestationMaintenance(driver: Driver): AttestationMaintenance {
+  return {
+    async deletable(from, limit) {
+      const rows = await driver.query(deletable, [from, limit]);
+      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
+    },
+    async prune(ids, { was, is, from }) {
+      const pruned = [is, JSON.stringify(ids)];
+      const [marked] = await driver.batch([
+        { sql: setMark, args: [was, is] },
+        { sql: noteVerified, args: pruned },
+        { sql: `DELETE ${toPrune}`, args: pruned },
+        { sql: notePruned, args: [is, from] },
+      ]);
+      return marked?.length === 1;
+    },
+    async setMark(was, is) {
+      const [marked] = await driver.batch([{ sql: setMark, args: [was, is] }]);
+      return marked?.length === 1;
+    },
+    async firstId(wanted) {
+      const [gap] = wanted ? await driver.query(behindGaps) : [];
+      const behind = gap === undefined ? null : integerOrNull(gap, "id");
+      if (behind !== null) return behind;
+      const [row] = await driver.query(firstId);
+      return row === undefined ? 1 : integer(row, "id");
+    },
+    async verifiedBy(teacherId) {
+      return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
+    },
+    async kept() {
+      const [row] = await driver.query(readKept);
+      const from = row === undefined ? null : integerOrNull(row, "kept_from");
+      return {
+        from: from === null ? null : from * 1000,
+        pruned: row === undefined ? 0 : integer(row, "pruned"),
+        mark: row === undefined ? null : textOrNull(row, "mark"),
+      };
+    },
+  };
+}
