@@ -20,7 +20,7 @@ type DatabaseAddress =
   | { readonly kind: "file"; readonly file: string }
   | (ServerAddress & { readonly kind: "server" });
 
-const signingEngines = ["auto", "openssl", "webcrypto"] as const;
+const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 /** Which engine signs; `auto` is decided at start by a test and a measurement. */
 export type SigningEngine = (typeof signingEngines)[number];
 
@@ -44,6 +44,8 @@ export type Config = {
   /** How long attestations are kept, as it was given; remembered in the database. */
   readonly keepAttestations: string | undefined;
   readonly signingEngine: SigningEngine;
+  /** Path of Intel's crypto_mb; without it, where distributions put it. */
+  readonly cryptoMbFile: string | undefined;
   /** Who makes changes, as the command was told, and by what; undefined where only the system knows. */
   readonly operator?: { readonly name: string; readonly source: string } | undefined;
 };
@@ -81,7 +83,11 @@ const commonSchema = v.object({
   "allow-private-webhooks": v.optional(flag),
   site: v.optional(text),
   "keep-attestations": v.optional(text),
-  "signing-engine": v.optional(v.picklist(signingEngines, "must be auto, openssl or webcrypto"), "auto"),
+  "signing-engine": v.optional(
+    v.picklist(signingEngines, "must be auto, crypto_mb, openssl or webcrypto"),
+    "auto",
+  ),
+  "crypto-mb": v.optional(text),
 });
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
@@ -131,6 +137,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     siteFile: given.site,
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],
+    cryptoMbFile: given["crypto-mb"] === undefined ? undefined : resolve(given["crypto-mb"]),
     operator: operatorTold(flags, environment),
   });
 }

@@ -84,7 +84,7 @@ const targetOf = (file: SourceFile, specifier: string) =>
   relative(root, resolve(root, dirname(file.path), specifier));
 
 /** The build, and the fast path that is loaded on Bun alone and has a portable fallback. */
-const boundToBun = [".ci/build.ts", "src/signing/libcrypto-bun.ts"];
+const boundToBun = [".ci/build.ts", "src/signing/foreign.ts"];
 
 describe("the direction of imports", () => {
   test("is cli → app → console | site → api → http → domain → partner, adapters beside", () => {

@@ -32,6 +32,7 @@ describe("what every command is told", () => {
       siteFile: undefined,
       keepAttestations: undefined,
       signingEngine: "auto",
+      cryptoMbFile: undefined,
     });
   });
 
@@ -49,6 +50,7 @@ describe("what every command is told", () => {
     siteFile: "/etc/site.json",
     keepAttestations: "7y",
     signingEngine: "webcrypto",
+    cryptoMbFile: "/opt/libcrypto_mb.so.11",
   } as const;
   const settings = {
     data: "/srv/tvs",
@@ -63,6 +65,7 @@ describe("what every command is told", () => {
     site: "/etc/site.json",
     "keep-attestations": "7y",
     "signing-engine": "webcrypto",
+    "crypto-mb": "/opt/libcrypto_mb.so.11",
   };
 
   test("everything, by flags or by variables", () => {
@@ -84,6 +87,7 @@ describe("what every command is told", () => {
       "TVS_SITE",
       "TVS_KEEP_ATTESTATIONS",
       "TVS_SIGNING_ENGINE",
+      "TVS_CRYPTO_MB",
     ]);
   });
 

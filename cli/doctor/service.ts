@@ -85,13 +85,13 @@ function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
 }
 
 /** Checks which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
-export async function checkSigning({ signingEngine }: Config): Promise<Check> {
+export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
   const name = "signing";
   let signer: ChosenSigner | undefined;
   try {
     const secrets = deriveSecrets(newMasterKey());
     const key = await generateKey(secrets, 2048, Date.now());
-    signer = await openSigner({ secrets, engine: signingEngine });
+    signer = await openSigner({ secrets, engine: signingEngine, cryptoMbFile });
     await signer.load({ keys: [key], active: key, pending: key });
     return judgeSigning(signer, await measure(signer, key.kid));
   } catch (error) {

@@ -1,6 +1,5 @@
 /** What each serving thread opens for itself over the database, and the memory that all of them share. */
 
-import type { SigningEngine } from "../../src/config.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import type { Clock } from "../../src/domain/clock.ts";
@@ -27,7 +26,7 @@ import {
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import { newSigningBoards } from "../../src/signing/board-memory.ts";
-import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import type { Operator } from "../open.ts";
@@ -64,7 +63,7 @@ type ServerBasis = Pick<
 >;
 
 type ServerOptions = {
-  readonly engine: SigningEngine;
+  readonly signing: Pick<SignerOptions, "engine" | "cryptoMbFile">;
   readonly memory: ProcessMemory;
   /** Which thread this is; the main one is 0. */
   readonly thread: number;
@@ -97,9 +96,9 @@ const probeDeadlineMs = 1_300;
 
 /** Opens what answers in one thread, and keeps it fresh. */
 export async function openServer(basis: ServerBasis, options: ServerOptions): Promise<OpenServer> {
-  const { engine, memory, thread, work, onCall, onLost } = options;
+  const { signing, memory, thread, work, onCall, onLost } = options;
   const shared = { boards: memory.signingBoards, thread };
-  const signer = await openSigner({ secrets: basis.secrets, engine, shared });
+  const signer = await openSigner({ secrets: basis.secrets, ...signing, shared });
   try {
     const disk = createEvidenceDisk(basis.driver, memory.disk);
     const requests = createRequestCounters(routes, { memory: memory.requests, thread });

@@ -109,9 +109,9 @@ export async function openService(
       refusals.observe(call);
       calls?.observe(call);
     };
-    const { signingEngine: engine } = config;
+    const signing = { engine: config.signingEngine, cryptoMbFile: config.cryptoMbFile };
     const { onLost } = options;
-    const opened = await openServer(operator, { engine, memory, thread: 0, work, onCall, onLost });
+    const opened = await openServer(operator, { signing, memory, thread: 0, work, onCall, onLost });
     server = opened;
     const { configuration } = opened.service;
     const running = await runNode(operator, {

@@ -52,9 +52,10 @@ export const serveArgs = {
     "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
   ),
   "signing-engine": option(
-    "auto|openssl|webcrypto",
-    "What signs envelopes (default auto: the faster one that passes its test at start)",
+    "auto|crypto_mb|openssl|webcrypto",
+    "What signs envelopes (default auto: the fastest one that passes its test at start)",
   ),
+  "crypto-mb": option("FILE", "Intel's libcrypto_mb.so.11, if it is not where distributions put it"),
   "trusted-proxy": option(
     "CIDR",
     "Proxies whose X-Forwarded-For is trusted; repeat the option or separate them with commas",

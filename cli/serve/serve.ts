@@ -171,8 +171,8 @@ function startThreads(
     log.warn(message, { threads: memory.threads });
   }
   const { settingsInForce: settings, keyKind } = operator;
-  const engine = open.signingEngine.name;
-  const data = { ...given, memory, settings, keyKind, engine, ports: canSharePorts ? ports : null };
+  const signing = { engine: open.signingEngine.name, cryptoMbFile: given.config.cryptoMbFile };
+  const data = { ...given, memory, settings, keyKind, signing, ports: canSharePorts ? ports : null };
   return startServingThreads({
     threads: memory.threads,
     start: (thread) =>

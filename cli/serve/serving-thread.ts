@@ -2,7 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 import { createApp } from "../../src/app.ts";
-import type { ServeConfig, SigningEngine } from "../../src/config.ts";
+import type { ServeConfig } from "../../src/config.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
@@ -13,6 +13,7 @@ import type { Demo } from "../../src/http/local-caller.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { type CallsOfThread, createCallRelay } from "../../src/metrics/call-relay.ts";
 import { createWorkCounters } from "../../src/metrics/work.ts";
+import type { SignerOptions } from "../../src/signing/signer.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createStores, openDriver } from "../open.ts";
 import { openVault } from "../safe/vault.ts";
@@ -27,8 +28,8 @@ export type ServingThreadData = {
   readonly config: ServeConfig;
   readonly memory: ProcessMemory;
   readonly settings: Settings;
-  /** The engine that the main thread has chosen. */
-  readonly engine: SigningEngine;
+  /** With the engine that the main thread has chosen. */
+  readonly signing: Pick<SignerOptions, "engine" | "cryptoMbFile">;
   readonly keyKind: KeyKind;
   readonly demo: Demo | undefined;
   readonly logLevel: LogLevel;
@@ -117,9 +118,9 @@ async function openThread(
     keyKind: data.keyKind,
     clock: systemClock,
   };
-  const { engine } = data;
+  const { signing } = data;
   const onCall = relay.observe;
-  const server = await openServer(basis, { engine, memory, thread, work, onCall, onLost });
+  const server = await openServer(basis, { signing, memory, thread, work, onCall, onLost });
   const app = createApp(server.service, {
     ...config,
     demo: data.demo,

@@ -45,7 +45,8 @@ export type SigningBoard = Load & {
   claim(hasKey: HasKey): Claim | undefined;
   /** Gives a signature to who asked for it; null when this thread cannot make it. */
   deliver(claim: Claim, signature: Uint8Array | null): void;
-  isAnythingOffered(hasKey: HasKey): boolean;
+  /** Whether others offer so many at least. */
+  areOffered(count: number, hasKey: HasKey): boolean;
   /** From now on, until it is rung or rises, this thread is rung for offers and for outcomes of its own. */
   sleep(): void;
   rise(): void;
@@ -161,7 +162,7 @@ function openOffers(board: BoardMemory, thread: number): Offers {
   };
 }
 
-type Claims = Pick<SigningBoard, "claim" | "deliver" | "isAnythingOffered">;
+type Claims = Pick<SigningBoard, "claim" | "deliver" | "areOffered">;
 
 function openClaims(board: BoardMemory, thread: number): Claims {
   const { threads, words, wordAt, stateAt } = board;
@@ -209,8 +210,11 @@ function openClaims(board: BoardMemory, thread: number): Claims {
       Atomics.store(words, stateAt(owner, slot), signature === null ? state.returned : state.done);
       ring(board, owner);
     },
-    isAnythingOffered: (hasKey) =>
-      find((owner, slot) => (isOffered(owner, slot, hasKey) ? slot : undefined)) !== undefined,
+    areOffered(count, hasKey) {
+      let seen = 0;
+      const isLast = (owner: number, slot: number) => isOffered(owner, slot, hasKey) && ++seen === count;
+      return find((owner, slot) => (isLast(owner, slot) ? slot : undefined)) !== undefined;
+    },
   };
 }
 

@@ -38,9 +38,12 @@ export type Calls<K> = ReturnType<typeof createCalls<K>>;
 export function createCalls<K>(admission: Admission) {
   const open = new Set<Call<K>>();
   const waiting: { single: Call<K>[]; bulk: Call<K>[] } = { single: [], bulk: [] };
+  /** Signatures of open calls that nobody has taken. */
+  let untaken = 0;
 
   function end(call: Call<K>): void {
     open.delete(call);
+    untaken -= call.inputs.length - call.taken;
     admission.leave(call.left, call.bulk);
     call.left = 0;
   }
@@ -91,14 +94,19 @@ export function createCalls<K>(admission: Admission) {
       const settled = Promise.withResolvers<string[]>();
       const call: Call<K> = { ...asked, signatures: new Array(length), settled, taken: 0, left: length };
       open.add(call);
+      untaken += length;
       (asked.bulk ? waiting.bulk : waiting.single).push(call);
       return settled.promise;
     },
     /** Takes the next signature of a sort. */
     take(bulk: boolean): Job<K> | undefined {
       const call = first(bulk);
-      return call === undefined ? undefined : jobOf(call, call.taken++);
+      if (call === undefined) return undefined;
+      untaken--;
+      return jobOf(call, call.taken++);
     },
+    /** How many there are to take. */
+    count: () => untaken,
     /** Refuses all calls, those that are under way too. */
     refuseAll(): void {
       for (const call of open) {

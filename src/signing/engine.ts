@@ -13,7 +13,7 @@ export type LoadedSigner = Signer & {
 
 /** One implementation of signing. */
 export type Engine = LoadedSigner & {
-  readonly name: "openssl" | "webcrypto";
+  readonly name: "openssl" | "webcrypto" | "crypto_mb";
   /** In words, for the operator, such as `OpenSSL 3.0.13, 2 threads`. */
   readonly description: string;
   /** How long one signature took when the engine proved itself, in milliseconds. */

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
 
 /**
  * A fixed key, input and signature. RS256 is deterministic (RFC 8017, 8.2.1), so an engine either gives these very
@@ -25,6 +26,7 @@ const pkcs8Base64url = [
 ].join("");
 
 export const knownInput = "tvs signing known answer";
+export const knownHash = hash("sha256", knownInput, "buffer");
 export const knownSignature = [
   "yDESlGuq4M5occttsSkm_UjZWy-AB92s_-kASMQ4535fQK9PB6tu0o4NWMGJSKp24lfrW6SYszmfMCnPOxH_EbpJo1od-HeCS-8-",
   "azHuluwz8FMRilvvEWbz7jTawfCoL4ofa8gaed5lbe_2oX41f6bvcvaGwb-J7p3uGFln1hVr8EKgiHeXzcYa42aESf9MYguRK4wf",

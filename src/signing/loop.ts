@@ -1,17 +1,29 @@
+import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
+import { TvsError } from "../domain/errors.ts";
 import type { SigningBoard } from "./board.ts";
 import type { Calls, Job } from "./calls.ts";
 import { createSharing } from "./sharing.ts";
+
+/** A signature that this thread makes next, for itself or for another. */
+export type Task<K> = {
+  readonly key: K;
+  /** SHA-256 of what is to be signed. */
+  readonly hash: Uint8Array;
+  /** @param signature null when it could not be made */
+  settle(signature: Uint8Array | null): void;
+};
 
 type LoopParts<K> = {
   readonly calls: Calls<K>;
   /** Where this thread shares with others; without it, it signs alone. */
   readonly board: SigningBoard | undefined;
-  /** Signs one of this thread's own, and settles it. */
-  sign(job: Job<K>): void;
-  /** Whether this thread has the key of a key id, so that it can sign for another. */
-  hasKey(kid: string): boolean;
-  /** Signs a hash for another thread. @returns null when it cannot */
-  signFor(kid: string, hash: Uint8Array): Uint8Array | null;
+  /** How many are signed together at most, and how many must wait for that; 1 and 1 where it wins nothing. */
+  readonly together: { readonly most: number; readonly from: number };
+  /** The key of a key id, if this thread can sign with it for another. */
+  find(kid: string): K | undefined;
+  /** Signs, and settles each. */
+  sign(tasks: readonly Task<K>[]): void;
 };
 
 /** How long a thread signs until it looks after its connections again, in milliseconds; one signature at least. */
@@ -22,40 +34,51 @@ const bulkEvery = 4;
 /**
  * Signs in the thread that also reads, answers and commits, about a millisecond at a time, so that nobody's
  * connection waits for longer than that. What waits besides is offered to threads that have nothing to do; one that
- * has nothing of its own makes signatures for others, one after the other, and holds none that it has not begun.
+ * has nothing of its own makes signatures for others, and holds none that it has not begun.
  */
-export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>) {
+export function createSigningLoop<K>({ calls, board, together, ...keys }: LoopParts<K>) {
   const sharing = board === undefined ? undefined : createSharing(board, calls);
   const stopListening = board?.listen(() => {
     if (!isScheduled) turn();
   });
   let isScheduled = false;
   let isClosed = false;
-  let signed = 0;
+  let taken = 0;
+  const hasKey = (kid: string) => keys.find(kid) !== undefined;
 
   /** The oldest of a sort: what is still offered was asked for before what is not. */
   const oldest = (bulk: boolean) => sharing?.takeBack(bulk) ?? calls.take(bulk);
 
   function next(): Job<K> | undefined {
-    const isBulksTurn = signed % bulkEvery === bulkEvery - 1;
-    return oldest(isBulksTurn) ?? oldest(!isBulksTurn);
+    const isBulksTurn = taken % bulkEvery === bulkEvery - 1;
+    const job = oldest(isBulksTurn) ?? oldest(!isBulksTurn);
+    if (job !== undefined) taken++;
+    return job;
   }
 
-  /** @returns false when there was nothing to sign */
-  function signOwn(): boolean {
-    const job = next();
-    if (job === undefined) return false;
-    sharing?.offer();
-    signed++;
-    if (job.isOpen()) keys.sign(job);
-    return true;
+  function takeOwn(): Task<K>[] {
+    const waiting = calls.count() + (sharing?.count() ?? 0);
+    const most = waiting >= together.from ? together.most : 1;
+    const tasks: Task<K>[] = [];
+    for (let job = next(); job !== undefined; job = next()) {
+      if (job.isOpen()) tasks.push(taskOf(job));
+      if (tasks.length === most) break;
+    }
+    if (tasks.length > 0) sharing?.offer();
+    return tasks;
   }
 
-  function signOthers(): boolean {
-    const claim = board?.claim(keys.hasKey);
-    if (claim === undefined) return false;
-    board?.deliver(claim, keys.signFor(claim.kid, claim.hash));
-    return true;
+  function takeOthers(): Task<K>[] {
+    const most = board?.areOffered(together.from, hasKey) ? together.most : 1;
+    const tasks: Task<K>[] = [];
+    for (let claim = board?.claim(hasKey); board && claim !== undefined; claim = board.claim(hasKey)) {
+      const mine = claim;
+      const key = keys.find(mine.kid);
+      if (key === undefined) board.deliver(mine, null);
+      else tasks.push({ key, hash: mine.hash, settle: (signature) => board.deliver(mine, signature) });
+      if (tasks.length === most) break;
+    }
+    return tasks;
   }
 
   function turn(): void {
@@ -63,11 +86,14 @@ export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>) {
     if (isClosed) return;
     board?.rise();
     const until = performance.now() + turnMs;
-    let hasSigned: boolean;
     sharing?.collect();
-    do hasSigned = signOwn() || signOthers();
-    while (hasSigned && performance.now() < until);
-    if (hasSigned) wake();
+    let tasks: Task<K>[];
+    do {
+      tasks = takeOwn();
+      if (tasks.length === 0) tasks = takeOthers();
+      keys.sign(tasks);
+    } while (tasks.length > 0 && performance.now() < until);
+    if (tasks.length > 0) wake();
     else rest();
   }
 
@@ -75,7 +101,7 @@ export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>) {
   function rest(): void {
     if (board === undefined) return;
     board.sleep();
-    if (sharing?.hasLeft() || board.isAnythingOffered(keys.hasKey)) wake();
+    if ((sharing?.count() ?? 0) > 0 || board.areOffered(1, hasKey)) wake();
   }
 
   /** There may be something to sign, now or from others. */
@@ -90,6 +116,17 @@ export function createSigningLoop<K>({ calls, board, ...keys }: LoopParts<K>) {
     close(): void {
       isClosed = true;
       stopListening?.();
+    },
+  };
+}
+
+function taskOf<K>({ key, input, resolve, reject }: Job<K>): Task<K> {
+  return {
+    key,
+    hash: hash("sha256", input, "buffer"),
+    settle(signature) {
+      if (signature === null) reject(new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again"));
+      else resolve(Buffer.from(signature).toString("base64url"));
     },
   };
 }

@@ -1,15 +1,16 @@
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
-import { TvsError } from "../domain/errors.ts";
+import { hash } from "node:crypto";
 import type { Secrets } from "../domain/secrets.ts";
+import { log } from "../logger.ts";
 import { createAdmission, createLoad } from "./admission.ts";
 import type { SigningBoard } from "./board.ts";
 import { createCalls } from "./calls.ts";
+import { type CryptoMb, lanes, openCryptoMb } from "./crypto-mb.ts";
 import { type Engine, keyNotLoaded } from "./engine.ts";
-import { knownInput, knownKey, proveSigning } from "./known-answer.ts";
+import { knownHash, knownKey, proveSigning } from "./known-answer.ts";
 import { findLibcrypto, type Libcrypto, type LoadedKey, openLibcrypto } from "./libcrypto.ts";
-import { createSigningLoop } from "./loop.ts";
-import { createOpensslKeys, type OpensslKey } from "./openssl-keys.ts";
+import { createSigningLoop, type Task } from "./loop.ts";
+import { createOpensslKeys, lanesOf, type OpensslKey } from "./openssl-keys.ts";
 
 type OpensslOptions = {
   readonly secrets: Secrets;
@@ -17,46 +18,51 @@ type OpensslOptions = {
   readonly library?: string | undefined;
   /** Where this thread shares with the others; without it, it signs alone. */
   readonly board?: SigningBoard | undefined;
+  /** Without it, crypto_mb is not used. */
+  readonly cryptoMb?: CryptoMbOptions | undefined;
 };
 
-/** Fits the signing input of nearly every envelope; a longer one is hashed elsewhere. */
-const inputBytes = 16 * 1024;
-/** A signature of a 4096-bit key. */
-const outputBytes = 512;
+type CryptoMbOptions = {
+  /** Path of crypto_mb; undefined where there is none. */
+  readonly file?: string | undefined;
+  /** Whether it is an error when it cannot be used; else it also has to be faster. */
+  readonly isInsisted: boolean;
+};
+
+/** From so many waiting signatures on, eight at once are quicker than one after the other. */
+const togetherFrom = 4;
 
 /**
  * Signs with the machine's OpenSSL in the calling thread: nothing is handed over but what other threads have time
- * for.
- * @throws Error with the reason when OpenSSL cannot be used here
+ * for. Where crypto_mb is given, it signs when several wait.
+ * @throws Error with the reason when OpenSSL, or a crypto_mb that is insisted on, cannot be used here
  */
 export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
   const library = options.library ?? findLibcrypto();
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
   const signatureMs = await tryOut(libcrypto);
-  const keys = createOpensslKeys(libcrypto, options.secrets);
+  const cryptoMb = await chooseCryptoMb(options.cryptoMb, libcrypto, signatureMs);
+  const keys = createOpensslKeys(libcrypto, cryptoMb, options.secrets);
   // Without a bell that can be listened to, no thread could be woken for another.
   const board = "waitAsync" in Atomics ? options.board : undefined;
   const admission = createAdmission(board ?? createLoad(1), signatureMs);
   const calls = createCalls<OpensslKey>(admission);
-  const pen = createPen(libcrypto, admission.learn);
   const loop = createSigningLoop({
     calls,
     board,
-    sign({ key, input, resolve, reject }) {
-      const signature = pen.sign(key.loaded, input);
-      if (signature === null) reject(new TvsError("SIGNER_UNAVAILABLE", "OpenSSL could not sign; try again"));
-      else resolve(Buffer.from(signature).toString("base64url"));
-    },
-    hasKey: (kid) => keys.find(kid) !== undefined,
-    signFor(kid, hash) {
-      const key = keys.find(kid);
-      return key === undefined ? null : pen.signHash(key.loaded, hash);
+    together: cryptoMb === null ? { most: 1, from: 1 } : { most: lanes, from: togetherFrom },
+    find: keys.find,
+    sign(tasks) {
+      const startedAt = performance.now();
+      for (const [key, group] of Map.groupBy(tasks, (task) => task.key)) signAll(key, group);
+      if (tasks.length > 0) admission.learn((performance.now() - startedAt) / tasks.length);
     },
   });
+  const threads = inWords(options.board?.threads ?? 1);
   return {
-    name: "openssl",
-    description: `OpenSSL ${libcrypto.version}, ${inWords(options.board?.threads ?? 1)}`,
+    name: cryptoMb === null ? "openssl" : "crypto_mb",
+    description: `${cryptoMb === null ? "" : "crypto_mb and "}OpenSSL ${libcrypto.version}, ${threads}`,
     signatureMs,
     async load(ring) {
       keys.change(ring);
@@ -87,38 +93,16 @@ export async function openOpenssl(options: OpensslOptions): Promise<Engine> {
 
 const inWords = (threads: number) => `${threads} ${threads === 1 ? "thread" : "threads"}`;
 
-/**
- * Signs in buffers that OpenSSL knows, and leaves nothing in them. A signature is good until the next one; it is null
- * when OpenSSL refuses.
- * @param onSigned told how long each signature took, in milliseconds
- */
-function createPen(libcrypto: Libcrypto, onSigned: (ms: number) => void) {
-  const [input, output] = [new Uint8Array(inputBytes), new Uint8Array(outputBytes)];
-  const buffers = libcrypto.bindBuffers(input, output);
-  const encoder = new TextEncoder();
-
-  function write(key: LoadedKey, length: number, hashed: boolean): Uint8Array | null {
-    const startedAt = performance.now();
-    const signed = buffers.sign(key, length, { hashed });
-    onSigned(performance.now() - startedAt);
-    input.fill(0, 0, length);
-    return signed === 0 ? null : output.subarray(0, signed);
+/** Signs together what is enough for that. What crypto_mb has made wrongly nobody sees, and it makes no more. */
+export function signAll(key: OpensslKey, tasks: readonly Task<OpensslKey>[]): void {
+  const isTogether = key.lanes !== null && tasks.length >= togetherFrom;
+  const made = isTogether ? key.lanes?.sign(tasks.map((task) => task.hash)) : undefined;
+  if (isTogether && !made) {
+    log.error("crypto_mb made a wrong signature, which was not given out; OpenSSL signs from now on");
+    key.lanes?.free();
+    key.lanes = null;
   }
-
-  function signHash(key: LoadedKey, hash: Uint8Array): Uint8Array | null {
-    input.set(hash);
-    return write(key, hash.length, true);
-  }
-
-  return {
-    sign(key: LoadedKey, text: string): Uint8Array | null {
-      const { read, written } = encoder.encodeInto(text, input);
-      if (read === text.length) return write(key, written, false);
-      input.fill(0);
-      return signHash(key, createHash("sha256").update(text).digest());
-    },
-    signHash,
-  };
+  for (const [at, task] of tasks.entries()) task.settle(made?.[at] ?? key.loaded.sign(task.hash));
 }
 
 /**
@@ -127,12 +111,62 @@ function createPen(libcrypto: Libcrypto, onSigned: (ms: number) => void) {
  * @throws Error when the signature is not the known one
  */
 async function tryOut(libcrypto: Libcrypto): Promise<number> {
-  const pen = createPen(libcrypto, () => {});
+  const key = loadKnownKey(libcrypto);
+  try {
+    return await proveSigning("OpenSSL", () => inBase64url(key.sign(knownHash)));
+  } finally {
+    key.free();
+  }
+}
+
+/** @throws Error when it is insisted on, and cannot be used */
+async function chooseCryptoMb(
+  { file, isInsisted }: CryptoMbOptions = { isInsisted: false },
+  libcrypto: Libcrypto,
+  signatureMs: number,
+): Promise<CryptoMb | null> {
+  if (file === undefined) {
+    if (isInsisted) throw new Error("there is no libcrypto_mb.so.11 on this machine");
+    return null;
+  }
+  try {
+    const cryptoMb = await openCryptoMb(file);
+    const togetherMs = await tryOutTogether(cryptoMb, libcrypto);
+    if (!isInsisted && togetherMs > togetherFrom * signatureMs) throw new Error("it is slower here");
+    return cryptoMb;
+  } catch (error) {
+    if (isInsisted) throw error;
+    log.info("signing without crypto_mb", { detail: error instanceof Error ? error.message : String(error) });
+    return null;
+  }
+}
+
+/**
+ * Signs the known input in each lane once, with others around it.
+ * @returns how long they take together, in milliseconds
+ * @throws Error when one of the signatures is not the known one
+ */
+async function tryOutTogether(cryptoMb: CryptoMb, libcrypto: Libcrypto): Promise<number> {
+  const loaded = loadKnownKey(libcrypto);
+  const key = lanesOf(cryptoMb, loaded);
+  try {
+    let lane = 0;
+    return await proveSigning("crypto_mb", () => {
+      const hashes = Array.from({ length: lanes }, (_, at) => hash("sha256", `${at}`, "buffer"));
+      const place = lane++ % lanes;
+      hashes[place] = Buffer.from(knownHash);
+      return inBase64url(key?.sign(hashes)?.[place] ?? null);
+    });
+  } finally {
+    key?.free();
+    loaded.free();
+  }
+}
+
+function loadKnownKey(libcrypto: Libcrypto): LoadedKey {
   const key = libcrypto.loadKey(knownKey());
   if (key === null) throw new Error("OpenSSL does not read the test key");
-  const signatureMs = await proveSigning("OpenSSL", () =>
-    Buffer.from(pen.sign(key, knownInput) ?? []).toString("base64url"),
-  );
-  key.free();
-  return signatureMs;
+  return key;
 }
+
+const inBase64url = (signature: Uint8Array | null) => Buffer.from(signature ?? []).toString("base64url");

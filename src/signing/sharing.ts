@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { SigningBoard } from "./board.ts";
 import type { Calls, Job } from "./calls.ts";
 
@@ -16,8 +16,7 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>) {
   let isHelped = false;
 
   function offerOne(job: Job<K>): void {
-    const hash = createHash("sha256").update(job.input).digest();
-    const slot = board.offer({ kid: job.kid, hash, bulk: job.bulk });
+    const slot = board.offer({ kid: job.kid, hash: hash("sha256", job.input, "buffer"), bulk: job.bulk });
     if (slot === undefined) returned[sortOf(job.bulk)].push(job);
     else offered[sortOf(job.bulk)].push({ slot, job });
   }
@@ -59,10 +58,11 @@ export function createSharing<K>(board: SigningBoard, calls: Calls<K>) {
       announce();
       return back?.job;
     },
-    /** Whether there is something to take back. */
-    hasLeft: () =>
-      returned.single.length + returned.bulk.length > 0 ||
-      [...offered.single, ...offered.bulk].some(({ slot }) => board.outcome(slot) !== "claimed"),
+    /** How many there are to take back. */
+    count: () =>
+      returned.single.length +
+      returned.bulk.length +
+      [...offered.single, ...offered.bulk].filter(({ slot }) => board.outcome(slot) !== "claimed").length,
     /** Settles what others have signed. */
     collect(): void {
       isHelped = false;

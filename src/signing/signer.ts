@@ -4,14 +4,17 @@ import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { openSigningBoard, type SigningBoard } from "./board.ts";
+import { findCryptoMb } from "./crypto-mb.ts";
 import type { Engine, LoadedSigner } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";
 import { openWebCrypto } from "./webcrypto.ts";
 
 export type SignerOptions = {
   readonly secrets: Secrets;
-  /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one. */
+  /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one, and crypto_mb for several at once. */
   readonly engine: SigningEngine;
+  /** Path of crypto_mb; without it, where distributions put it. */
+  readonly cryptoMbFile?: string | undefined;
   /** The signing boards of the process, and this thread's number on them; without them it signs alone. */
   readonly shared?: { readonly boards: SharedArrayBuffer; readonly thread: number };
   /** Path of OpenSSL's library; without it, where distributions put it. */
@@ -61,6 +64,7 @@ type Choice = { readonly engine: Engine; readonly reason: string | null };
 function openEngine(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
   switch (options.engine) {
     case "openssl":
+    case "crypto_mb":
       return insist(options, board);
     case "webcrypto":
       return openWebCrypto({ ...options, load: board }).then((engine) => ({ engine, reason: null }));
@@ -69,20 +73,29 @@ function openEngine(options: SignerOptions, board: SigningBoard | undefined): Pr
   }
 }
 
+/** @throws TvsError CONFIG_INVALID */
 async function insist(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
+  const { engine } = options;
   try {
-    return { engine: await openOpenssl({ ...options, board }), reason: null };
+    const cryptoMb = engine === "crypto_mb" ? cryptoMbOf(options, true) : undefined;
+    return { engine: await openOpenssl({ ...options, cryptoMb, board }), reason: null };
   } catch (error) {
+    const install =
+      engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
     throw new TvsError(
       "CONFIG_INVALID",
-      `--signing-engine (TVS_SIGNING_ENGINE) openssl cannot be used: ${messageOf(error)}; install OpenSSL 3, or use auto`,
+      `--signing-engine (TVS_SIGNING_ENGINE) ${engine} cannot be used: ${messageOf(error)}; install ${install}, or use auto`,
     );
   }
 }
 
+function cryptoMbOf({ cryptoMbFile }: SignerOptions, isInsisted: boolean) {
+  return { file: cryptoMbFile ?? findCryptoMb(), isInsisted };
+}
+
 async function choose(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
   const [openssl, webCrypto] = [
-    await openOpenssl({ ...options, board }).catch(messageOf),
+    await openOpenssl({ ...options, cryptoMb: cryptoMbOf(options, false), board }).catch(messageOf),
     await openWebCrypto({ ...options, load: board }).catch(messageOf),
   ];
   if (typeof openssl === "object") {

@@ -24,10 +24,10 @@ describe("a signing board", () => {
   test("carries a key id and a hash to who claims it, and the signature back", () => {
     const [owner, helper] = boards(2).all as [SigningBoard, SigningBoard];
     const slot = owner.offer(anOffer) as number;
-    expect([owner.outcome(slot), helper.isAnythingOffered(anyKey)]).toEqual(["offered", true]);
+    expect([owner.outcome(slot), helper.areOffered(1, anyKey)]).toEqual(["offered", true]);
     const claim = helper.claim(anyKey);
     expect(claim).toEqual({ owner: 0, slot, kid: "a key", hash });
-    expect([owner.outcome(slot), owner.takeBack(slot), helper.isAnythingOffered(anyKey)]).toEqual([
+    expect([owner.outcome(slot), owner.takeBack(slot), helper.areOffered(1, anyKey)]).toEqual([
       "claimed",
       false,
       false,
@@ -52,7 +52,7 @@ describe("a signing board", () => {
     owner.offer({ ...anOffer, kid: "n".repeat(64) });
     const hasNew = (kid: string) => kid === "n".repeat(64);
     expect([helper.claim(hasNew)?.kid, helper.claim(hasNew)]).toEqual(["n".repeat(64), undefined]);
-    expect([helper.isAnythingOffered(hasNew), other.claim(anyKey)?.kid]).toEqual([false, "old"]);
+    expect([helper.areOffered(1, hasNew), other.claim(anyKey)?.kid]).toEqual([false, "old"]);
   });
 
   test("shows single checks before what batches ask for, of all threads", () => {
@@ -176,11 +176,7 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
     await withEngines([ring, ring], async (engines, all) => {
       await Promise.all(engines.map((engine) => signsRight(engine, ring, inputs)));
       const last = all.at(-1) as SigningBoard;
-      expect([last.waiting(true), last.waiting(false), last.isAnythingOffered(anyKey)]).toEqual([
-        0,
-        0,
-        false,
-      ]);
+      expect([last.waiting(true), last.waiting(false), last.areOffered(1, anyKey)]).toEqual([0, 0, false]);
     });
   });
 
@@ -204,7 +200,7 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
       const helper = all[1] as SigningBoard;
       helper.sleep();
       const refused = (engine as Engine).sign(ring.active.kid, inputs).catch((error) => error.code);
-      await until(() => helper.isAnythingOffered(anyKey));
+      await until(() => helper.areOffered(1, anyKey));
       await engine?.close();
       expect(await refused).toBe("SIGNER_UNAVAILABLE");
       expect(helper.waiting(false)).toBe(0);

@@ -12,6 +12,7 @@ import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
+import { cryptoMbFile } from "./machine.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 const noKey = { code: "SIGNER_UNAVAILABLE" };
@@ -26,6 +27,16 @@ const engines = [
     async open(unsealing: Secrets): Promise<Opened> {
       const board = openSigningBoard(newSigningBoards(1), 0);
       return { engine: await openOpenssl({ secrets: unsealing, board }), load: board };
+    },
+  },
+  {
+    name: "crypto_mb",
+    isHere: cryptoMbFile !== undefined,
+    unreadableKey: noKey,
+    async open(unsealing: Secrets): Promise<Opened> {
+      const board = openSigningBoard(newSigningBoards(1), 0);
+      const cryptoMb = { file: cryptoMbFile, isInsisted: true };
+      return { engine: await openOpenssl({ secrets: unsealing, board, cryptoMb }), load: board };
     },
   },
   {

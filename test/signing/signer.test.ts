@@ -11,6 +11,7 @@ import { withTempDir } from "../harness/folder.ts";
 import { aRing, signOne, verifies } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
+import { cryptoMbFile } from "./machine.ts";
 
 const hasOpenSsl = findLibcrypto() !== undefined;
 const input = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0";
@@ -47,7 +48,7 @@ describe("the choice of the engine", () => {
       await signer.load(ring);
       // Which one it is depends on the machine; that it is said does not.
       expect(logged.filter((line) => line.includes("signing with")).length).toBe(1);
-      expect(signer.reason === null).toBe(signer.engine.name === "openssl");
+      expect(signer.reason === null).toBe(signer.engine.name !== "webcrypto");
       const signature = await signOne(signer, ring.active.kid, input);
       expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
     });
@@ -77,6 +78,41 @@ describe("the choice of the engine", () => {
     }
     expect(signatures.size).toBe(1);
   });
+
+  test.if(cryptoMbFile !== undefined)(
+    "takes crypto_mb for several at once, unless OpenSSL alone is asked for",
+    async () => {
+      const ring = await aRing("active", "pending");
+      const signatures = new Set<string>();
+      for (const engine of ["crypto_mb", "openssl"] as const) {
+        await withSigner({ engine, cryptoMbFile }, async (signer) => {
+          expect(signer.engine.name).toBe(engine);
+          await signer.load(ring);
+          const several = await signer.sign(ring.active.kid, new Array(8).fill(input), { bulk: true });
+          for (const one of several) signatures.add(one);
+        });
+      }
+      expect(signatures.size).toBe(1);
+    },
+  );
+
+  test.if(hasOpenSsl)(
+    "signs without crypto_mb where that cannot be used, and refuses when it is asked for",
+    () =>
+      withTempDir(async (folder) => {
+        const libraries = [join(folder, "none.so"), findLibcrypto() ?? ""];
+        for (const cryptoMbFile of libraries) {
+          logged = [];
+          await withSigner({ engine: "auto", cryptoMbFile }, async (signer) => {
+            expect(signer.engine.name).not.toBe("crypto_mb");
+            expect(logged.filter((line) => line.includes("signing without crypto_mb"))).toHaveLength(1);
+          });
+          const error = await rejection(openSigner({ secrets, engine: "crypto_mb", cryptoMbFile }));
+          expect(error).toMatchObject({ code: "CONFIG_INVALID" });
+          expect((error as Error).message).toContain("libcrypto-mb11");
+        }
+      }),
+  );
 
   test("falls back where the library is missing, is none, or is another one; and says so in one line", () =>
     withTempDir(async (folder) => {

@@ -43,7 +43,7 @@ async function openThreads(threads: number, waits: Parameters<typeof startServin
     memory: open.memory,
     settings: open.operator.settingsInForce,
     keyKind: open.operator.keyKind,
-    engine: open.signingEngine.name,
+    signing: { engine: open.signingEngine.name },
     demo: undefined,
     logLevel: "info",
     ports: { host: "127.0.0.1", port: listener.port },
