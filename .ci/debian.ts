@@ -89,7 +89,10 @@ function lay(root: string, parts: PackageParts): void {
   put("DEBIAN/control", control(parts, Math.ceil(statSync(parts.executable).size / 1024)));
 }
 
-/** What apt shows and resolves. The libraries are those that the executable and its database engine load. */
+/**
+ * What apt shows and resolves. The libraries are those that the executable and its database engine load, and with which
+ * it signs; there is a crypto_mb for one architecture.
+ */
 function control({ architecture, version, description }: PackageParts, kibibytes: number): string {
   return `Package: tvs
 Version: ${version}
@@ -97,7 +100,7 @@ Architecture: ${architecture}
 Maintainer: tvs maintainers <tvs@localhost>
 Installed-Size: ${kibibytes}
 Depends: libc6 (>= 2.28), libgcc-s1, passwd
-Recommends: ca-certificates, libssl3t64 | libssl3, systemd
+Recommends: ca-certificates, libssl3t64 | libssl3, systemd${architecture === "amd64" ? ", libcrypto-mb11" : ""}
 Section: net
 Priority: optional
 Description: ${description.split(":")[0]}

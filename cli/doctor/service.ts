@@ -104,11 +104,15 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
 }
 
 /** @param perSecond signatures that were made in a second */
-export function judgeSigning(signer: Pick<ChosenSigner, "engine" | "reason">, perSecond: number): Check {
+export function judgeSigning(
+  signer: Pick<ChosenSigner, "engine" | "reason" | "isTogetherMissed">,
+  perSecond: number,
+): Check {
   const name = "signing";
   const { engine, reason } = signer;
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
-  const found = `${engine.description}, ${perSecond} RSA-2048 signatures a second${instead}`;
+  const more = signer.isTogetherMissed ? "; this processor can sign eight at once, with libcrypto-mb11" : "";
+  const found = `${engine.description}, ${perSecond} RSA-2048 signatures a second${instead}${more}`;
   return perSecond < slowPerSecond
     ? warn(name, found, "give the service more processor time")
     : ok(name, found);

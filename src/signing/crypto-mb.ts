@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fixedBytes, type Library, libraryFolders, openLibrary } from "./foreign.ts";
 import type { LoadedKey } from "./libcrypto.ts";
 
@@ -26,6 +26,15 @@ export type CryptoMb = {
 /** Intel's crypto_mb, or undefined when the machine has none where distributions put it. */
 export function findCryptoMb(): string | undefined {
   return libraryFolders.map((folder) => `${folder}/libcrypto_mb.so.11`).find((file) => existsSync(file));
+}
+
+/** Whether Linux says that the processor has what crypto_mb computes with. */
+export function hasProcessorForCryptoMb(): boolean {
+  try {
+    return /^flags\b.* avx512ifma\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 const p = "pointer";

@@ -4,7 +4,7 @@ import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
 import { log } from "../logger.ts";
 import { openSigningBoard, type SigningBoard } from "./board.ts";
-import { findCryptoMb } from "./crypto-mb.ts";
+import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import type { Engine, LoadedSigner } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";
 import { openWebCrypto } from "./webcrypto.ts";
@@ -27,6 +27,8 @@ export type ChosenSigner = LoadedSigner & {
   readonly engine: Pick<Engine, "name" | "description">;
   /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
   readonly reason: string | null;
+  /** Whether the processor could sign several at once, and only the library for it is not there. */
+  readonly isTogetherMissed: boolean;
   /**
    * Gives back what a thread that has died had begun for others, and counts what it had to sign no longer; to be
    * called before another takes its number.
@@ -52,11 +54,16 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
   return {
     engine,
     reason,
+    isTogetherMissed: engine.name === "openssl" && options.engine === "auto" && isCryptoMbMissed(options),
     load: (ring) => inTurn(() => engine.load(ring)),
     sign: engine.sign,
     abandon: (thread) => board?.abandon(thread),
     close: engine.close,
   };
+}
+
+function isCryptoMbMissed({ cryptoMbFile }: SignerOptions): boolean {
+  return (cryptoMbFile ?? findCryptoMb()) === undefined && hasProcessorForCryptoMb();
 }
 
 type Choice = { readonly engine: Engine; readonly reason: string | null };

@@ -30,7 +30,7 @@ export type Environment = Readonly<Record<string, string>>;
 export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ["TVS_SIGNING_ENGINE", "TVS_THREADS"].includes(name) ||
+      ["TVS_SIGNING_ENGINE", "TVS_CRYPTO_MB", "TVS_THREADS"].includes(name) ||
       !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
   );
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };

@@ -75,13 +75,15 @@ describe("tvs doctor", () => {
 
   test("warns where a batch would take longer than a caller waits for it", () => {
     const description = "WebCrypto";
-    const signer = { engine: { name: "webcrypto" as const, description }, reason: null };
+    const engine = { name: "webcrypto" as const, description };
+    const signer = { engine, reason: null, isTogetherMissed: false };
     expect(judgeSigning(signer, 100)).toMatchObject({ result: "ok", advice: null });
     expect(judgeSigning(signer, 99)).toMatchObject({
       result: "warn",
       found: "WebCrypto, 99 RSA-2048 signatures a second",
       advice: "give the service more processor time",
     });
+    expect(judgeSigning({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
   });
 
   test("looks at the access log: what is missing from it, whether it can be read, and what it was before", () =>
