@@ -5,8 +5,8 @@ import { createEvidenceDocuments } from "./api/evidence-documents.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
 import { TvsError } from "./domain/errors.ts";
-import { createFastPath, type FastPath } from "./http/fast-path.ts";
-import { type AppEnv, routed } from "./http/hono-call.ts";
+import { createApi } from "./http/api-router.ts";
+import type { AppEnv } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
 import { problemReply } from "./http/problem.ts";
@@ -16,14 +16,14 @@ import { failureResponses } from "./site/error-page.ts";
 import { createPageSender } from "./site/page-sender.ts";
 import { createPages } from "./site/routes.ts";
 
-/** The whole HTTP surface, as Hono's app, and the fast path for the calls of it that need no page. */
-export type App = { readonly hono: Hono<AppEnv>; readonly fastPath: FastPath };
-
 /** What the handlers of the table need. */
 type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
 
-/** The app over a service: what every response has, the table's routes, and the one place for failures. */
-export function createApp(service: Service, options: AppOptions): App {
+/**
+ * The whole HTTP surface over a service. The table's calls of the API have a way of their own (http/api-router.ts); Hono
+ * has the pages, and what is neither: other methods, unknown paths, and a browser's question before it calls (CORS).
+ */
+export function createApp(service: Service, options: AppOptions) {
   const dependencies = createDependencies(service, options);
   const sender = createPageSender(service);
   const pages = createPages(dependencies, options, sender);
@@ -39,7 +39,7 @@ export function createApp(service: Service, options: AppOptions): App {
     c.header("X-Content-Type-Options", "nosniff");
     endTrace(trace, c.res.status, service.onCall);
   });
-  const fast = [];
+  const calls = [];
   for (const route of routes) {
     const { method, path } = route;
     const at = routerPath(route);
@@ -47,13 +47,11 @@ export function createApp(service: Service, options: AppOptions): App {
     if ("page" in route) {
       hono.on(method, at, route.page(pages));
     } else {
-      const handler = handlerOf(route, dependencies);
-      hono.on(method, at, routed(handler));
-      fast.push({ method, path, routerPath: at, asksCredential: "scope" in route, handler });
+      calls.push({ method, path, routerPath: at, handler: handlerOf(route, dependencies) });
     }
   }
   refuseOtherMethods(hono, failed);
-  return { hono, fastPath: createFastPath(fast, service.onCall) };
+  return { api: createApi(calls, service.onCall), pages: hono };
 }
 
 function createDependencies(service: Service, options: AppOptions): Dependencies {
@@ -79,7 +77,7 @@ function handlerOf(route: PartnerRoute | PublicRoute, dependencies: Dependencies
   return route.cors ? openToAll(handler) : handler;
 }
 
-/** A handler whose answers any site's script may read, on both paths: Hono's CORS knows nothing of the fast one. */
+/** A handler whose answers, refusals too, any site's script may read. */
 function openToAll(handler: Handler): Handler {
   return async (call) => {
     const reply = await handler(call).catch((error) => problemReply(error, call));

@@ -1,6 +1,5 @@
 /**
- * Every address of the service, one row a route. From it follow Hono's routes and the fast path's (app.ts), 405, the
- * names under which calls are counted and logged, and the credential that a call must bring (partner-api.ts). What the
+ * Every address of the service, one row a route. From it follow the routes (app.ts), 405, the names under which calls are counted and logged, and the credential that a call must bring (partner-api.ts). What the
  * calls are is told in data/openapi.yaml; the two are held to each other by tests.
  */
 import * as log from "./api/evidence-api.ts";

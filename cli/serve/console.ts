@@ -11,6 +11,7 @@ import { explainError } from "../../src/delivery/outcome.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { createReadings } from "../../src/domain/readings.ts";
 import { listen } from "../../src/http/listen.ts";
+import type { App } from "../../src/http/request-listener.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
@@ -67,24 +68,20 @@ const maxConnections = 64;
  * @throws ListenError
  */
 export async function takeConsolePort(port: number): Promise<ConsolePort> {
-  const opening = Promise.withResolvers<ReturnType<typeof createAdminApp>>();
-  opening.promise.catch(() => {});
-  const listener = await listen(
-    async (request, connection) => (await opening.promise).fetch(request, connection),
-    {
-      host,
-      port,
-      limits: { maxConnections },
-      onError: (error) => log.error("the console failed", { detail: String(error) }),
-    },
-  );
+  const opening = Promise.withResolvers<App>();
+  const listener = await listen(opening.promise, {
+    host,
+    port,
+    limits: { maxConnections },
+    onError: (error) => log.error("the console failed", { detail: String(error) }),
+  });
   let history: History | undefined;
   return {
     port: listener.port,
     open(service, parts) {
       const { secrets, clock } = service.operator;
       history = startHistory({ ...service.metrics, clock });
-      opening.resolve(createAdmin(service, { ...parts, history, port: listener.port }));
+      opening.resolve({ pages: createAdmin(service, { ...parts, history, port: listener.port }) });
       return mintLink(secrets, { port: listener.port, nodeId: service.node.nodeId }, clock.now()).url;
     },
     async close() {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { type App, createApp } from "../../src/app.ts";
+import { createApp } from "../../src/app.ts";
 import {
   type Environment,
   type Flags,
@@ -12,9 +12,8 @@ import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
-import type { FastPath } from "../../src/http/fast-path.ts";
-import type { ConnectionInfo } from "../../src/http/http-call.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
+import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
@@ -119,31 +118,21 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
 /** Opens the ports, whose requests wait until there is an app. */
 async function listenFirst(config: ServeConfig) {
   const opening = Promise.withResolvers<App>();
-  let fastPath: FastPath | undefined;
-  const fetch = async (request: Request, connection: ConnectionInfo) =>
-    (await opening.promise).hono.fetch(request, connection);
   const tls = config.tls === undefined ? undefined : readTls(config.tls);
-  const listener = await listen(fetch, {
+  const listener = await listen(opening.promise, {
     host: config.host,
     port: config.port,
     ...(tls === undefined ? {} : { tls }),
     sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
     threads: canSharePorts ? config.threads : 1,
     trustedProxies: config.trustedProxies,
-    fastPath: (incoming, outgoing) => fastPath?.(incoming, outgoing) ?? false,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   return {
     listener,
     tls,
-    openFor(app: App): void {
-      fastPath = app.fastPath;
-      opening.resolve(app);
-    },
-    refuse(error: unknown): void {
-      opening.promise.catch(() => {});
-      opening.reject(error);
-    },
+    openFor: opening.resolve,
+    refuse: opening.reject,
   };
 }
 

@@ -145,15 +145,14 @@ async function openThread(
 
 function listenBeside(
   ports: Pick<ListenOptions, "host" | "port" | "tls">,
-  { hono, fastPath }: ReturnType<typeof createApp>,
+  app: ReturnType<typeof createApp>,
   { threads, trustedProxies }: ServeConfig,
 ): Promise<Listener> {
-  return listen(async (request, connection) => hono.fetch(request, connection), {
+  return listen(app, {
     ...ports,
     sharing: "further",
     threads,
     trustedProxies,
-    fastPath,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
 }

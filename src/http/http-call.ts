@@ -8,8 +8,8 @@ import type { QuotaState } from "../domain/quota.ts";
 export const maxBodyBytes = 256 * 1024;
 
 /**
- * What the socket says about a request. `listen` hands it to the handler as its second argument, which is where
- * `app.fetch` takes its bindings: `new Hono<{ Bindings: ConnectionInfo }>()` reads `c.env.remoteAddress`.
+ * What the socket says about a request. `listen` hands it to `fetch` as its second argument, which is where Hono takes
+ * its bindings: `new Hono<{ Bindings: ConnectionInfo }>()` reads `c.env.remoteAddress`.
  */
 export type ConnectionInfo = {
   /** The peer of the socket as the runtime writes it: a proxy's address, if one stands in front. */
@@ -20,10 +20,7 @@ export type ConnectionInfo = {
   readonly clientCertificate: PresentedCertificate | null;
 };
 
-/**
- * What a handler needs to know of a request, whichever path it took: through Hono's routes (hono-call.ts) or straight
- * from the socket (fast-path.ts).
- */
+/** What a handler of the API needs to know of a request. */
 export type HttpCall = {
   /** Its id, its route, and what becomes known of it. */
   readonly trace: CallTrace;

@@ -10,12 +10,11 @@
 import { lookup } from "node:dns/promises";
 import type { AddressInfo } from "node:net";
 import { type Backlog, createBacklog } from "./backlog.ts";
-import type { FastPath } from "./fast-path.ts";
 import { closeServer, createPlainServer, createSecureServer, type HttpServer } from "./http-server.ts";
 import { type ListenLimits, shareOfThread, sweepIntervalMs } from "./limits.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
-import { createRequestListener, type Fetch } from "./request-listener.ts";
+import { type App, createRequestListener } from "./request-listener.ts";
 import { listenOn, type Sharing } from "./shared-port.ts";
 import type { TlsCredentials } from "./tls.ts";
 
@@ -33,9 +32,7 @@ export type ListenOptions = {
   readonly sharing?: Sharing;
   /** How many threads share what is promised of the process. */
   readonly threads?: number;
-  /** Takes the requests it knows before `fetch` sees them. */
-  readonly fastPath?: FastPath;
-  /** Told of what the handler throws, for the log. */
+  /** Told of what the app throws, for the log. */
   readonly onError?: (error: unknown) => void;
 };
 
@@ -54,15 +51,15 @@ export type Listener = {
 /**
  * Opens the service's sockets.
  *
- * @param fetch answers each request; its second argument is a {@link ConnectionInfo} (Hono: the bindings, `c.env`)
+ * @param app answers each request; those that come while it is only promised wait for it
  * @throws ListenError for the reason `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`,
  * `LISTEN_FAILED`
  */
-export async function listen(fetch: Fetch, options: ListenOptions): Promise<Listener> {
+export async function listen(app: App | Promise<App>, options: ListenOptions): Promise<Listener> {
   const { host, port, tls, sharing = "alone" } = options;
   const limits: ListenLimits = { ...shareOfThread(options.threads ?? 1), ...options.limits };
   const onError = options.onError ?? (() => {});
-  const listener = createRequestListener(fetch, { onError, fastPath: options.fastPath });
+  const listener = createRequestListener(app, onError);
   const address = await resolveHost({ host, port });
   const isTrusted = createAddressTest(options.trustedProxies ?? []);
   const backlog = createBacklog(limits);

@@ -14,7 +14,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @throws TvsError REQUEST_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
  */
 export async function readBody<Schema extends v.GenericSchema>(
-  call: HttpCall,
+  call: Pick<HttpCall, "body">,
   schema: Schema,
 ): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
   const raw = parse(await call.body());

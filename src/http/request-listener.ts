@@ -1,27 +1,42 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener, RequestError } from "@hono/node-server";
-import type { FastPath } from "./fast-path.ts";
+import type { Api } from "./api-router.ts";
 import { type ConnectionInfo, hasTwice } from "./http-call.ts";
 import { connectionInfo } from "./peer.ts";
 import { refusal, sendRefusal } from "./refusal.ts";
+import { answerCall } from "./socket-call.ts";
 
-/** A fetch handler; `app.fetch` of Hono fits. */
-export type Fetch = (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
+/** What is listened for. */
+export type App = {
+  /** Answers calls of the API, which come to it alone. */
+  readonly api?: Api;
+  /** Answers everything else; Hono's apps fit. */
+  readonly pages: {
+    readonly fetch: (request: Request, env: ConnectionInfo) => Response | Promise<Response>;
+  };
+};
 
 export type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => void | Promise<void>;
 
 /**
- * Turns a fetch handler into a listener for node:http requests. A head that can be read in two ways (`isWellFramed`), a
- * request target or a `Host` that is no URL is 400 and never reaches the handler; what the handler throws is 500.
+ * The listener for node:http requests. A head that can be read in two ways (`isWellFramed`), a request target or a
+ * `Host` that is no URL is 400 and never reaches the app; what its pages throw is 500.
  *
- * @param options.onError told of what the handler throws, unless the client had left by then
- * @param options.fastPath takes the requests it knows before they become objects of the fetch handler
+ * @param app while it is only promised, requests wait for it
+ * @param onError told of what is thrown, unless the client had left by then
  */
 export function createRequestListener(
-  fetch: Fetch,
-  { onError, fastPath = () => false }: { onError: (error: unknown) => void; fastPath?: FastPath | undefined },
+  app: App | Promise<App>,
+  onError: (error: unknown) => void,
 ): RequestListener {
+  let open: App | null = null;
+  const opening = Promise.resolve(app).then((opened) => {
+    open = opened;
+    return opened;
+  });
+  opening.catch(() => {});
+
   function fail(error: unknown, socket?: Socket): Response {
     if (error instanceof RequestError) return refusal(400);
     // A body that breaks off because the client left is thrown by the handler, yet no failure of it.
@@ -30,16 +45,28 @@ export function createRequestListener(
   }
 
   const listener = getRequestListener(
-    (request, { incoming }) => {
+    async (request, { incoming }) => {
       const socket = incoming.socket as Socket;
-      const response = fetch(request, connectionInfo(socket));
-      return response instanceof Promise ? response.catch((error) => fail(error, socket)) : response;
+      try {
+        const { pages } = open ?? (await opening);
+        return await pages.fetch(request, connectionInfo(socket));
+      } catch (error) {
+        return fail(error, socket);
+      }
     },
     { overrideGlobalObjects: false, hostname: "localhost", errorHandler: (error) => fail(error) },
   );
+
+  function dispatch(incoming: IncomingMessage, outgoing: ServerResponse) {
+    const answer = open?.api?.find(incoming) ?? null;
+    return answer === null ? listener(incoming, outgoing) : answerCall(answer, incoming, outgoing);
+  }
+
   return (incoming, outgoing) => {
     if (!isWellFramed(incoming)) return sendRefusal(outgoing, 400);
-    return fastPath(incoming, outgoing) ? undefined : listener(incoming, outgoing);
+    if (open !== null) return dispatch(incoming, outgoing);
+    const begin = () => dispatch(incoming, outgoing);
+    return opening.then(begin, begin);
   };
 }
 

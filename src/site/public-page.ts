@@ -7,10 +7,10 @@ import { isTvsError } from "../domain/errors.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
 import {
   type AppEnv,
-  honoCall,
+  honoCaller,
   type PageHandler,
   problemResponse,
-  readBody,
+  readForm,
   setHeaders,
 } from "../http/hono-call.ts";
 import { setRateLimitHeaders } from "../http/http-call.ts";
@@ -54,13 +54,9 @@ export function publicPage(service: Service, limit: PublicLimit, sender: PageSen
     if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
       return page.ask(c, 415, ({ formWrong }) => formWrong);
     }
-    return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
+    return page.answer(c, async () => readTerm((await readForm(c, maxFormBytes)).get("searchTerm") ?? ""));
   };
   return { show: orFailure(show), answer: orFailure(answer) };
-}
-
-async function readForm(c: PageContext): Promise<URLSearchParams> {
-  return new URLSearchParams(new TextDecoder().decode(await readBody(c, maxFormBytes)));
 }
 
 type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
@@ -142,7 +138,7 @@ function createPage(
 ) {
   /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
-    const caller = limit(honoCall(c));
+    const caller = limit(honoCaller(c));
     const decision = caller.lookup();
     showLimit(c, decision);
     if (!decision.allowed) return tooMany(c, decision, "tooManyText");

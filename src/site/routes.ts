@@ -27,7 +27,7 @@ export type RouteBase = {
   readonly traffic?: Traffic;
 };
 
-/** A page or a document: Hono answers it, and the fast path never takes it. */
+/** A page or a document, which Hono answers. */
 export type PageRoute = RouteBase & { readonly page: (pages: Pages) => PageHandler };
 
 type Pages = ReturnType<typeof createPages>;

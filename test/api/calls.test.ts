@@ -1,13 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/http-call.ts";
-import { type Listener, listen } from "../../src/http/listen.ts";
+import type { App } from "../../src/http/request-listener.ts";
+import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
-/** One service behind two listeners, the second without the fast path; what both say of their calls. */
+/** A service, and what it says of its calls. */
 let world: TestService;
-let listeners: { fast: Listener; hono: Listener };
+let app: App;
 let calls: Call[] = [];
 let keyId: string;
 
@@ -21,24 +22,11 @@ afterAll(() => world.close());
 beforeEach(async () => {
   calls = [];
   const service = { ...world.service, onCall: (call: Call) => void calls.push(call) };
-  const { hono, fastPath } = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
-  const at = { host: "127.0.0.1", port: 0 };
-  listeners = {
-    fast: await listen(hono.fetch, { ...at, fastPath }),
-    hono: await listen(hono.fetch, at),
-  };
+  app = createApp(service, { publicPerMinute: 1, trustedProxies: [] });
 });
-afterEach(() => Promise.all([listeners.fast.close(), listeners.hono.close()]));
 
 const api = "/v1/inter-agency";
-const ways = ["fast", "hono"] as const;
 const question = { identifier: { regNo: known.regNo }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
-
-async function ask(way: (typeof ways)[number], path: string, init: RequestInit = {}) {
-  const response = await fetch(listeners[way].url + path, init);
-  await response.text();
-  return response;
-}
 
 function post(as: PartnerName | null, body: unknown, headers: Record<string, string> = {}) {
   const authorization = as === null ? {} : { Authorization: `Bearer ${world.keyOf(as)}` };
@@ -46,8 +34,8 @@ function post(as: PartnerName | null, body: unknown, headers: Record<string, str
 }
 
 describe("what is told of a call", () => {
-  test.each(ways)("is who asked what kind of thing, and what became of it: %s path", async (way) => {
-    const response = await ask(way, `${api}/eligibility-check`, post("full", question));
+  test("is who asked what kind of thing, and what became of it", async () => {
+    const response = await answerOf(app, `${api}/eligibility-check`, post("full", question));
     expect(calls).toEqual([
       {
         requestId: response.headers.get("X-Request-Id") ?? "",
@@ -65,9 +53,9 @@ describe("what is told of a call", () => {
     expect(calls[0]?.ms).toBeLessThan(60_000);
   });
 
-  test.each(ways)("names a replay: %s path", async (way) => {
-    const init = post("full", question, { "Idempotency-Key": `again-${way}` });
-    for (const _time of [1, 2]) await ask(way, `${api}/eligibility-check`, init);
+  test("names a replay", async () => {
+    const init = post("full", question, { "Idempotency-Key": "again" });
+    for (const _time of [1, 2]) await answerOf(app, `${api}/eligibility-check`, init);
     expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
   });
 
@@ -79,20 +67,14 @@ describe("what is told of a call", () => {
     ["QUOTA_EXCEEDED", "spent"],
     ["REQUEST_INVALID", "full"],
   ])("gives the reason of a refusal and whom it met: %s", async (error, partnerId) => {
-    for (const way of ways) {
-      calls = [];
-      const { status } = await ask(
-        way,
-        `${api}/eligibility-check`,
-        post(partnerId, error === "REQUEST_INVALID" ? {} : question),
-      );
-      expect(status).toBeGreaterThanOrEqual(400);
-      const key = partnerId === null ? null : expect.any(String);
-      expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
-    }
+    const body = error === "REQUEST_INVALID" ? {} : question;
+    const { status } = await answerOf(app, `${api}/eligibility-check`, post(partnerId, body));
+    expect(status).toBeGreaterThanOrEqual(400);
+    const key = partnerId === null ? null : expect.any(String);
+    expect(calls).toMatchObject([{ status, error, partnerId, keyId: key }]);
   });
 
-  test.each(ways)("never holds a path, a term, or a method that is none: %s path", async (way) => {
+  test("never holds a path, a term, or a method that is none", async () => {
     const headers = { Authorization: `Bearer ${world.keyOf("full")}` };
     const paths: [path: string, init: RequestInit, route: string, status: number][] = [
       [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],
@@ -112,7 +94,7 @@ describe("what is told of a call", () => {
       [`${api}/batch`, { method: "DELETE" }, `${api}/batch`, 405],
       [`${api}/health`, {}, `${api}/health`, 200],
     ];
-    for (const [path, init] of paths) await ask(way, path, init);
+    for (const [path, init] of paths) await answerOf(app, path, init);
     expect(calls.map(({ route, status }) => [route, status])).toEqual(
       paths.map(([, , route, status]) => [route, status]),
     );

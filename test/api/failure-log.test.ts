@@ -9,7 +9,7 @@ test("the log names a failure's route by its pattern, never by its path", async 
   const world = await openTestService();
   const lines: Record<string, unknown>[] = [];
   configureLog((line) => lines.push(JSON.parse(line)));
-  const listener = await listen(world.app.fetch, { host: "127.0.0.1", port: 0, fastPath: world.fastPath });
+  const listener = await listen(world.app, { host: "127.0.0.1", port: 0 });
   try {
     await world.operator.driver.close();
     const headers = { Authorization: `Bearer ${world.keyOf("full")}` };

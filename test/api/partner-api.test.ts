@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { statement } from "../../src/store/driver/driver.ts";
+import { answerOf } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
 import { aPartner } from "../harness/samples.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 
 const question = { identifier: { tId: known.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
-const connection = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
 
 test("a call that is answered after the turn of its minute tells of the minute, and the day, that it is charged to", async () => {
   const clock = aClock("2026-03-01T23:59:59.990Z");
@@ -20,13 +20,12 @@ test("a call that is answered after the turn of its minute tells of the minute, 
         controller.close();
       },
     });
-    const request = new Request("http://service.test/v1/inter-agency/eligibility-check", {
+    const response = await answerOf(world.app, "/v1/inter-agency/eligibility-check", {
       method: "POST",
       headers: { Authorization: `Bearer ${world.keyOf("full")}` },
       body,
       duplex: "half",
     } as RequestInit);
-    const response = await world.app.fetch(request, connection);
     expect(response.status).toBe(200);
     expect(response.headers.get("X-RateLimit-Remaining")).toBe("4999");
     expect(response.headers.get("X-RateLimit-Reset")).toBe(String(Date.parse("2026-03-02T00:00:00Z") / 1000));
@@ -75,7 +74,7 @@ describe("a call with two credentials", () => {
           "Idempotency-Key": "k",
         };
         const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
-        return world.app.fetch(new Request(`http://service.test${path}`, init), connection);
+        return answerOf(world.app, path, init);
       };
       await act({ world, otherKey: text, send });
     } finally {

@@ -1,28 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { Hono } from "hono";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
-import { type AppEnv, honoCall } from "../../src/http/hono-call.ts";
 import { check, readBody } from "../../src/http/request-body.ts";
 
-/** What the reader makes of the bytes of a request, through the real router. */
-async function read(body: BodyInit | null, headers: Record<string, string> = {}): Promise<unknown> {
-  const app = new Hono<AppEnv>();
-  app.post("/", async (c) => c.json(await readBody(honoCall(c), ninLookupSchema)));
-  app.onError((error, c) => c.json({ code: (error as { code?: string }).code, message: error.message }, 400));
-  return (await app.request("/", { method: "POST", body, headers })).json();
+/** What the reader makes of the bytes of a request. */
+function read(body: BodyInit | null): Promise<unknown> {
+  const bytes = async () => new Uint8Array(await new Response(body).arrayBuffer());
+  return readBody({ body: bytes }, ninLookupSchema).catch(({ code, message }) => ({ code, message }));
 }
 
 const notJson = { code: "REQUEST_INVALID", message: "the body must be JSON in UTF-8" };
 
 describe("a body", () => {
-  test("is JSON whatever its Content-Type says", async () => {
-    for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", ""]) {
-      expect(await read('{"nin":"12345678901"}', { "Content-Type": type })).toMatchObject({
-        value: { nin: "12345678901" },
-      });
-    }
-  });
-
   test("is given back as it was sent, unknown members and all", async () => {
     expect(await read('{"nin":"12345678901","x":[1]}')).toEqual({
       value: { nin: "12345678901" },

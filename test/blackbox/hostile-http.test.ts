@@ -63,7 +63,7 @@ describe("a head that can be read in two ways is 400, on both ports, and ends th
   test.each<[string, () => string]>([
     ["two hosts", () => `${lookup}${host}Host: other.example\r\n\r\n`],
     ["one host twice", () => `${lookup}${host}${host}\r\n`],
-    ["two hosts, on the Hono path", () => `${health}${host}host: other.example\r\n\r\n`],
+    ["two hosts, of a page", () => `${health}${host}host: other.example\r\n\r\n`],
     ["two hosts with a body", () => check(`${host}${host}Content-Length: 2\r\n`, "{}")],
     ["no host", () => `${lookup}\r\n`],
     ["two lengths", () => check(`${host}Content-Length: 2\r\nContent-Length: 3\r\n`, "{}")],

@@ -5,6 +5,7 @@ import type { ConsoleState } from "../../src/console/console-state.ts";
 import { nodesSection } from "../../src/console/state-sections.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { createImportStore } from "../../src/store/imports.ts";
+import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
@@ -193,8 +194,7 @@ describe("the console", () => {
       return sections.refusals;
     };
     expect(await section()).toContain("No public lookup was refused by the limit");
-    const { hono } = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
-    const from = { remoteAddress: "198.51.100.7", tls: false, clientCertificate: null };
+    const app = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
     const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
     const statuses: number[] = [];
     for (const [path, init] of [
@@ -202,7 +202,7 @@ describe("the console", () => {
       ["/teacher/verify-license?searchTerm=1", {}],
       ["/", post],
     ] as const)
-      statuses.push((await hono.fetch(new Request(`http://service.test${path}`, init), from)).status);
+      statuses.push((await answerOf(app, path, init, "198.51.100.7")).status);
     expect(statuses).toEqual([200, 429, 429]);
     expect(await section()).toContain("2 public lookups were refused by the limit of their IP address");
     const metrics = (await world.call("/metrics")).text;

@@ -4,6 +4,7 @@ import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { findConsole, mintLink } from "../../src/console/console-link.ts";
+import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
 import { makeRegister } from "./service.ts";
@@ -72,12 +73,7 @@ export async function openTestConsole() {
   }
 
   /** A request to the service itself, which the console then shows. */
-  const ask = (path: string, init?: RequestInit) =>
-    app.hono.fetch(new Request(`http://service.test${path}`, init), {
-      remoteAddress: "127.0.0.1",
-      tls: false,
-      clientCertificate: null,
-    });
+  const ask = (path: string, init?: RequestInit) => answerOf(app, path, init);
 
   return {
     ...opened,

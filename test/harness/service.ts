@@ -9,6 +9,7 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
 import { type Purpose, purposes } from "../../src/partner/contract.ts";
 import type { AppOptions } from "../../src/service.ts";
+import { answerOf } from "./answer.ts";
 import { makeFolder, withTempDir } from "./folder.ts";
 import { aPartner, aTeacherWrite } from "./samples.ts";
 
@@ -108,7 +109,7 @@ export async function openTestService(
     keys.set(name, text);
   }
   await service.configuration.refresh();
-  const { hono: app, fastPath } = createApp(service, {
+  const app = createApp(service, {
     publicPerMinute: 1_000_000,
     trustedProxies: [],
     ...options,
@@ -123,13 +124,7 @@ export async function openTestService(
     const body =
       init.body === undefined || typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (body === undefined ? "GET" : "POST");
-    const request = new Request(`http://service.test${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-    });
-    const remoteAddress = init.from ?? "127.0.0.1";
-    return app.fetch(request, { remoteAddress, tls: false, clientCertificate: null });
+    return answerOf(app, path, { method, headers, ...(body === undefined ? {} : { body }) }, init.from);
   }
 
   async function close() {
@@ -141,7 +136,6 @@ export async function openTestService(
   return {
     metrics,
     app,
-    fastPath,
     keyOf: (name: PartnerName) => keys.get(name),
     call,
     close,

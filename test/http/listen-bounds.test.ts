@@ -1,6 +1,6 @@
 /** What one client, one address and all of them together may hold of a listener. */
 import { afterEach, describe, expect, test } from "bun:test";
-import type { FastPath } from "../../src/http/fast-path.ts";
+import type { Api } from "../../src/http/api-router.ts";
 import type { ListenLimits } from "../../src/http/limits.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import { makeCertificate } from "../harness/certificates.ts";
@@ -28,20 +28,23 @@ async function start(limits: Partial<ListenLimits>, trustedProxies: readonly str
     if (pathname.startsWith("/held")) await gate.promise;
     return new Response(`answer ${pathname};`);
   };
-  const fastPath: FastPath = ({ url = "" }, outgoing) => {
-    if (url !== "/large") return false;
-    asked.push(url);
-    outgoing.end(large);
-    return true;
+  const api: Api = {
+    find: ({ url }) => (url === "/large" ? largeAnswer : null),
   };
-  const listener: Listener = await listen(fetch, {
-    host: "127.0.0.1",
-    port: 0,
-    tls,
-    fastPath,
-    trustedProxies,
-    limits: { ...limits, drainTimeoutMs: 50 },
-  });
+  const largeAnswer = async () => {
+    asked.push("/large");
+    return { status: 200, headers: {}, body: large };
+  };
+  const listener: Listener = await listen(
+    { api, pages: { fetch } },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      tls,
+      trustedProxies,
+      limits: { ...limits, drainTimeoutMs: 50 },
+    },
+  );
   closing.push(listener.close);
   const targets: Record<"http" | "https", Target> = {
     http: { port: listener.port },

@@ -17,17 +17,15 @@ afterEach(() => {
 async function start(limits: NonNullable<ListenOptions["limits"]> = {}) {
   const gate = Promise.withResolvers<void>();
   const arrived = new Set<string>();
-  const listener: Listener = await listen(
-    async (request) => {
-      const path = new URL(request.url).pathname;
-      arrived.add(path);
-      if (path === "/stream") return new Response(streamUntil(gate.promise));
-      if (path.startsWith("/slow")) await gate.promise;
-      const body = await request.text().catch(() => "cut off");
-      return new Response(`${path} done ${body}`);
-    },
-    { host: "127.0.0.1", port: 0, tls, limits },
-  );
+  const fetch = async (request: Request) => {
+    const path = new URL(request.url).pathname;
+    arrived.add(path);
+    if (path === "/stream") return new Response(streamUntil(gate.promise));
+    if (path.startsWith("/slow")) await gate.promise;
+    const body = await request.text().catch(() => "cut off");
+    return new Response(`${path} done ${body}`);
+  };
+  const listener: Listener = await listen({ pages: { fetch } }, { host: "127.0.0.1", port: 0, tls, limits });
   const arrival = async (path: string) => {
     await until(() => arrived.has(path));
   };

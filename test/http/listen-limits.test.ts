@@ -32,7 +32,7 @@ async function start(limits: Partial<ListenLimits>) {
     return answer(request);
   };
   const options = { host: "127.0.0.1", port: 0, tls, limits: { ...PATIENT_LIMITS, ...limits } };
-  const listener = await listen(fetch, options);
+  const listener = await listen({ pages: { fetch } }, options);
   listeners.push(listener);
   return {
     http: { port: listener.port },

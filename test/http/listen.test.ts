@@ -6,6 +6,7 @@ import { bodyLimit } from "hono/body-limit";
 import { timeOfUuid } from "../../src/domain/clock.ts";
 import type { ConnectionInfo } from "../../src/http/http-call.ts";
 import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
+import type { App } from "../../src/http/request-listener.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep } from "../harness/eventually.ts";
 import { get, openClient } from "../harness/raw-client.ts";
@@ -33,9 +34,9 @@ function createApp() {
   return app;
 }
 
-async function start(options: Partial<ListenOptions> = {}, fetch?: Parameters<typeof listen>[0]) {
+async function start(options: Partial<ListenOptions> = {}, fetch: App["pages"]["fetch"] = createApp().fetch) {
   const onError = (error: unknown) => errors.push(error);
-  const listener = await listen(fetch ?? createApp().fetch, { ...loopback, tls, onError, ...options });
+  const listener = await listen({ pages: { fetch } }, { ...loopback, tls, onError, ...options });
   listeners.push(listener);
   return { ...listener, tlsPort: listener.tlsPort ?? 0 };
 }
@@ -66,7 +67,7 @@ describe("listen", () => {
   });
 
   test("opens no TLS port unless asked", async () => {
-    const listener = await listen(createApp().fetch, loopback);
+    const listener = await listen({ pages: createApp() }, loopback);
     listeners.push(listener);
     expect(listener.tlsPort).toBeNull();
   });
@@ -255,19 +256,19 @@ describe("a listener that cannot start", () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as { port: number };
-    const plain = listen(createApp().fetch, { host: "127.0.0.1", port });
+    const plain = listen({ pages: createApp() }, { host: "127.0.0.1", port });
     await expect(plain).rejects.toMatchObject({
       reason: "PORT_IN_USE",
       message: expect.stringContaining(`127.0.0.1:${port}`),
     });
-    const secure = listen(createApp().fetch, { ...loopback, tls: { ...tls, port } });
+    const secure = listen({ pages: createApp() }, { ...loopback, tls: { ...tls, port } });
     await expect(secure).rejects.toMatchObject({ reason: "PORT_IN_USE" });
     await new Promise((resolve) => taken.close(resolve));
   });
 
   test("names a host that is not here", async () => {
     for (const host of ["no-such-host.invalid", "192.0.2.1", "not a host"]) {
-      const attempt = listen(createApp().fetch, { host, port: 0, tls });
+      const attempt = listen({ pages: createApp() }, { host, port: 0, tls });
       await expect(attempt).rejects.toMatchObject({
         reason: "HOST_UNAVAILABLE",
         message: expect.stringContaining(`${host}:0`),
@@ -278,7 +279,7 @@ describe("a listener that cannot start", () => {
   test("says what is wrong with the TLS files", async () => {
     const other = await makeCertificate({ commonName: "other" });
     for (const wrong of [{ cert: "junk" }, { key: "junk" }, { key: other.keyPem }]) {
-      const attempt = listen(createApp().fetch, { ...loopback, tls: { ...tls, ...wrong } });
+      const attempt = listen({ pages: createApp() }, { ...loopback, tls: { ...tls, ...wrong } });
       await expect(attempt).rejects.toMatchObject({ reason: "TLS_INVALID" });
     }
   });

@@ -3,8 +3,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { listen } from "../../src/http/listen.ts";
 
-const answers = async () => new Response("thread", { headers: { Connection: "close" } });
-const said = await listen(answers, { ...workerData, sharing: "further" }).then(
+const app = { pages: { fetch: () => new Response("thread", { headers: { Connection: "close" } }) } };
+const said = await listen(app, { ...workerData, sharing: "further" }).then(
   () => "listening",
   (error: { reason: string }) => error.reason,
 );

@@ -8,7 +8,7 @@ import { rejection } from "../harness/rejection.ts";
 
 const { certPem: cert, keyPem: key } = await makeCertificate({ commonName: "localhost" });
 const host = "127.0.0.1";
-const answers = async () => new Response("main", { headers: { Connection: "close" } });
+const app = { pages: { fetch: () => new Response("main", { headers: { Connection: "close" } }) } };
 
 const listeners: Listener[] = [];
 const workers: Worker[] = [];
@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function open(options: Omit<ListenOptions, "host">): Promise<Listener> {
-  const listener = await listen(answers, { host, ...options });
+  const listener = await listen(app, { host, ...options });
   listeners.push(listener);
   return listener;
 }

@@ -21,7 +21,7 @@ export async function openSite(options: Partial<AppOptions> = {}) {
   const folder = await makeFolder();
   const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
-  const listener = await listen(async (request, info) => (await opening.promise).hono.fetch(request, info), {
+  const listener = await listen(opening.promise, {
     host: "127.0.0.1",
     port: 0,
     onError: (error) => console.error(error),

@@ -45,11 +45,11 @@ describe("a failure that a browser meets", () => {
     [500, new Error("the secret cause")],
     [400, new TvsError("REQUEST_INVALID", "wrong")],
   ])("with status %p says in words whose fault it is, and never the cause", async (status, failure) => {
-    const { hono } = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
-    hono.get("/broken", () => {
+    const { pages } = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
+    pages.get("/broken", () => {
       throw failure;
     });
-    const response = await hono.request("/broken", { headers: asBrowser });
+    const response = await pages.request("/broken", { headers: asBrowser });
     const html = await response.text();
     const words = status === 400 ? failures[405] : failures[status as 500 | 503];
     expect(response.status).toBe(status);

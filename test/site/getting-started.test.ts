@@ -15,7 +15,8 @@ afterAll(() => world.close());
 /** Every address that the page links to, as the browser would ask for it. */
 function linksOf(html: string): string[] {
   const hrefs = [...html.matchAll(/href="([^"#]+)"/g)].map(([, href = ""]) => href);
-  return hrefs.map((href) => new URL(href, `http://service.test${path}`).pathname);
+  const pages = hrefs.filter((href) => !href.startsWith("mailto:"));
+  return pages.map((href) => new URL(href, `http://service.test${path}`).pathname);
 }
 
 describe("the getting-started page of a live service", () => {

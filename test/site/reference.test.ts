@@ -6,6 +6,7 @@ import { codeLanguages } from "../../src/site/getting-started-languages.ts";
 import { referenceEnglish } from "../../src/site/texts/reference-en.ts";
 import { inTestLanguage } from "../../src/site/texts/test-language.ts";
 import { document, schemaNames } from "../api/openapi/document.ts";
+import { answerOf } from "../harness/answer.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
 const docs = "/v1/inter-agency/docs";
@@ -186,9 +187,8 @@ describe("the page of a sandbox", () => {
   const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
   const ask = async (remoteAddress: string) => {
     const service = { ...world.service, keyKind: "test" as const };
-    const { hono } = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
-    const info = { remoteAddress, tls: false, clientCertificate: null };
-    return hono.request(docs, { headers: { Host: "127.0.0.1:8080" } }, info);
+    const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
+    return answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress);
   };
 
   test("has the demo key in its examples and forms, and is then kept nowhere", async () => {
@@ -212,12 +212,11 @@ describe("the page of a sandbox", () => {
 
 describe("the page in another language", () => {
   test("speaks it, but for the document, whose sentences say that they are English", async () => {
-    const { hono } = createApp(
+    const app = createApp(
       { ...world.service, keyKind: "test" },
       { publicPerMinute: 100, trustedProxies: [] },
     );
-    const info = { remoteAddress: "192.0.2.7", tls: false, clientCertificate: null };
-    const page = await (await hono.request(`${docs}?lang=en-XA`, {}, info)).text();
+    const page = await (await answerOf(app, `${docs}?lang=en-XA`)).text();
     expect(page).toContain(`<h1>${inTestLanguage(referenceEnglish.title)}</h1>`);
     expect(page).toContain('href="getting-started?lang=en-XA"');
     const main = page.slice(page.indexOf("<main"), page.indexOf("</main>"));

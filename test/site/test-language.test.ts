@@ -35,7 +35,7 @@ const values = [
 ];
 
 let world: TestService;
-let hono: ReturnType<typeof createApp>["hono"];
+let pages: ReturnType<typeof createApp>["pages"];
 beforeAll(async () => {
   configureLog(() => {});
   world = await openTestService();
@@ -50,7 +50,7 @@ beforeAll(async () => {
   };
   await world.operator.stores.settings.write({ site: storedSite({ ...(await siteOf()), ...site }) });
   await world.service.configuration.refresh();
-  ({ hono } = createApp(
+  ({ pages } = createApp(
     { ...world.service, keyKind: "test" },
     {
       publicPerMinute: 1_000,
@@ -70,7 +70,7 @@ beforeAll(async () => {
     ["/broken", new Error("broken")],
     ["/away", new TvsError("STORE_UNAVAILABLE", "away")],
   ] as const) {
-    hono.get(path, () => {
+    pages.get(path, () => {
       throw error;
     });
   }
@@ -87,7 +87,7 @@ async function htmlOf(path: string, body: string | null = null): Promise<string>
     Host: "127.0.0.1",
   };
   const init = body === null ? { headers } : { headers, method: "POST", body };
-  const response = await hono.request(address, init, {
+  const response = await pages.request(address, init, {
     remoteAddress: "127.0.0.1",
     tls: false,
     clientCertificate: null,
@@ -196,7 +196,7 @@ describe("the test language", () => {
     ["nobody's wish", "/", undefined],
   ])("is not spoken at %s", async (_, path, accepted) => {
     const headers = accepted === undefined ? {} : { "Accept-Language": accepted };
-    const html = await (await hono.request(path, { headers })).text();
+    const html = await (await pages.request(path, { headers })).text();
     expect(html).toContain('<html lang="en">');
     expect(html).not.toContain("?lang=");
   });

@@ -17,6 +17,7 @@ import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import type { AppOptions } from "../../../src/service.ts";
+import { answerOf } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -98,13 +99,12 @@ async function openExampleWorld() {
   type Init = { as?: keyof typeof keys; method?: string; body?: unknown; headers?: Record<string, string> };
 
   async function ask(path: string, init: Init = {}, options: Partial<AppOptions> = {}, replaced = service) {
-    const { hono } = createApp(replaced, { publicPerMinute: 100, trustedProxies: [], ...options });
+    const app = createApp(replaced, { publicPerMinute: 100, trustedProxies: [], ...options });
     const headers = new Headers(init.headers);
     if (init.as !== undefined) headers.set("Authorization", `Bearer ${keys[init.as]}`);
     const body = typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (init.body === undefined ? "GET" : "POST");
-    const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
-    const response = await hono.request(path, { method, headers, ...(body && { body }) }, info);
+    const response = await answerOf(app, path, { method, headers, ...(body && { body }) });
     return (await response.json()) as unknown;
   }
 
@@ -317,9 +317,8 @@ describe("the app refuses as the document shows", () => {
     expect(await other.ask("/teacher/verify-license?searchTerm=1", {}, { publicPerMinute: 0 })).toEqual(
       examples.shownAs("AddressSpent"),
     );
-    const { hono } = createApp(other.service, { publicPerMinute: 3, trustedProxies: [] });
-    const info = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
-    const byNin = () => hono.request(`/teacher/verify-license?searchTerm=${examples.nin}`, {}, info);
+    const app = createApp(other.service, { publicPerMinute: 3, trustedProxies: [] });
+    const byNin = () => answerOf(app, `/teacher/verify-license?searchTerm=${examples.nin}`);
     expect((await byNin()).status).toBe(200);
     expect(await (await byNin()).json()).toEqual(examples.shownAs("PersonalSpent"));
     other.setTime("2026-03-01T09:30:00Z");

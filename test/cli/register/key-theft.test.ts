@@ -21,6 +21,7 @@ import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
+import { answerOf } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { patienceMs } from "../../harness/program.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
@@ -43,18 +44,13 @@ async function makeRegister(): Promise<void> {
   const { text, record } = mintApiKey("exam-board", { kind: keyKind, secrets, now: clock.now() });
   await stores.partners.add({ ...aPartner("exam-board"), scopes, purposes }, record);
   await service.configuration.refresh();
-  const { hono } = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
+  const app = createApp(service, { publicPerMinute: 1_000, trustedProxies: [] });
 
   async function ask(regNo: string, file: string): Promise<string> {
-    const request = new Request(`${issuer}/v1/inter-agency/eligibility-check`, {
+    const answer = await answerOf(app, "/v1/inter-agency/eligibility-check", {
       method: "POST",
       headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
       body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),
-    });
-    const answer = await hono.fetch(request, {
-      remoteAddress: "127.0.0.1",
-      tls: false,
-      clientCertificate: null,
     });
     const envelope = await answer.text();
     expect({ status: answer.status, envelope: answer.ok ? "" : envelope }).toEqual({

@@ -9,6 +9,7 @@ import { scopes } from "../../../src/domain/partners.ts";
 import { testWebhook } from "../../../src/domain/webhooks.ts";
 import { purposes } from "../../../src/partner/contract.ts";
 import { startReceiver } from "../../delivery/receiver.ts";
+import { answerOf } from "../../harness/answer.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aPartner } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
@@ -61,13 +62,10 @@ test("health is 503 from the first evidence that the disk refuses until there is
       const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
       await operator.stores.partners.add(partner, record);
       await service.configuration.refresh();
-      const { hono } = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
+      const app = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
       const ask = async (path: string) => {
-        const request = new Request(`http://service.test/v1/inter-agency${path}`, {
-          headers: { Authorization: `Bearer ${text}` },
-        });
-        const caller = { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null };
-        return (await hono.fetch(request, caller)).status;
+        const headers = { Authorization: `Bearer ${text}` };
+        return (await answerOf(app, `/v1/inter-agency${path}`, { headers })).status;
       };
       const health = () => {
         // A probe's outcome counts for a second.

@@ -32,10 +32,8 @@ async function openThreads(threads: number, waits: Parameters<typeof startServin
   const lost = Promise.withResolvers<TvsError>();
   const open = await openService(config, { defaultIssuer: "https://teachers.example", onLost: lost.resolve });
   closers.push(open.close);
-  const { hono, fastPath } = createApp(open.service, { ...config, addressCounts: open.memory.addresses });
-  const fetchOf: Parameters<typeof listen>[0] = async (request, connection) =>
-    hono.fetch(request, connection);
-  const listener = await listen(fetchOf, { host: "127.0.0.1", port: 0, sharing: "first", fastPath });
+  const app = createApp(open.service, { ...config, addressCounts: open.memory.addresses });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0, sharing: "first" });
   closers.push(listener.close);
   const doomOf = new SharedArrayBuffer(4 * threads);
   const data: Omit<DyingThreadData, "thread"> = {
