@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { ArgDef, ArgsDef, CommandContext, CommandDef } from "citty";
+import type { ArgDef, ArgsDef, CommandDef } from "citty";
 import packageJson from "../package.json" with { type: "json" };
 import {
   type Config,
@@ -33,14 +33,49 @@ export type Values =
   /** Those that the database at hand knows. */
   | { readonly ids: FindIds };
 
+/** Makes of a text what a command works with. @param flag how messages name it. @throws TvsError */
+type Reader<V> = (text: string, flag: string) => V;
+
 /** An option or operand; where its hint names the choices, as in `call|item`, it needs no `values`. */
-type Arg = ArgDef & { readonly values?: Values; readonly valueHint?: string };
+type Arg = ArgDef & {
+  readonly values?: Values;
+  readonly valueHint?: string;
+  readonly read?: Reader<unknown>;
+};
 
 export type Args = Readonly<Record<string, Arg>>;
 
-/** An option with a value. @param valueHint what help calls the value */
-export function option(valueHint: string, description: string) {
-  return { type: "string", valueHint, description } as const;
+/** What a command is called with: each text as its option or operand reads it. */
+export type ArgsOf<T extends Args> = { [K in keyof T]: Given<T[K]> } & { readonly _: string[] };
+
+type Given<A extends Arg> = A extends { required: true } | { default: string }
+  ? Read<A>
+  : Read<A> | undefined;
+type Read<A extends Arg> = A extends { read: Reader<infer V> }
+  ? V
+  : A extends { type: "boolean" }
+    ? boolean
+    : string;
+
+type Option<V> = {
+  readonly type: "string";
+  readonly valueHint: string;
+  readonly description: string;
+} & Reading<V>;
+type Operand<V> = {
+  readonly type: "positional";
+  readonly required: true;
+  readonly description: string;
+} & Reading<V>;
+type Reading<V> = { readonly read: Reader<V> };
+
+const asItIs: Reader<string> = (text) => text;
+
+/** An option with a value. @param valueHint what help calls the value. @param read makes of it what the command takes */
+export function option(valueHint: string, description: string): Option<string>;
+export function option<V>(valueHint: string, description: string, read: Reader<V>): Option<V>;
+export function option(valueHint: string, description: string, read: Reader<unknown> = asItIs) {
+  return { type: "string", valueHint, description, read } as const;
 }
 
 /** An option that is given or not. */
@@ -49,8 +84,10 @@ export function flag(description: string) {
 }
 
 /** A word that stands by itself, and must be there. */
-export function operand(description: string) {
-  return { type: "positional", required: true, description } as const;
+export function operand(description: string): Operand<string>;
+export function operand<V>(description: string, read: Reader<V>): Operand<V>;
+export function operand(description: string, read: Reader<unknown> = asItIs) {
+  return { type: "positional", required: true, description, read } as const;
 }
 
 /** Options that every command takes. */
@@ -68,7 +105,7 @@ export type CommandDefinition<T extends Args> = {
   args?: T;
   /** Takes any number of further operands, found in `args._`. */
   variadic?: boolean;
-  run(context: CommandContext<T & typeof commonArgs>): Promise<void>;
+  run(context: { args: ArgsOf<T & typeof commonArgs>; rawArgs: string[] }): Promise<void>;
 };
 
 /** Commands by their names, each loaded only when it is run or explained. */
@@ -108,17 +145,25 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
     variadic,
     args,
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
-    run: (context) => run(withNegations(context, args) as unknown as CommandContext<T & typeof commonArgs>),
+    run: ({ args: given, rawArgs }) =>
+      run({ args: readArgs(given, args, rawArgs) as ArgsOf<T & typeof commonArgs>, rawArgs }),
   };
 }
 
-/** citty takes `--no-backup` for a `--backup` that is false; here it is an option by that name. */
-function withNegations(context: CommandContext<ArgsDef>, args: Args): CommandContext<ArgsDef> {
-  const given = Object.keys(args).filter(
-    (name) => name.startsWith("no-") && context.rawArgs.includes(`--${name}`),
-  );
-  Object.assign(context.args, Object.fromEntries(given.map((name) => [name, true])));
-  return context;
+/**
+ * What the command is called with. citty takes `--no-backup` for a `--backup` that is false; here it is an option by that
+ * name. All texts are read before the command begins, so that a wrong one is told before anything is opened.
+ * @throws TvsError USAGE
+ */
+function readArgs(given: Readonly<Record<string, unknown>>, args: Args, rawArgs: readonly string[]): object {
+  const read = Object.entries(args).flatMap(([name, one]) => {
+    const isNegation = name.startsWith("no-") && rawArgs.includes(`--${name}`);
+    const value = isNegation ? true : given[name];
+    const flag = one.type === "positional" ? name.toUpperCase() : `--${name}`;
+    const taken = typeof value === "string" && one.read !== undefined ? one.read(value, flag) : value;
+    return taken === undefined ? [] : [[name, taken]];
+  });
+  return { ...Object.fromEntries(read), _: given._ };
 }
 
 /** A group of commands, which is none itself. */

@@ -1,6 +1,6 @@
-import type { ParsedArgs } from "citty";
 import {
   type Args,
+  type ArgsOf,
   type CommandDefinition,
   command,
   type commonArgs,
@@ -10,7 +10,9 @@ import {
 import { type Operator, withOperator } from "./open.ts";
 
 type OperatorCommand<T extends Args> = Omit<CommandDefinition<T>, "run"> & {
-  act(operator: Operator, args: ParsedArgs<T & typeof commonArgs>): Promise<void>;
+  /** Refuses what the options say together, before anything is opened. @throws TvsError */
+  check?(args: ArgsOf<T & typeof commonArgs>): void;
+  act(operator: Operator, args: ArgsOf<T & typeof commonArgs>): Promise<void>;
 };
 
 /**
@@ -18,11 +20,15 @@ type OperatorCommand<T extends Args> = Omit<CommandDefinition<T>, "run"> & {
  * told before there is a register, or that makes one, opens it by itself.
  */
 export function operatorCommand<const T extends Args>({
+  check,
   act,
   ...definition
 }: OperatorCommand<T>): OurCommand {
   return command<T>({
     ...definition,
-    run: ({ args }) => withOperator(configOf(args), (operator) => act(operator, args)),
+    async run({ args }) {
+      check?.(args);
+      await withOperator(configOf(args), (operator) => act(operator, args));
+    },
   });
 }

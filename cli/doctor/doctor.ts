@@ -47,11 +47,11 @@ export const doctorCommand = command({
       "PATH",
       "Also run this program for each finding that has begun or ended since it was told last, with a JSON object on its " +
         "standard input, and print what was told",
+      absolute,
     ),
   },
   async run({ args }) {
-    const given = args["alert-command"];
-    const program = given === undefined ? undefined : absolute("--alert-command", given);
+    const program = args["alert-command"];
     // The service's own settings, where it is installed: they are what is to be judged.
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);

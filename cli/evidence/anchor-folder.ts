@@ -21,7 +21,7 @@ export type PlacedCheckpoint = {
 };
 
 /** @throws TvsError USAGE: a folder is never made, because a share that is not mounted would be filled below its place */
-export function requireFolder(flag: string, path: string): string {
+export function requireFolder(path: string, flag: string): string {
   const folder = resolve(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
   throw new TvsError("USAGE", `${flag}: there is no folder ${folder}; create it, or choose another`);

@@ -13,7 +13,7 @@ import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
 import { command, configOf, type OurCommand, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { print, record } from "../terminal/output.ts";
-import { fetchBounded, readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
+import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { anchorExportCommand, anchorListCommand, judgeLine } from "./anchors.ts";
 import { evidenceBuilderOf } from "./open-evidence.ts";
@@ -52,7 +52,7 @@ const makeCommand = command({
   },
   async run({ args }) {
     const authority = readAuthority(args);
-    const folder = authority === null ? requireFolder("PLACE", args.place) : null;
+    const folder = authority === null ? requireFolder(args.place, "PLACE") : null;
     await withOperator(configOf(args), async (operator) => {
       const newest = await newestCheckpoint(operator);
       if (newest === null) {
@@ -82,7 +82,7 @@ function readAuthority({
 }: {
   place: string;
   "tsa-policy"?: string | undefined;
-  timeout?: string | undefined;
+  timeout?: number | undefined;
 }): AuthorityOptions | null {
   if (!/^https?:/i.test(place)) {
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(place))
@@ -93,9 +93,9 @@ function readAuthority({
   if (policy !== undefined && !/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(policy))
     throw new TvsError("USAGE", "--tsa-policy must be an object identifier such as 1.3.6.1.4.1.601.10.3.1");
   return {
-    url: readHttpUrl("URL", place),
+    url: readHttpUrl(place, "URL"),
     policy,
-    timeoutMs: readTimeout(timeout),
+    timeoutMs: timeout ?? defaultTimeoutMs,
   };
 }
 

@@ -10,28 +10,20 @@ import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { shellWord } from "../../src/shell-word.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, type FindIds, operand } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
-import { limitArg, parseLimit } from "../terminal/lists.ts";
-import { parseCount, print, record, table } from "../terminal/output.ts";
+import { type FindIds, operand } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { limitArg } from "../terminal/lists.ts";
+import { type Columns, parseCount, print, printList, record } from "../terminal/output.ts";
 import { requireFolder, writeNew, writeUnlessThere } from "./anchor-folder.ts";
 
-const defaultLimit = 50;
-
-export const anchorListCommand = command({
+export const anchorListCommand = operatorCommand({
   description: "List the checkpoints that were handed out, newest first",
   example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
-  args: {
-    limit: limitArg(defaultLimit),
-  },
-  async run({ args }) {
-    const limit = parseLimit(args.limit, defaultLimit);
-    await withOperator(configOf(args), async ({ driver }) => {
-      const shown = (await createLogAnchorStore(driver).list(limit)).map(describeAnchor);
-      print(args, shown, () =>
-        shown.length === 0 ? "no checkpoint was handed out yet" : anchorTable(shown),
-      );
-    });
+  args: { limit: limitArg(50) },
+  async act({ driver }, args) {
+    const shown = (await createLogAnchorStore(driver).list(args.limit)).map(describeAnchor);
+    printList(args, shown, anchorColumns, "no checkpoint was handed out yet");
   },
 });
 
@@ -39,17 +31,14 @@ function describeAnchor({ id, kind, place, epoch, size, anchoredAt }: LogAnchor)
   return { id, anchoredAt: isoTime(anchoredAt), kind, epoch, size, place };
 }
 
-function anchorTable(shown: readonly ReturnType<typeof describeAnchor>[]): string {
-  const rows = shown.map(({ id, anchoredAt, kind, epoch, size, place }) => [
-    id,
-    anchoredAt,
-    kind,
-    epoch,
-    size,
-    place,
-  ]);
-  return table(["ID", "AT", "KIND", "EPOCH", "SIZE", "PLACE"], rows);
-}
+const anchorColumns: Columns<ReturnType<typeof describeAnchor>> = {
+  ID: "id",
+  AT: "anchoredAt",
+  KIND: "kind",
+  EPOCH: "epoch",
+  SIZE: "size",
+  PLACE: "place",
+};
 
 /** How the files begin that an anchor is written out to. */
 function fileName(epoch: LogEpoch, size: number): string {
@@ -77,34 +66,33 @@ const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
     .map(({ id, place, size }) => [String(id), `${countLeaves(size)}, ${place}`]);
 };
 
-export const anchorExportCommand = command({
+export const anchorExportCommand = operatorCommand({
   description:
     "Write an authority's kept answer, the checkpoint that it is over and the log's key to new files, for whoever has to " +
     "check them without this program: openssl ts -verify takes the first two",
   example: "tvs log anchor export 7 /mnt/case-42",
   args: {
-    id: { ...operand("The anchor's number, of tvs log anchor list"), values: { ids: stampedAnchorIds } },
-    dir: operand("An existing folder"),
+    id: {
+      ...operand("The anchor's number, of tvs log anchor list", parseCount),
+      values: { ids: stampedAnchorIds },
+    },
+    dir: operand("An existing folder", requireFolder),
   },
-  async run({ args }) {
-    const id = parseCount("ID", args.id);
-    const folder = requireFolder("DIR", args.dir);
-    await withOperator(configOf(args), async (operator) => {
-      const { token, content, name, key } = await keptAnchor(id, operator);
-      const { time } = readTimeStamp(token, { content });
-      const files = {
-        checkpoint: join(folder, `${name}.checkpoint`),
-        timeStamp: join(folder, `${name}-${id}.tsr`),
-        key: join(folder, `${name}.vkey`),
-      };
-      await writeNew(files.timeStamp, token);
-      await writeUnlessThere(files.checkpoint, content);
-      await writeUnlessThere(files.key, `${key}\n`);
-      const check = opensslLine(files);
-      print(args, { ...files, time: isoTime(time), check }, () =>
-        record({ ...files, "time-stamped": isoTime(time), check }),
-      );
-    });
+  async act(operator, args) {
+    const { token, content, name, key } = await keptAnchor(args.id, operator);
+    const { time } = readTimeStamp(token, { content });
+    const files = {
+      checkpoint: join(args.dir, `${name}.checkpoint`),
+      timeStamp: join(args.dir, `${name}-${args.id}.tsr`),
+      key: join(args.dir, `${name}.vkey`),
+    };
+    await writeNew(files.timeStamp, token);
+    await writeUnlessThere(files.checkpoint, content);
+    await writeUnlessThere(files.key, `${key}\n`);
+    const check = opensslLine(files);
+    print(args, { ...files, time: isoTime(time), check }, () =>
+      record({ ...files, "time-stamped": isoTime(time), check }),
+    );
   },
 });
 

@@ -9,19 +9,16 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
-import { command, configOf, group, operand, option } from "../command.ts";
-import { withOperator } from "../open.ts";
+import { group, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
-import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
-import { hint, note, print, record, table } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { limitArg, sinceArg } from "../terminal/lists.ts";
+import { type Columns, hint, listing, note, print, printList, record } from "../terminal/output.ts";
+import { printableJson } from "../terminal/printable.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
-const defaultLimit = 50;
-
-const listCommand = command({
+const listCommand = operatorCommand({
   description: "List attestations, newest first",
   example:
     "tvs attestations list\n" +
@@ -33,36 +30,32 @@ const listCommand = command({
     teacher: option(
       "REF",
       "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
+      teacherKeyOf,
     ),
     key: option(
       "KEYID",
       "Only what was asked with this API key, or with the client certificate of this fingerprint",
     ),
     since: sinceArg("Only"),
-    limit: limitArg(defaultLimit),
+    limit: limitArg(50),
   },
-  async run({ args }) {
-    const limit = parseLimit(args.limit, defaultLimit);
-    const since = parseSince("--since", args.since);
-    const key = args.teacher === undefined ? undefined : teacherKeyOf(args.teacher, "--teacher");
-    await withOperator(configOf(args), async (operator) => {
-      const { attestations, partners, teachers } = operator.stores;
-      if (args.partner !== undefined) await requirePartner(partners, args.partner);
-      const credential = args.key === undefined ? {} : await credentialOf(partners, args.key, args.partner);
-      const teacher = key === undefined ? undefined : await requireTeacher(teachers, key);
-      const found = await attestations.list({
-        limit,
-        ...(teacher === undefined ? {} : { teacherId: teacher.id }),
-        ...(args.partner === undefined ? {} : { partnerId: args.partner }),
-        ...credential,
-        ...(since === undefined ? {} : { since }),
-      });
-      const shown = found.map(describeAttestation);
-      print(args, shown, () => (shown.length === 0 ? "no attestations" : listTable(shown)));
-      const kept = await keptLogOf(operator);
-      if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
-        note(`older ones may be missing: ${describeKeptLog(kept)}`);
+  async act(operator, args) {
+    const { attestations, partners, teachers } = operator.stores;
+    const { limit, since, partner, key, teacher: ref } = args;
+    if (partner !== undefined) await requirePartner(partners, partner);
+    const credential = key === undefined ? {} : await credentialOf(partners, key, partner);
+    const teacher = ref === undefined ? undefined : await requireTeacher(teachers, ref);
+    const found = await attestations.list({
+      limit,
+      ...(teacher === undefined ? {} : { teacherId: teacher.id }),
+      ...(partner === undefined ? {} : { partnerId: partner }),
+      ...credential,
+      ...(since === undefined ? {} : { since }),
     });
+    printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
+    const kept = await keptLogOf(operator);
+    if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
+      note(`older ones may be missing: ${describeKeptLog(kept)}`);
   },
 });
 
@@ -99,20 +92,16 @@ async function credentialOf(
   };
 }
 
-function listTable(shown: readonly ReturnType<typeof describeAttestation>[]): string {
-  const head = ["VERIFICATION", "AT", "PARTNER", "KEY", "ASKED", "PURPOSE", "STATUS", "ELIGIBLE"];
-  const rows = shown.map((one) => [
-    one.verificationId,
-    one.verifiedAt,
-    one.partnerId,
-    one.credential,
-    one.reference,
-    one.purpose,
-    one.status,
-    one.eligible ? "yes" : "no",
-  ]);
-  return table(head, rows);
-}
+const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
+  VERIFICATION: "verificationId",
+  AT: "verifiedAt",
+  PARTNER: "partnerId",
+  KEY: "credential",
+  ASKED: "reference",
+  PURPOSE: "purpose",
+  STATUS: "status",
+  ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
+};
 
 const showCommand = operatorCommand({
   description:
@@ -131,7 +120,7 @@ const showCommand = operatorCommand({
     const [first] = made;
     if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
     print(args, made.map(describe), () =>
-      made.length === 1 ? attestationText(first) : listTable(made.map(describeAttestation)),
+      made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );
     if (made.length > 1) hint(args, "for one in full: tvs attestations show VERIFICATION");
   },
@@ -148,7 +137,7 @@ function describe(one: Attestation) {
 function attestationText(one: Attestation): string {
   const { header: _header, claims, jws, ...kept } = describe(one);
   const members = record({ ...kept, context: one.context });
-  return `${members}\n\nsigned claims\n${indented(claims)}\n\nsignature\n${jws}`;
+  return `${members}\n\nsigned claims\n${printableJson(claims)}\n\nsignature\n${jws}`;
 }
 
 async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsError> {
@@ -158,11 +147,6 @@ async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsE
       ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
       : "no attestation has this verification id or request id; `tvs attestations list` shows the newest");
   return new TvsError("NOT_KNOWN", message);
-}
-
-/** JSON for a terminal: names in it come from the register, and must not steer it. */
-function indented(value: object): string {
-  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
 }
 
 export const attestationsCommand = group("Look up and check the evidence of what was answered and signed", {

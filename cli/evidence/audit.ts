@@ -6,7 +6,7 @@ import { createAuditStore } from "../../src/store/evidence/audit.ts";
 import { flag } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { exitCodes, note, print, readable, table } from "../terminal/output.ts";
+import { exitCodes, listing, note, print, readable } from "../terminal/output.ts";
 import { createBar, createRate } from "../terminal/progress.ts";
 import { logHeadOf, noLog, retentionMarkOf } from "./open-evidence.ts";
 
@@ -70,16 +70,14 @@ function verdictOf({ found, headKnown }: AuditResult): "whole" | "broken" | "und
 }
 
 function auditText({ epochs, findings, found, waiting, headStored }: AuditResult): string {
-  const rows = epochs.map((one) => [
-    one.origin,
-    one.size,
-    one.compared,
-    one.pruned,
-    one.lost,
-    one.checkpoints,
-  ]);
-  const head = ["LOG", "LEAVES", "COMPARED", "DELETED BY AGE", "LOST", "CHECKPOINTS"];
-  const counts = table(head, rows);
+  const counts = listing(epochs, {
+    LOG: "origin",
+    LEAVES: "size",
+    COMPARED: "compared",
+    "DELETED BY AGE": "pruned",
+    LOST: "lost",
+    CHECKPOINTS: "checkpoints",
+  });
   const behind = [
     ...(waiting === 0 ? [] : [`${waiting} attestations are not logged yet`]),
     ...(headStored
@@ -110,7 +108,12 @@ function sentence({ says, verificationId }: AuditFinding): string {
 }
 
 function findingTable(findings: readonly AuditFinding[]): string {
-  const head = ["WHAT", "EPOCH", "INDEX", "ID", "VERIFICATION", "HOW"];
-  const rows = findings.map((one) => [one.what, one.epoch, one.index, one.id, one.verificationId, one.says]);
-  return table(head, rows);
+  return listing(findings, {
+    WHAT: "what",
+    EPOCH: "epoch",
+    INDEX: "index",
+    ID: "id",
+    VERIFICATION: "verificationId",
+    HOW: "says",
+  });
 }

@@ -4,8 +4,9 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { command, configOf, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { option } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { note, print, readable, record } from "../terminal/output.ts";
@@ -18,7 +19,7 @@ const maxReason = 200;
  * Opens a new epoch. Nodes that serve meanwhile go over to it by themselves: they read which epoch is the newest whenever
  * they build or sign, and what they have signed of a closed one is not stored.
  */
-export const epochCommand = command({
+export const epochCommand = operatorCommand({
   description:
     "Close the log and go on in a new epoch with a new key: after a loss that no backup makes good, under a new issuer, or when the log's key is not trusted any more",
   example: 'tvs log epoch --reason "the server lost its newest hour on 2026-01-31"',
@@ -27,39 +28,37 @@ export const epochCommand = command({
       ...option(
         "TEXT",
         `Why, for everybody who looks at the log: one line of at most ${maxReason} characters`,
+        readReason,
       ),
       required: true,
     },
     ...yesArg,
     ...byArg,
   },
-  async run({ args }) {
-    const reason = readReason(args.reason);
-    await withOperator(configOf(args), async (operator) => {
-      await requireBegun(operator);
-      await confirm(
-        args,
-        "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
-      );
-      await prepareClosing(operator);
-      const opened = await openNextEpoch(openingOf(operator), reason);
-      const lost = await noteLoss(operator, opened);
-      const checkpoint = await evidenceBuilderOf(operator, operator.stores.evidence).checkpoint();
-      const key = await verifierKeyOf(opened);
-      const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
-      print(args, value, () => record(value));
-      if (lost > 0)
-        note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
-      for (const line of nextSteps(opened)) note(readable(line));
-    });
+  async act(operator, args) {
+    await requireBegun(operator);
+    await confirm(
+      args,
+      "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
+    );
+    await prepareClosing(operator);
+    const opened = await openNextEpoch(openingOf(operator), args.reason);
+    const lost = await noteLoss(operator, opened);
+    const checkpoint = await evidenceBuilderOf(operator).checkpoint();
+    const key = await verifierKeyOf(opened);
+    const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
+    print(args, value, () => record(value));
+    if (lost > 0)
+      note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
+    for (const line of nextSteps(opened)) note(readable(line));
   },
 });
 
 /** @throws TvsError CONFIG_INVALID */
-function readReason(text: string): string {
+function readReason(text: string, flag: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= maxReason && !hasHiddenCharacter(reason)) return reason;
-  throw new TvsError("CONFIG_INVALID", `--reason must be one line of 1 to ${maxReason} characters`);
+  throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
 }
 
 /**

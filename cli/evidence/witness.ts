@@ -10,7 +10,7 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import { command, everyValue, operand, option } from "../command.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
-import { readHttpUrl, readTimeout, timeoutArg } from "../verify/bounded-fetch.ts";
+import { defaultTimeoutMs, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { writeUnlessThere } from "./anchor-folder.ts";
 import { readLogKeys, readStateFile, rememberInFile } from "./witness-state.ts";
 import { openWitnessedLog, undecidable, type WitnessedLog } from "./witnessed.ts";
@@ -38,7 +38,7 @@ export const logWitnessCommand = command({
     "log that does not name the checkpoint seen last",
   example: "tvs log witness --log-key log.key --log-state seen.json https://verify.example.gov",
   args: {
-    url: operand("The service's public URL, its issuer"),
+    url: operand("The service's public URL, its issuer", readHttpUrl),
     "log-key": {
       ...option("KEY", "The log's key, or a file of what `tvs log key` prints; may be given several times"),
       required: true,
@@ -50,12 +50,10 @@ export const logWitnessCommand = command({
     ...timeoutArg,
   },
   async run({ args, rawArgs }) {
-    const url = readHttpUrl("URL", args.url);
-    const timeoutMs = readTimeout(args.timeout);
     const keys = await readLogKeys(everyValue(rawArgs, "log-key") ?? [args["log-key"]]);
     const file = args["log-state"];
     const state = readStateFile("--log-state", file);
-    const log = openWitnessedLog(url, timeoutMs);
+    const log = openWitnessedLog(args.url, args.timeout ?? defaultTimeoutMs);
     const shown = await fetchCheckpoint(log, keys);
     const finding = await judge(shown, state, log);
     const isGood = finding.verdict !== "forked" && finding.verdict !== "shrunk";

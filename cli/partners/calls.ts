@@ -7,11 +7,9 @@ import { type FoundCalls, readCalls } from "../../src/store/access-log/reader.ts
 import { command, configOf, type OurCommand, operand, option } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
-import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
-import { hint, note, print, record, table } from "../terminal/output.ts";
+import { limitArg, sinceArg } from "../terminal/lists.ts";
+import { type Columns, hint, note, print, printList, record } from "../terminal/output.ts";
 import { partnerArg } from "./credentials.ts";
-
-const defaultLimit = 50;
 
 /**
  * Reads the access log, and nothing else, so that it can be read while the database cannot.
@@ -41,22 +39,17 @@ const listCommand = command({
     status: option(
       "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
       "Only answers of this HTTP status, or of this class",
+      parseStatuses,
     ),
     since: sinceArg("Only"),
-    limit: limitArg(defaultLimit),
+    limit: limitArg(50),
   },
   async run({ args }) {
     const config = configOf(args);
-    const filter: CallFilter = {
-      limit: parseLimit(args.limit, defaultLimit),
-      partnerId: args.partner,
-      statuses: args.status === undefined ? undefined : parseStatuses(args.status),
-      since: parseSince("--since", args.since),
-    };
-    const { calls, dropped } = await find(config, filter);
-    if (calls.length === 0 && args.partner !== undefined) await requireKnown(config, args.partner);
-    const found = calls.map(describeCall);
-    print(args, found, () => (found.length === 0 ? `no calls; ${soonThere}` : callTable(found)));
+    const { limit, partner: partnerId, status: statuses, since } = args;
+    const { calls, dropped } = await find(config, { limit, partnerId, statuses, since });
+    if (calls.length === 0 && partnerId !== undefined) await requireKnown(config, partnerId);
+    printList(args, calls.map(describeCall), callColumns, `no calls; ${soonThere}`);
     if (dropped > 0) note(missing(dropped));
   },
 });
@@ -72,21 +65,17 @@ async function requireKnown(config: Config, partnerId: string): Promise<void> {
   await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
 }
 
-function callTable(calls: readonly ReturnType<typeof describeCall>[]): string {
-  const head = ["TIME", "STATUS", "ERROR", "PARTNER", "KEY", "METHOD", "ROUTE", "MS", "REQUEST"];
-  const rows = calls.map((one) => [
-    one.time,
-    one.status,
-    one.replayed ? "(replayed)" : one.error,
-    one.partnerId,
-    one.keyId,
-    one.method,
-    one.route,
-    one.ms,
-    one.requestId,
-  ]);
-  return table(head, rows);
-}
+const callColumns: Columns<ReturnType<typeof describeCall>> = {
+  TIME: "time",
+  STATUS: "status",
+  ERROR: ({ replayed, error }) => (replayed ? "(replayed)" : error),
+  PARTNER: "partnerId",
+  KEY: "keyId",
+  METHOD: "method",
+  ROUTE: "route",
+  MS: "ms",
+  REQUEST: "requestId",
+};
 
 const showCommand = command({
   description: "Show one call by its request id, which its answer carried as X-Request-Id",

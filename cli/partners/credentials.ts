@@ -6,13 +6,23 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf, group, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { group, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseDuration, print, readable, record, table } from "../terminal/output.ts";
+import {
+  type Columns,
+  hint,
+  listing,
+  note,
+  parseDuration,
+  print,
+  printList,
+  readable,
+  record,
+} from "../terminal/output.ts";
 
 async function partnerIds({ stores: { partners } }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
@@ -33,43 +43,41 @@ async function apiKeyIds({ stores: { partners }, clock }: Operator) {
   });
 }
 
-type DescribedKey = ReturnType<typeof describeApiKey>;
+/** API keys by their ids; the keys themselves are not stored and cannot be shown. */
+export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
+  KEY: "keyId",
+  STATE: "state",
+  CREATED: "createdAt",
+  ENDS: "expiresAt",
+  REVOKED: "revokedAt",
+};
 
-/** A table of API keys by their ids; the keys themselves are not stored and cannot be shown. */
-export function keyTable(keys: readonly DescribedKey[]): string {
-  const rows = keys.map((key) => [key.keyId, key.state, key.createdAt, key.expiresAt, key.revokedAt]);
-  return table(["KEY", "STATE", "CREATED", "ENDS", "REVOKED"], rows);
-}
-
-const issueKeyCommand = command({
+const issueKeyCommand = operatorCommand({
   description: "Issue a new API key, shown only once; the current key expires after the overlap",
   example:
     "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
-    overlap: option("DURATION", "How long the old key still works (default 24h)"),
+    overlap: {
+      ...option("DURATION", "How long the old key still works (default 24h)", parseDuration),
+      default: "24h",
+    },
     ...byArg,
   },
-  async run({ args }) {
-    const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
-    await withOperator(configOf(args), async ({ stores: { partners }, secrets, keyKind, clock }) => {
-      await requirePartner(partners, args.id);
-      const options = { kind: keyKind, secrets, now: clock.now(), overlapMs };
-      const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
-      const ends =
-        previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
-      const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text, previous: ends };
-      print(args, shown, () =>
-        record({
-          partnerId: args.id,
-          keyId: key.keyId,
-          apiKey: text,
-          ...(ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` }),
-        }),
-      );
-      note("the API key is shown only once; hand it over securely");
-      if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
-    });
+  async act({ stores: { partners }, secrets, keyKind, clock }, args) {
+    await requirePartner(partners, args.id);
+    const options = { kind: keyKind, secrets, now: clock.now(), overlapMs: args.overlap };
+    const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
+    const ends = previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
+    const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
+    print(args, { ...shown, previous: ends }, () =>
+      record({
+        ...shown,
+        ...(ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` }),
+      }),
+    );
+    note("the API key is shown only once; hand it over securely");
+    if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
 });
 
@@ -126,7 +134,7 @@ const listKeysCommand = operatorCommand({
     const keys = (await partners.apiKeys())
       .filter((key) => key.partnerId === args.id)
       .map((key) => describeApiKey(key, clock.now()));
-    print(args, keys, () => keyTable(keys));
+    printList(args, keys, keyColumns);
   },
 });
 
@@ -136,55 +144,48 @@ export const partnerKeysCommand = group("Manage a partner's API keys", {
   list: async () => listKeysCommand,
 });
 
-type DescribedCertificate = ReturnType<typeof describeCertificate>;
+export const certificateColumns: Columns<ReturnType<typeof describeCertificate>> = {
+  "FINGERPRINT (SHA-256)": "fingerprint",
+  SUBJECT: "subject",
+  "VALID FROM": "validFrom",
+  "VALID TO": "validTo",
+};
 
-export function certificateTable(certificates: readonly DescribedCertificate[]): string {
-  const rows = certificates.map((one) => [one.fingerprint, one.subject, one.validFrom, one.validTo]);
-  if (rows.length === 0) return "no client certificates";
-  return table(["FINGERPRINT (SHA-256)", "SUBJECT", "VALID FROM", "VALID TO"], rows);
-}
-
-const addCertificateCommand = command({
+const addCertificateCommand = operatorCommand({
   description:
     "Register a client certificate for a partner to authenticate with, identified by the SHA-256 of its DER",
   example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
   args: {
     ...partnerIdArg,
-    file: operand("One certificate, PEM or DER, without its chain"),
+    file: operand("One certificate, PEM or DER, without its chain", (file) => readSmallFile(file)),
     ...byArg,
   },
-  async run({ args }) {
-    const file = readSmallFile(args.file);
-    await withOperator(configOf(args), async ({ stores: { partners }, clock }) => {
-      await requirePartner(partners, args.id);
-      const certificate = readClientCertificate(file, args.id, { now: clock.now() });
-      await partners.addCertificate(certificate);
-      const shown = describeCertificate(certificate);
-      print(args, shown, () => certificateTable([shown]));
-      if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
-    });
+  async act({ stores: { partners }, clock }, args) {
+    await requirePartner(partners, args.id);
+    const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
+    await partners.addCertificate(certificate);
+    const shown = describeCertificate(certificate);
+    print(args, shown, () => listing([shown], certificateColumns));
+    if (certificate.validFrom > clock.now()) note(`the certificate is valid from ${shown.validFrom} on`);
   },
 });
 
-const removeCertificateCommand = command({
+const removeCertificateCommand = operatorCommand({
   description: "Remove a partner's client certificate",
   example:
     "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
   args: {
     ...partnerIdArg,
-    fingerprint: operand("SHA-256, with or without colons, any case"),
+    fingerprint: operand("SHA-256, with or without colons, any case", parseFingerprint),
     ...byArg,
   },
-  async run({ args }) {
-    const fingerprint = parseFingerprint(args.fingerprint);
-    await withOperator(configOf(args), async ({ stores: { partners } }) => {
-      await requirePartner(partners, args.id);
-      if (!(await partners.removeCertificate(args.id, fingerprint))) {
-        const message = `partner "${args.id}" has no certificate with this fingerprint; \`tvs partners cert list ${args.id}\` shows them`;
-        throw new TvsError("NOT_KNOWN", message);
-      }
-      print(args, { partnerId: args.id, fingerprint, removed: true }, () => `removed ${fingerprint}`);
-    });
+  async act({ stores: { partners } }, { id: partnerId, fingerprint, json }) {
+    await requirePartner(partners, partnerId);
+    if (!(await partners.removeCertificate(partnerId, fingerprint))) {
+      const message = `partner "${partnerId}" has no certificate with this fingerprint; \`tvs partners cert list ${partnerId}\` shows them`;
+      throw new TvsError("NOT_KNOWN", message);
+    }
+    print({ json }, { partnerId, fingerprint, removed: true }, () => `removed ${fingerprint}`);
   },
 });
 
@@ -196,7 +197,7 @@ const listCertificatesCommand = operatorCommand({
     await requirePartner(partners, args.id);
     const all = await partners.certificates();
     const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);
-    print(args, shown, () => certificateTable(shown));
+    printList(args, shown, certificateColumns, "no client certificates");
   },
 });
 

@@ -13,15 +13,25 @@ import {
 } from "../../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, group, operand, option } from "../command.ts";
+import { type ArgsOf, command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { changeTable, partnerHistoryCommand } from "../register/changes.ts";
+import { changeColumns, partnerHistoryCommand } from "../register/changes.ts";
 import { byArg } from "../register/operator-name.ts";
-import { hint, note, parseChoice, parseCount, parseList, print, record, table } from "../terminal/output.ts";
+import { choice, someOf } from "../terminal/lists.ts";
 import {
-  certificateTable,
-  keyTable,
+  type Columns,
+  hint,
+  listing,
+  note,
+  parseCount,
+  print,
+  printList,
+  record,
+} from "../terminal/output.ts";
+import {
+  certificateColumns,
+  keyColumns,
   partnerCertificatesCommand,
   partnerIdArg,
   partnerKeysCommand,
@@ -30,35 +40,25 @@ import { noteHeld } from "./delivery-advice.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
-  scopes: {
-    ...option("all|A,B", `What it may call: all, or some of ${scopes.join(", ")}, separated by commas`),
-    values: { listOf: ["all", ...scopes] },
-  },
-  purposes: {
-    ...option(
-      "all|A,B",
-      "What it may ask for: all, or names that `tvs policy show` lists, separated by commas",
-    ),
-    values: { listOf: ["all", ...purposes] },
-  },
-  "per-minute": option("N", "Calls allowed per clock minute"),
-  "per-day": option("N", "Calls allowed per UTC day"),
-  "batch-cost": option("call|item", "What a batch counts as: one call (default), or one call per item"),
+  scopes: someOf(scopes, `What it may call: all, or some of ${scopes.join(", ")}`),
+  purposes: someOf(purposes, "What it may ask for: all, or names that `tvs policy show` lists"),
+  "per-minute": option("N", "Calls allowed per clock minute", parseCount),
+  "per-day": option("N", "Calls allowed per UTC day", parseCount),
+  "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
 } as const;
 
-type TermsFlags = { readonly [name in keyof typeof termsArgs]?: string | undefined };
-
-/** The terms that were given; an option that is absent changes nothing. */
-function readTerms(flags: TermsFlags): PartnerChange {
-  const { name, "per-minute": perMinute, "per-day": perDay, "batch-cost": batchCost } = flags;
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(flags.scopes === undefined ? {} : { scopes: parseList("--scopes", flags.scopes, scopes) }),
-    ...(flags.purposes === undefined ? {} : { purposes: parseList("--purposes", flags.purposes, purposes) }),
-    ...(perMinute === undefined ? {} : { perMinute: parseCount("--per-minute", perMinute) }),
-    ...(perDay === undefined ? {} : { perDay: parseCount("--per-day", perDay) }),
-    ...(batchCost === undefined ? {} : { batchCost: parseChoice("--batch-cost", batchCost, batchCosts) }),
-  };
+/** The terms that were given; one that is absent changes nothing. */
+function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
+  const {
+    name,
+    scopes,
+    purposes,
+    "per-minute": perMinute,
+    "per-day": perDay,
+    "batch-cost": batchCost,
+  } = args;
+  const terms = { name, scopes, purposes, perMinute, perDay, batchCost };
+  return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
 
 function partnerText(partner: Partner): string {
@@ -87,11 +87,11 @@ const addCommand = command({
       checkPartner({
         partnerId: args.id,
         name: args.name,
-        scopes: parseList("--scopes", args.scopes, scopes),
-        purposes: parseList("--purposes", args.purposes, purposes),
-        perMinute: parseCount("--per-minute", args["per-minute"]),
-        perDay: parseCount("--per-day", args["per-day"]),
-        batchCost: parseChoice("--batch-cost", args["batch-cost"] ?? "call", batchCosts),
+        scopes: args.scopes,
+        purposes: args.purposes,
+        perMinute: args["per-minute"],
+        perDay: args["per-day"],
+        batchCost: args["batch-cost"] ?? "call",
         createdAt: now,
         disabledAt: null,
       });
@@ -127,21 +127,21 @@ const listCommand = operatorCommand({
   description: "List all partners",
   example: "tvs partners list",
   async act({ stores: { partners } }, args) {
-    const all = await partners.partners();
-    const rows = all.map((one) => [
-      one.partnerId,
-      one.name,
-      one.disabledAt === null ? "enabled" : "disabled",
-      one.perMinute,
-      one.perDay,
-      one.scopes.length === scopes.length ? "all" : one.scopes.join(","),
-      one.purposes.length === purposes.length ? "all" : String(one.purposes.length),
-    ]);
-    const head = ["PARTNER", "NAME", "STATE", "PER MINUTE", "PER DAY", "SCOPES", "PURPOSES"];
-    print(args, all.map(describePartner), () => (all.length === 0 ? "no partners yet" : table(head, rows)));
+    const all = (await partners.partners()).map(describePartner);
+    printList(args, all, partnerColumns, "no partners yet");
     if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
   },
 });
+
+const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
+  PARTNER: "partnerId",
+  NAME: "name",
+  STATE: ({ disabledAt }) => (disabledAt === null ? "enabled" : "disabled"),
+  "PER MINUTE": "perMinute",
+  "PER DAY": "perDay",
+  SCOPES: (one) => (one.scopes.length === scopes.length ? "all" : one.scopes.join(",")),
+  PURPOSES: (one) => (one.purposes.length === purposes.length ? "all" : one.purposes.length),
+};
 
 /** The newest changes that `show` has; `history` has all. */
 const shownChanges = 5;
@@ -172,38 +172,30 @@ const showCommand = operatorCommand({
   args: partnerIdArg,
   async act(operator, args) {
     const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
-    const used = (["minute", "day"] as const).map((kind) => [
-      kind,
-      quota[kind].used,
-      quota[kind].limit,
-      quota[kind].resetAt,
-    ]);
+    const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);
     print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>
       [
         partnerText(partner),
-        keyTable(keys),
-        ...(certificates.length === 0 ? [] : [certificateTable(certificates)]),
-        table(["WINDOW", "USED", "LIMIT", "ENDS"], used),
-        ...(latest.length === 0 ? [] : [changeTable(latest)]),
+        listing(keys, keyColumns),
+        ...(certificates.length === 0 ? [] : [listing(certificates, certificateColumns)]),
+        listing(used, { WINDOW: "kind", USED: "used", LIMIT: "limit", ENDS: "resetAt" }),
+        ...(changes.length === 0 ? [] : [listing(changes, changeColumns)]),
       ].join("\n\n"),
     );
   },
 });
 
-const setCommand = command({
+const setCommand = operatorCommand({
   description: "Change a partner's terms; a running service applies the change within a second",
   example:
     "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
     "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
   args: { ...partnerIdArg, ...termsArgs, ...byArg },
-  async run({ args }) {
-    const change = readTerms(args);
-    checkPartnerChange(change);
-    await withOperator(configOf(args), async ({ stores: { partners } }) => {
-      const partner = await partners.update({ partnerId: args.id, ...change });
-      print(args, describePartner(partner), () => partnerText(partner));
-    });
+  check: (args) => checkPartnerChange(termsOf(args)),
+  async act({ stores: { partners } }, args) {
+    const partner = await partners.update({ partnerId: args.id, ...termsOf(args) });
+    print(args, describePartner(partner), () => partnerText(partner));
   },
 });
 

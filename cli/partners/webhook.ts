@@ -12,18 +12,19 @@ import {
   testWebhook,
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
-import { command, configOf, flag, group, operand, option } from "../command.ts";
-import { type Operator, webhookDependencies, withOperator } from "../open.ts";
+import { flag, group, operand, option } from "../command.ts";
+import { type Operator, webhookDependencies } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseChoice, parseDuration, parseList, print, record } from "../terminal/output.ts";
+import { choice, someOf } from "../terminal/lists.ts";
+import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
 import { partnerIdArg } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
-const setCommand = command({
+const setCommand = operatorCommand({
   description:
     "Set a partner's webhook endpoint, and enable it. A new endpoint gets a signing secret; an existing one keeps " +
     "its secret, and every option that is not given",
@@ -34,15 +35,9 @@ const setCommand = command({
   args: {
     ...partnerIdArg,
     url: operand("An https URL; all addresses of its host must be public"),
-    events: {
-      ...option(
-        "all|A,B",
-        `Which events: all (default), or some of ${eventTypes.join(", ")}, separated by commas`,
-      ),
-      values: { listOf: ["all", ...eventTypes] },
-    },
-    teachers: option(
-      "all|verified",
+    events: someOf(eventTypes, `Which events: all (default), or some of ${eventTypes.join(", ")}`),
+    teachers: choice(
+      teacherChoices,
       "Events about which teachers: all (default), or only those that this partner has verified",
     ),
     "allow-private-webhooks": flag(
@@ -50,23 +45,18 @@ const setCommand = command({
     ),
     ...byArg,
   },
-  async run({ args }) {
-    const events = args.events === undefined ? undefined : parseList("--events", args.events, eventTypes);
-    const teachers =
-      args.teachers === undefined ? undefined : parseChoice("--teachers", args.teachers, teacherChoices);
-    await withOperator(configOf(args), async (operator) => {
-      const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
-      const check = (url: string) => resolveEndpoint(url, { allowPrivate });
-      const given = { partnerId: args.id, url: args.url, events, teachers, check };
-      const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
-      const { partnerId, url } = endpoint;
-      print(args, { partnerId, url, secret }, () =>
-        record({ partnerId, url, secret, events: endpoint.events.join(", "), teachers: endpoint.teachers }),
-      );
-      note(secretNote);
-      if (allowPrivate) await noteServiceSetting(operator);
-      hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
-    });
+  async act(operator, args) {
+    const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
+    const check = (url: string) => resolveEndpoint(url, { allowPrivate });
+    const given = { partnerId: args.id, url: args.url, events: args.events, teachers: args.teachers, check };
+    const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
+    const { partnerId, url, events, teachers } = endpoint;
+    print(args, { partnerId, url, secret }, () =>
+      record({ partnerId, url, secret, events: events.join(", "), teachers }),
+    );
+    note(secretNote);
+    if (allowPrivate) await noteServiceSetting(operator);
+    hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },
 });
 
@@ -80,7 +70,7 @@ function lostSecret(partnerId: string): string {
   return `The old secret is deleted, and ${partnerId} will refuse every delivery until it has the new one. This cannot be undone.`;
 }
 
-const rotateCommand = command({
+const rotateCommand = operatorCommand({
   description:
     "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
     "signatures, the new secret's first, so that the partner can switch at any time",
@@ -89,26 +79,26 @@ const rotateCommand = command({
     "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
   args: {
     ...partnerIdArg,
-    overlap: option(
-      "DURATION",
-      "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
-    ),
+    overlap: {
+      ...option(
+        "DURATION",
+        "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
+        parseDuration,
+      ),
+      default: "24h",
+    },
     ...yesArg,
     ...byArg,
   },
-  async run({ args }) {
-    const overlapMs = parseDuration("--overlap", args.overlap ?? "24h");
-    await withOperator(configOf(args), async (operator) => {
-      await requireEndpoint(operator.stores, args.id);
-      if (overlapMs === 0) await confirm(args, lostSecret(args.id));
-      const { endpoint, secret } = await rotateWebhookSecret(webhookDependencies(operator), args.id, {
-        overlapMs,
-      });
-      const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
-      const shown = { partnerId, url, secret, previousSecretUntil };
-      print(args, shown, () => record(shown));
-      note(secretNote);
-    });
+  async act(operator, args) {
+    await requireEndpoint(operator.stores, args.id);
+    if (args.overlap === 0) await confirm(args, lostSecret(args.id));
+    const rotated = { overlapMs: args.overlap };
+    const { endpoint, secret } = await rotateWebhookSecret(webhookDependencies(operator), args.id, rotated);
+    const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
+    const shown = { partnerId, url, secret, previousSecretUntil };
+    print(args, shown, () => record(shown));
+    note(secretNote);
   },
 });
 

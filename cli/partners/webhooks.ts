@@ -9,58 +9,47 @@ import {
 } from "../../src/domain/deliveries.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf, flag, group, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { flag, group, operand } from "../command.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
-import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
-import { hint, note, parseChoice, print, readable, record, table } from "../terminal/output.ts";
+import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
+import { type Columns, hint, listing, note, print, printList, readable, record } from "../terminal/output.ts";
 import { partnerArg } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
-const defaultLimit = 50;
-
-const listCommand = command({
+const listCommand = operatorCommand({
   description: "List deliveries, newest first: pending, delivered, or dead after the last attempt",
   example:
     "tvs webhooks list --state dead --partner exam-body-a\n" +
     "  tvs webhooks list --since 2026-01-31T12:00:00Z --limit 200",
   args: {
-    state: option(deliveryStates.join("|"), "Only deliveries in this state"),
+    state: choice(deliveryStates, "Only deliveries in this state"),
     partner: partnerArg,
     since: sinceArg("Only those made"),
-    limit: limitArg(defaultLimit),
+    limit: limitArg(50),
   },
-  async run({ args }) {
-    const state = args.state === undefined ? undefined : parseChoice("--state", args.state, deliveryStates);
-    const limit = parseLimit(args.limit, defaultLimit);
-    const since = parseSince("--since", args.since);
-    await withOperator(configOf(args), async ({ stores: { webhooks, partners } }) => {
-      if (args.partner !== undefined) await requirePartner(partners, args.partner);
-      const found = await webhooks.deliveries({ state, partnerId: args.partner, since, limit });
-      const shown = found.map(describeDelivery);
-      print(args, shown, () => (shown.length === 0 ? "no deliveries" : listTable(shown)));
-      if (args.json !== true && shown.some((one) => one.state === "dead")) {
-        note("tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again");
-      }
-    });
+  async act({ stores: { webhooks, partners } }, args) {
+    const { state, partner: partnerId, since, limit } = args;
+    if (partnerId !== undefined) await requirePartner(partners, partnerId);
+    const shown = (await webhooks.deliveries({ state, partnerId, since, limit })).map(describeDelivery);
+    printList(args, shown, deliveryColumns, "no deliveries");
+    if (args.json !== true && shown.some((one) => one.state === "dead")) {
+      note("tvs webhooks show DELIVERY shows why it is dead; tvs webhooks retry DELIVERY sends it again");
+    }
   },
 });
 
-function listTable(shown: readonly ReturnType<typeof describeDelivery>[]): string {
-  const head = ["DELIVERY", "STATE", "PARTNER", "EVENT", "ATTEMPTS", "LAST", "CREATED", "NEXT"];
-  const rows = shown.map((one) => [
-    one.deliveryId,
-    one.state,
-    one.partnerId,
-    one.eventType,
-    one.attempts,
-    lastOutcome(one),
-    one.createdAt,
-    one.heldBy === null ? one.dueAt : `held by ${one.heldBy}`,
-  ]);
-  return table(head, rows);
-}
+const deliveryColumns: Columns<ReturnType<typeof describeDelivery>> = {
+  DELIVERY: "deliveryId",
+  STATE: "state",
+  PARTNER: "partnerId",
+  EVENT: "eventType",
+  ATTEMPTS: "attempts",
+  LAST: lastOutcome,
+  CREATED: "createdAt",
+  NEXT: ({ heldBy, dueAt }) => (heldBy === null ? dueAt : `held by ${heldBy}`),
+};
 
 /** The outcome of the last attempt: `BAD_STATUS 503`, `TIMEOUT`, `200`. */
 function lastOutcome({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
@@ -106,22 +95,19 @@ async function describeWhole({ stores: { webhooks }, driver, clock }: Operator, 
 
 function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
   const { attemptList, body, nextStep: next, ...members } = shown;
-  const rows = attemptList.map((one) => [
-    one.number,
-    one.at,
-    one.error ?? "acknowledged",
-    one.status,
-    `${one.durationMs} ms`,
-    one.explanation,
-  ]);
-  const attempts =
-    rows.length === 0
-      ? "no attempt yet"
-      : table(["ATTEMPT", "AT", "OUTCOME", "STATUS", "TOOK", "MEANS"], rows);
+  const columns: Columns<(typeof attemptList)[number]> = {
+    ATTEMPT: "number",
+    AT: "at",
+    OUTCOME: ({ error }) => error ?? "acknowledged",
+    STATUS: "status",
+    TOOK: ({ durationMs }) => `${durationMs} ms`,
+    MEANS: "explanation",
+  };
+  const attempts = attemptList.length === 0 ? "no attempt yet" : listing(attemptList, columns);
   return `${record(members)}\n\n${attempts}\n\nbody\n${body}\n\nnext\n${readable(next)}`;
 }
 
-const retryCommand = command({
+const retryCommand = operatorCommand({
   description:
     "Send a delivery again now, with its full retry schedule; with --dead, every dead delivery. Prints how many",
   example:
@@ -134,44 +120,24 @@ const retryCommand = command({
     since: sinceArg("With --dead: only those that became dead"),
     ...byArg,
   },
-  async run({ args }) {
-    const { delivery: deliveryId, partner: partnerId } = args;
-    checkRetry(args);
-    const since = parseSince("--since", args.since);
-    await withOperator(configOf(args), async (operator) => {
-      const retried =
-        deliveryId === undefined
-          ? await retryDead(operator, { partnerId, since })
-          : await retryOne(operator, deliveryId.toLowerCase());
-      print(
-        args,
-        { retried },
-        () => `${retried} ${retried === 1 ? "delivery is" : "deliveries are"} due now`,
-      );
-      if (retried > 0) await noteWithoutService(operator);
-      if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
-    });
+  check({ delivery, dead: isAll = false, partner, since }) {
+    const message = "name one delivery, or give --dead; `tvs webhooks list --state dead` shows them";
+    if (isAll === (delivery !== undefined)) throw new TvsError("USAGE", message);
+    if (!isAll && (partner !== undefined || since !== undefined))
+      throw new TvsError("USAGE", "--partner and --since go with --dead");
+  },
+  async act(operator, args) {
+    const { delivery: deliveryId, partner: partnerId, since } = args;
+    const retried =
+      deliveryId === undefined
+        ? await retryDead(operator, { partnerId, since })
+        : await retryOne(operator, deliveryId.toLowerCase());
+    const words = retried === 1 ? "delivery is" : "deliveries are";
+    print(args, { retried }, () => `${retried} ${words} due now`);
+    if (retried > 0) await noteWithoutService(operator);
+    if (deliveryId !== undefined) hint(args, `tvs webhooks show ${deliveryId} shows the result`);
   },
 });
-
-/** @throws TvsError USAGE */
-function checkRetry(args: {
-  delivery?: string | undefined;
-  dead?: boolean | undefined;
-  partner?: string | undefined;
-  since?: string | undefined;
-}): void {
-  const isAll = args.dead === true;
-  if (isAll === (args.delivery !== undefined)) {
-    throw new TvsError(
-      "USAGE",
-      "name one delivery, or give --dead; `tvs webhooks list --state dead` shows them",
-    );
-  }
-  if (!isAll && (args.partner !== undefined || args.since !== undefined)) {
-    throw new TvsError("USAGE", "--partner and --since go with --dead");
-  }
-}
 
 async function retryOne({ stores: { webhooks }, clock }: Operator, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);

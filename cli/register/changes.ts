@@ -1,69 +1,55 @@
 /** `tvs changes` and `tvs partners history`: who changed what (decision D1.10). */
 
-import {
-  actorNamed,
-  type ChangeFilter,
-  describeChange,
-  type RecordedChange,
-} from "../../src/domain/changes.ts";
+import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { command, configOf } from "../command.ts";
-import { withOperator } from "../open.ts";
+import type { ArgsOf } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { partnerIdArg } from "../partners/credentials.ts";
-import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
-import { print, table } from "../terminal/output.ts";
+import { limitArg, sinceArg } from "../terminal/lists.ts";
+import { type Columns, printList } from "../terminal/output.ts";
 import { byFilterArg } from "./operator-name.ts";
-
-const defaultLimit = 100;
 
 const listArgs = {
   ...byFilterArg,
   since: sinceArg("Only"),
-  limit: limitArg(defaultLimit),
+  limit: limitArg(100),
 } as const;
 
-type ListFlags = { readonly [name in keyof typeof listArgs]?: string | undefined };
-
-function filterOf({ by, since, limit }: ListFlags): ChangeFilter {
-  return {
-    limit: parseLimit(limit, defaultLimit),
-    actor: by === undefined ? undefined : actorNamed(by),
-    since: parseSince("--since", since),
-  };
+/** Prints the changes that the options choose. */
+async function printChanges(
+  { stores: { changes } }: Operator,
+  args: ArgsOf<typeof listArgs> & { json?: boolean | undefined },
+  subject?: string,
+): Promise<void> {
+  const { by: actor, since, limit } = args;
+  const found = await changes.list({ limit, since, actor, subject });
+  printList(args, found.map(describeChange), changeColumns, "no changes");
 }
 
-export function changeTable(changes: readonly RecordedChange[]): string {
-  const rows = changes
-    .map(describeChange)
-    .map((one) => [one.at, one.actor, one.subject, one.action, one.detail]);
-  return table(["TIME", "BY", "OF", "CHANGE", "NOW"], rows);
-}
+export const changeColumns: Columns<ReturnType<typeof describeChange>> = {
+  TIME: "at",
+  BY: "actor",
+  OF: "subject",
+  CHANGE: "action",
+  NOW: "detail",
+};
 
-export const changesCommand = command({
+export const changesCommand = operatorCommand({
   description:
     "List who changed what, newest first: partners and what they have, signing keys, settings, imports, epochs of the " +
     "log, and what was decided about teachers, of whom `tvs teachers history` has the reasons",
   example: "tvs changes\n  tvs changes --by alice --since 30d\n  tvs changes --by service",
   args: listArgs,
-  async run({ args }) {
-    const filter = filterOf(args);
-    await withOperator(configOf(args), async ({ stores: { changes } }) => {
-      const found = await changes.list(filter);
-      print(args, found.map(describeChange), () => (found.length === 0 ? "no changes" : changeTable(found)));
-    });
-  },
+  act: (operator, args) => printChanges(operator, args),
 });
 
-export const partnerHistoryCommand = command({
+export const partnerHistoryCommand = operatorCommand({
   description: "List who changed a partner, its credentials and its webhook endpoint, newest first",
   example: "tvs partners history exam-body-a\n  tvs partners history exam-body-a --by alice",
   args: { ...partnerIdArg, ...listArgs },
-  async run({ args }) {
-    const filter = { ...filterOf(args), subject: `partner:${args.id}` };
-    await withOperator(configOf(args), async ({ stores: { partners, changes } }) => {
-      await requirePartner(partners, args.id);
-      const found = await changes.list(filter);
-      print(args, found.map(describeChange), () => (found.length === 0 ? "no changes" : changeTable(found)));
-    });
+  async act(operator, args) {
+    await requirePartner(operator.stores.partners, args.id);
+    await printChanges(operator, args, `partner:${args.id}`);
   },
 });

@@ -3,8 +3,8 @@ import { exportSubject, type SubjectExport } from "../../src/domain/teachers/sub
 import { command, configOf } from "../command.ts";
 import { keptLogOf } from "../evidence/open-evidence.ts";
 import { withOperator } from "../open.ts";
-import { type Cell, note, print, record, table } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { type Cell, listing, note, print, record, table } from "../terminal/output.ts";
+import { printable, printableJson } from "../terminal/printable.ts";
 
 /** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
 const maxInputBytes = 1024;
@@ -52,9 +52,7 @@ function exportText({
       "RECORD",
       stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
     ),
-    ...(profile === null
-      ? []
-      : [heading("PROFILE", JSON.stringify(profile, null, 2).split("\n").map(printable).join("\n"))]),
+    ...(profile === null ? [] : [heading("PROFILE", printableJson(profile))]),
     heading("HISTORY", historyText(history)),
     heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
     heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
@@ -84,27 +82,15 @@ function historyText(history: SubjectExport["history"]): string {
 
 function lookupText(lookups: SubjectExport["lookups"]): string {
   if (lookups.length === 0) return "none";
-  const head = [
-    "TIME",
-    "PARTNER",
-    "ENDPOINT",
-    "PURPOSE",
-    "ASKED",
-    "STATUS",
-    "ELIGIBLE",
-    "CONTEXT",
-    "VERIFICATION ID",
-  ];
-  const rows = lookups.map((one) => [
-    one.verifiedAt,
-    one.partnerId,
-    one.endpoint,
-    one.purpose,
-    one.reference,
-    one.status,
-    one.eligible ? "yes" : "no",
-    one.context === null ? null : JSON.stringify(one.context),
-    one.verificationId,
-  ]);
-  return table(head, rows);
+  return listing(lookups, {
+    TIME: "verifiedAt",
+    PARTNER: "partnerId",
+    ENDPOINT: "endpoint",
+    PURPOSE: "purpose",
+    ASKED: "reference",
+    STATUS: "status",
+    ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
+    CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
+    "VERIFICATION ID": "verificationId",
+  });
 }

@@ -87,10 +87,10 @@ function decodedPath({ pathname }: URL): string {
 /** More often no registry's file changes, and each run asks its server. */
 const leastEveryMs = 5 * 60_000;
 
-/** Reads `--every`. @returns milliseconds. @throws TvsError USAGE */
-export function readEvery(text: string): number {
-  const everyMs = parseDuration("--every", text);
-  if (everyMs < leastEveryMs) throw usage("--every must be at least 5m");
+/** Reads how often. @returns milliseconds. @throws TvsError USAGE */
+export function readEvery(text: string, flag: string): number {
+  const everyMs = parseDuration(text, flag);
+  if (everyMs < leastEveryMs) throw usage(`${flag} must be at least 5m`);
   return everyMs;
 }
 

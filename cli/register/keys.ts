@@ -16,16 +16,21 @@ import { type Operator, type Stores, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { hint, note, parseCount, parseTime, print, record, table } from "../terminal/output.ts";
+import {
+  type Columns,
+  hint,
+  note,
+  parseCount,
+  parseTime,
+  print,
+  printList,
+  record,
+} from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 
 const bitsArg = {
-  bits: option("2048|3072|4096", "Size of the new key (default 2048)"),
+  bits: { ...option("2048|3072|4096", "Size of the new key (default 2048)", parseCount), default: "2048" },
 } as const;
-
-function bitsOf(args: { bits?: string | undefined }): number {
-  return args.bits === undefined ? 2048 : parseCount("--bits", args.bits);
-}
 
 /** Every signing key, and who changed its state last: null for one of before that was kept. */
 async function describeKeys({ keys, changes }: Stores) {
@@ -33,29 +38,25 @@ async function describeKeys({ keys, changes }: Stores) {
   return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));
 }
 
-function keyTable(keys: Awaited<ReturnType<typeof describeKeys>>): string {
-  const rows = keys.map((key) => [
-    key.kid,
-    key.state,
-    key.publishedAt,
-    key.activatedAt,
-    key.retiredAt,
-    key.compromisedSince,
-    key.by,
-  ]);
-  return table(["KID", "STATE", "PUBLISHED", "ACTIVATED", "RETIRED", "COMPROMISED SINCE", "BY"], rows);
-}
+const keyColumns: Columns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
+  KID: "kid",
+  STATE: "state",
+  PUBLISHED: "publishedAt",
+  ACTIVATED: "activatedAt",
+  RETIRED: "retiredAt",
+  "COMPROMISED SINCE": "compromisedSince",
+  BY: "by",
+};
 
 const listCommand = operatorCommand({
   description: "Show every signing key with its state, its times, and who changed it last",
   example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
   async act({ stores }, args) {
-    const all = await describeKeys(stores);
-    print(args, all, () => keyTable(all));
+    printList(args, await describeKeys(stores), keyColumns);
   },
 });
 
-const rotateCommand = command({
+const rotateCommand = operatorCommand({
   description: "Promote the pending key, retire the active one and publish a new pending one",
   example:
     "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
@@ -65,30 +66,27 @@ const rotateCommand = command({
     ...yesArg,
     ...byArg,
   },
-  async run({ args }) {
-    const bits = bitsOf(args);
-    await withOperator(configOf(args), async (operator) => {
-      const { stores, secrets, clock } = operator;
-      const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
-      const { active, pending } = await untilRotatable(stores, options);
-      await confirm(
-        args,
-        `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
+  async act(operator, args) {
+    const { stores, secrets, clock } = operator;
+    const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
+    const { active, pending } = await untilRotatable(stores, options);
+    await confirm(
+      args,
+      `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
+    );
+    await evidenceBuilderOf(operator).checkpoint();
+    const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits: args.bits });
+    if (early)
+      note(
+        "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
       );
-      await evidenceBuilderOf(operator).checkpoint();
-      const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits });
-      if (early)
-        note(
-          "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
-        );
-      print(args, kids, () =>
-        record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
-      );
-      hint(
-        args,
-        "a running service signs with it within a second; for offline verification publish the new tvs keys history > key-history.jose",
-      );
-    });
+    print(args, kids, () =>
+      record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
+    );
+    hint(
+      args,
+      "a running service signs with it within a second; for offline verification publish the new tvs keys history > key-history.jose",
+    );
   },
 });
 
@@ -106,7 +104,10 @@ const compromiseCommand = operatorCommand({
       ...operand("The key's id; `tvs keys list` shows them"),
       values: { ids: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
-    since: { ...option("TIME", "The time from which the key cannot be trusted (ISO 8601)"), required: true },
+    since: {
+      ...option("TIME", "The time from which the key cannot be trusted (ISO 8601)", parseTime),
+      required: true,
+    },
     ...bitsArg,
     ...yesArg,
     ...byArg,
@@ -114,16 +115,15 @@ const compromiseCommand = operatorCommand({
   async act(operator, args) {
     const { stores, secrets, clock } = operator;
     const { keys } = stores;
-    const since = parseTime("--since", args.since);
+    const { kid, since, bits } = args;
     await confirm(
       args,
-      `Every envelope that ${args.kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
+      `Every envelope that ${kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
     );
     // A thief does not wait until the log is in order.
     await evidenceBuilderOf(operator).checkpoint().catch(noteUnsigned);
-    await compromiseKey(keys, secrets, { kid: args.kid, since, bits: bitsOf(args), now: clock.now() });
-    const all = await describeKeys(stores);
-    print(args, all, () => keyTable(all));
+    await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
+    printList(args, await describeKeys(stores), keyColumns);
     hint(
       args,
       `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
@@ -140,21 +140,15 @@ const jwksCommand = operatorCommand({
   },
 });
 
-const historyCommand = command({
+const historyCommand = operatorCommand({
   description: "Print the signed key history, for verifying envelopes offline years later",
   example: "tvs keys history > key-history.jose",
-  async run({ args }) {
-    await withOperator(
-      configOf(args),
-      async ({ stores: { keys }, secrets, clock, settingsInForce, issuerTold }) => {
-        const { issuer } = settingsInForce;
-        if (!issuerTold)
-          hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
-        const options = { issuer, secrets, now: clock.now() };
-        const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
-        print(args, { keyHistory }, () => keyHistory);
-      },
-    );
+  async act({ stores: { keys }, secrets, clock, settingsInForce: { issuer }, issuerTold }, args) {
+    if (!issuerTold)
+      hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
+    const options = { issuer, secrets, now: clock.now() };
+    const keyHistory = await signKeyHistory(keyRing(await keys.list()), options);
+    print(args, { keyHistory }, () => keyHistory);
   },
 });
 

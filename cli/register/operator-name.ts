@@ -2,6 +2,7 @@
 
 import { userInfo } from "node:os";
 import type { Config } from "../../src/config.ts";
+import { actorNamed } from "../../src/domain/changes.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { option } from "../command.ts";
@@ -22,6 +23,7 @@ export const byFilterArg = {
   by: option(
     "NAME",
     "Only what this operator changed; partner:ID for a partner, service for the service itself",
+    actorNamed,
   ),
 } as const;
 

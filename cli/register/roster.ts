@@ -36,7 +36,9 @@ export const rosterCommand = command({
   args: {
     file: operand("The list, or - for standard input"),
     purpose: {
-      ...option("P", "The purpose to check eligibility for"),
+      ...option("P", "The purpose to check eligibility for", (text, flag) =>
+        parseChoice(text, flag, purposes),
+      ),
       required: true,
       values: { oneOf: purposes },
     },
@@ -44,8 +46,7 @@ export const rosterCommand = command({
     force: flag("Replace the file that --out names"),
   },
   async run({ args }) {
-    const purpose = parseChoice("--purpose", args.purpose, purposes);
-    const { file } = args;
+    const { file, purpose } = args;
     const config = configOf(args);
     const force = args.force === true;
     const inputs = file === "-" ? [] : [file];

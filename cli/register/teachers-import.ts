@@ -63,6 +63,7 @@ export const importCommand = command({
     every: option(
       "DURATION",
       "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
+      readEvery,
     ),
     ...sourceArgs,
     ...byArg,
@@ -73,7 +74,6 @@ export const importCommand = command({
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
     const source = readSource(file, args);
-    const everyMs = args.every === undefined ? undefined : readEvery(args.every);
     const how = howToImport(args);
     const config = configOf(args);
     if (source.kind === "file") sizeOf(file);
@@ -87,7 +87,7 @@ export const importCommand = command({
     const stopping = stopAtSignals();
     const { signal: stop } = stopping;
     const watched = {
-      ...{ source, config, everyMs, stop, dryRun: how.dryRun },
+      ...{ source, config, everyMs: args.every, stop, dryRun: how.dryRun },
       authFile: args["source-auth"],
       allowPrivate: args["allow-private-source"] === true,
       ifChanged: args["if-changed"] === true,

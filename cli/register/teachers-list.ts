@@ -9,69 +9,57 @@ import {
 } from "../../src/domain/teachers/list.ts";
 import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
-import { command, configOf, operand, option } from "../command.ts";
+import { type ArgsOf, command, configOf, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { readBounded } from "../safe/input-file.ts";
-import { limitArg, parseLimit, parseSince, sinceArg } from "../terminal/lists.ts";
-import { exitCodes, hint, note, parseChoice, print, table } from "../terminal/output.ts";
-
-const defaultLimit = 50;
+import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
+import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
 
 /** The options that say which teachers are meant. */
 export const filterArgs = {
-  status: option(licenseStatuses.join("|"), "Only those whose licence has this status today"),
-  certificate: option(certificateStatuses.join("|"), "Only those whose certificate has this status"),
+  status: choice(licenseStatuses, "Only those whose licence has this status today"),
+  certificate: choice(certificateStatuses, "Only those whose certificate has this status"),
   "expires-before": option(
     "DATE",
     "Only those whose licence ends before this date (YYYY-MM-DD), revoked or not",
+    readDate,
   ),
   "changed-since": sinceArg("Only those whose record was written"),
-  state: option("NAME", "Only those of this state"),
+  state: option("NAME", "Only those of this state", (name) => name.trim()),
 } as const;
 
-type FilterArgs = { readonly [F in keyof typeof filterArgs]?: string | undefined };
-
 /** @throws TvsError USAGE */
-export function filterOf(args: FilterArgs): TeacherFilter {
-  const { status, certificate, state, "expires-before": expiresBefore } = args;
-  if (expiresBefore !== undefined && !isCalendarDate(expiresBefore))
-    throw new TvsError("USAGE", "--expires-before must be a date that exists, written YYYY-MM-DD");
-  return {
-    license: status === undefined ? undefined : parseChoice("--status", status, licenseStatuses),
-    certificate:
-      certificate === undefined ? undefined : parseChoice("--certificate", certificate, certificateStatuses),
-    expiresBefore,
-    changedSince: parseSince("--changed-since", args["changed-since"]),
-    state: state?.trim(),
-  };
+function readDate(text: string, flag: string): string {
+  if (isCalendarDate(text)) return text;
+  throw new TvsError("USAGE", `${flag} must be a date that exists, written YYYY-MM-DD`);
+}
+
+export function filterOf(args: ArgsOf<typeof filterArgs>): TeacherFilter {
+  const { status: license, certificate, state } = args;
+  const { "expires-before": expiresBefore, "changed-since": changedSince } = args;
+  return { license, certificate, expiresBefore, changedSince, state };
 }
 
 const pageArgs = {
-  limit: limitArg(defaultLimit),
+  limit: limitArg(50),
   after: option("REGNO", "Go on behind this registration number, the last that was listed"),
 } as const;
 
-type PageArgs = { limit?: string | undefined; after?: string | undefined; json?: boolean | undefined };
+type PageArgs = ArgsOf<typeof pageArgs> & { json?: boolean | undefined };
 
-const pageOf = ({ limit, after }: PageArgs) => ({
-  limit: parseLimit(limit, defaultLimit),
-  ...(after === undefined ? {} : { after }),
-});
+const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined ? {} : { after }) });
 
-export const listCommand = command({
+export const listCommand = operatorCommand({
   description: "List teachers in the order of their registration numbers",
   example:
     "tvs teachers list --status VALID --expires-before 2026-12-31\n" +
     "  tvs teachers list --state Lagos --limit 200 --after TR/2019/LA/000123\n" +
     "  tvs teachers list --changed-since 2026-01-31T00:00:00Z --json",
   args: { ...filterArgs, ...pageArgs },
-  async run({ args }) {
-    const filter = filterOf(args);
-    const page = pageOf(args);
-    await withOperator(configOf(args), async (operator) => {
-      const found = await listTeachers(dependenciesOf(operator), filter, page);
-      show(args, found, { operator, nobody: "no teachers" });
-    });
+  async act(operator, args) {
+    const found = await listTeachers(dependenciesOf(operator), filterOf(args), pageOf(args));
+    show(args, found, { operator, nobody: "no teachers" });
   },
 });
 
@@ -130,21 +118,16 @@ function show(
 ): void {
   const today = calendar.dateAt(clock.now());
   const rows = teachers.map((one) => describeRow(one, today));
-  print(args, rows, () => (rows.length === 0 ? nobody : teachersTable(rows)));
+  printList(args, rows, teacherColumns, nobody);
   if (next !== null) note(`there are more; the next ones: --after ${next}`);
 }
 
-function teachersTable(rows: readonly ReturnType<typeof describeRow>[]): string {
-  return table(
-    ["REG NO", "T ID", "NAME", "STATE", "LICENCE", "EXPIRES", "CERTIFICATE"],
-    rows.map((one) => [
-      one.regNo,
-      one.tId,
-      one.name,
-      one.state,
-      one.active ? one.licenseStatus : "deactivated",
-      one.licenseExpiryDate,
-      one.certificateStatus,
-    ]),
-  );
-}
+const teacherColumns: Columns<ReturnType<typeof describeRow>> = {
+  "REG NO": "regNo",
+  "T ID": "tId",
+  NAME: "name",
+  STATE: "state",
+  LICENCE: ({ active, licenseStatus }) => (active ? licenseStatus : "deactivated"),
+  EXPIRES: "licenseExpiryDate",
+  CERTIFICATE: "certificateStatus",
+};

@@ -1,4 +1,3 @@
-import { actorNamed } from "../../src/domain/changes.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import {
@@ -17,11 +16,12 @@ import {
   describeTeacher,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import { command, configOf, group, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
+import { group, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { type Cell, hint, print, record, table } from "../terminal/output.ts";
+import { type Cell, hint, listing, print, record, table } from "../terminal/output.ts";
 import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 
@@ -29,7 +29,7 @@ import { byArg, byFilterArg } from "./operator-name.ts";
 const toldValidMs = 90 * 86_400_000;
 
 const refArg = {
-  ref: operand("Registration number (A/B/C/D) or teacher id (digits)"),
+  ref: operand("Registration number (A/B/C/D) or teacher id (digits)", teacherKeyOf),
 } as const;
 
 const reasonArg = {
@@ -37,6 +37,7 @@ const reasonArg = {
     ...option(
       "TEXT",
       "For the history, 1 to 500 characters; it is kept for ever, so no personal data: give the number of the decision",
+      checkReason,
     ),
     required: true,
   },
@@ -44,20 +45,17 @@ const reasonArg = {
 
 type Described = ReturnType<typeof describeTeacher>;
 
-const showCommand = command({
+const showCommand = operatorCommand({
   description: "Show a teacher's record, its statuses today and what partners were last told",
   example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
   args: refArg,
-  async run({ args }) {
-    const key = teacherKeyOf(args.ref);
-    await withOperator(configOf(args), async (operator) => {
-      const teacher = await requireTeacher(operator.stores.teachers, key);
-      const described = {
-        ...describeTeacher(teacher, operator),
-        ...(await teacherActivity(operator.stores, teacher.id)),
-      };
-      print(args, described, () => teacherText(described));
-    });
+  async act(operator, args) {
+    const teacher = await requireTeacher(operator.stores.teachers, args.ref);
+    const described = {
+      ...describeTeacher(teacher, operator),
+      ...(await teacherActivity(operator.stores, teacher.id)),
+    };
+    print(args, described, () => teacherText(described));
   },
 });
 
@@ -110,35 +108,25 @@ function yesNo(flag: boolean): string {
 }
 
 type ChangeArgs = {
-  ref: string;
-  reason?: string | undefined;
-  json?: boolean | undefined;
-  yes?: boolean | undefined;
+  readonly ref: TeacherKey;
+  readonly reason?: string | undefined;
+  readonly json?: boolean | undefined;
+  readonly yes?: boolean | undefined;
 };
 
-async function change(args: ChangeArgs, action: TeacherAction): Promise<void> {
-  const key = teacherKeyOf(args.ref);
-  const reason = args.reason === undefined ? null : checkReason(args.reason);
-  await withOperator(configOf(args), async (operator) => {
-    const {
-      stores: { teachers },
-      calendar,
-      clock,
-      actor,
-    } = operator;
-    const { regNo, name } = await requireTeacher(teachers, key);
-    // What takes a licence away can be taken back, but not what partners were told meanwhile.
-    if (action === "revoke" || action === "deactivate")
-      await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
-    const changed = await changeTeacher({ teachers, calendar, clock, actor }, key, { action, reason });
-    const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
-    const value = {
-      ...describeTeacher(changed.teacher, operator),
-      events: changed.events.map(describeEvent),
-    };
-    print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
-    if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
-  });
+async function change(action: TeacherAction, operator: Operator, args: ChangeArgs): Promise<void> {
+  const { stores, calendar, clock, actor } = operator;
+  const { teachers } = stores;
+  const { ref: key, reason = null } = args;
+  const { regNo, name } = await requireTeacher(teachers, key);
+  // What takes a licence away can be taken back, but not what partners were told meanwhile.
+  if (action === "revoke" || action === "deactivate")
+    await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
+  const changed = await changeTeacher({ teachers, calendar, clock, actor }, key, { action, reason });
+  const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
+  const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
+  print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
+  if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
 }
 
 type ToldValid = { partnerId: string; times: number; lastAt: string }[];
@@ -169,63 +157,54 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
   });
   if (told === undefined) return text;
   if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
-  const rows = told.map(({ partnerId, times, lastAt }) => [partnerId, times, lastAt]);
-  return `${text}\n\nTold VALID in the last 90 days:\n${table(["PARTNER", "TIMES", "LAST"], rows)}`;
+  const rows = listing(told, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
+  return `${text}\n\nTold VALID in the last 90 days:\n${rows}`;
 }
 
-const revokeCommand = command({
+const revokeCommand = operatorCommand({
   description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
   example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
-  run: ({ args }) => change(args, "revoke"),
+  act: (operator, args) => change("revoke", operator, args),
 });
 
-const reinstateCommand = command({
+const reinstateCommand = operatorCommand({
   description:
     "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
   example: "tvs teachers reinstate TR/2019/LA/000123",
   args: { ...refArg, ...byArg },
-  run: ({ args }) => change(args, "reinstate"),
+  act: (operator, args) => change("reinstate", operator, args),
 });
 
-const deactivateCommand = command({
+const deactivateCommand = operatorCommand({
   description: "Take a teacher out of service; the record is still found, but without a licence",
   example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
-  run: ({ args }) => change(args, "deactivate"),
+  act: (operator, args) => change("deactivate", operator, args),
 });
 
-const reactivateCommand = command({
+const reactivateCommand = operatorCommand({
   description:
     "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
   example: "tvs teachers reactivate 100123",
   args: { ...refArg, ...byArg },
-  run: ({ args }) => change(args, "reactivate"),
+  act: (operator, args) => change("reactivate", operator, args),
 });
 
-const historyCommand = command({
+const historyCommand = operatorCommand({
   description: "List every change of a teacher's record and every event that partners were told, in order",
   example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
   args: { ...refArg, ...byFilterArg },
-  async run({ args }) {
-    const key = teacherKeyOf(args.ref);
-    await withOperator(configOf(args), async ({ stores: { teachers } }) => {
-      const teacher = await requireTeacher(teachers, key);
-      const all = await teacherHistory(teachers, teacher.id);
-      // An event is what followed from a change, and nobody's own doing.
-      const isBy = (line: HistoryLine) => line.type === "change" && line.actor === actorNamed(args.by ?? "");
-      const lines = args.by === undefined ? all : all.filter(isBy);
-      print(args, lines.map(describeHistoryLine), () => historyTable(lines));
-    });
+  async act({ stores: { teachers } }, args) {
+    const teacher = await requireTeacher(teachers, args.ref);
+    const all = await teacherHistory(teachers, teacher.id);
+    // An event is what followed from a change, and nobody's own doing.
+    const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
+    const lines = args.by === undefined ? all : all.filter(isBy);
+    const head = ["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON OR EVENT ID"];
+    print(args, lines.map(describeHistoryLine), () => table(head, lines.map(historyRow)));
   },
 });
-
-function historyTable(lines: readonly HistoryLine[]): string {
-  return table(
-    ["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON OR EVENT ID"],
-    lines.map(historyRow),
-  );
-}
 
 function historyRow(line: HistoryLine): Cell[] {
   if (line.type === "event")

@@ -18,7 +18,7 @@ const stem = ({ sandbox }: Pick<Config, "sandbox">) => (sandbox ? "sandbox" : "t
  * of the same second it waits for the next.
  */
 export async function backupPlace(dir: string, config: Config): Promise<string> {
-  const folder = requireFolder("FILE", dir);
+  const folder = requireFolder(dir, "FILE");
   for (;;) {
     const time = new Date()
       .toISOString()
@@ -38,8 +38,8 @@ export function requireNoFolder(path: string): void {
 }
 
 /** Reads how many backups are kept. @throws TvsError USAGE */
-export function readKeep(flag: string, text: string): number {
-  const keep = parseCount(flag, text);
+export function readKeep(text: string, flag: string): number {
+  const keep = parseCount(text, flag);
   if (keep > 0) return keep;
   throw new TvsError("USAGE", `${flag} must be at least 1`);
 }

@@ -73,6 +73,7 @@ const makeCommand = command({
       "N",
       "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
         "Each register needs a folder of its own",
+      readKeep,
     ),
   },
   async run({ args }) {
@@ -80,7 +81,7 @@ const makeCommand = command({
     const source = databaseFile(config);
     await requireRegister(config);
     const replace = args.force === true;
-    const keep = args.keep === undefined ? null : readKeep("--keep", args.keep);
+    const { keep = null } = args;
     const path = keep === null ? args.file : await backupPlace(args.file, config);
     if (keep === null) requireNoFolder(args.file);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });

@@ -31,18 +31,22 @@ export const triggerCommand = command({
   example:
     "tvs trigger license.revoked\n  tvs trigger certificate.verified TR/2019/LA/000007\n  tvs trigger forged",
   args: {
-    event: { ...operand(`${eventTypes.join(", ")} or ${forged}`), values: { oneOf: [...choices] } },
+    event: {
+      ...operand(`${eventTypes.join(", ")} or ${forged}`, (text, flag) => parseChoice(text, flag, choices)),
+      values: { oneOf: [...choices] },
+    },
     ref: {
       ...operand(
         `Registration number or teacher id (default ${triggered.regNo}, who is there to be changed)`,
+        teacherKeyOf,
       ),
       required: false,
+      default: triggered.regNo,
       values: { oneOf: sandboxTeachers.map(({ regNo }) => regNo) },
     },
   },
   async run({ args }) {
-    const eventType = parseChoice("EVENT", args.event, choices);
-    const key = teacherKeyOf(args.ref ?? triggered.regNo);
+    const { event: eventType, ref: key } = args;
     await withSandbox(args, (operator) =>
       eventType === forged ? sendForged(operator, args, key) : cause(operator, args, { eventType, key }),
     );

@@ -19,30 +19,27 @@ import { readCalls } from "../../src/store/access-log/reader.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { command, configOf, option, version } from "../command.ts";
-import { withOperator } from "../open.ts";
+import { option, version } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { note, parseCount, print } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
 
-export const consoleCommand = command({
+export const consoleCommand = operatorCommand({
   description:
     "Print a link to the console of the service on this machine. The link works once, within five minutes, in a " +
     "browser on the same machine; `tvs serve --admin-port` turns the console on",
   example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
   args: {
-    port: option("PORT", "The console's port, where several nodes on this machine have one"),
+    port: option("PORT", "The console's port, where several nodes on this machine have one", parseCount),
   },
-  async run({ args }) {
-    const port = args.port === undefined ? undefined : parseCount("--port", args.port);
-    await withOperator(configOf(args), async ({ stores: { nodes }, driver, secrets, clock }) => {
-      // Who can open the file reaches the console, whatever the machine is called meanwhile.
-      const host = driver.kind === "remote" ? hostname() : null;
-      const place = findConsole(await nodes.list(), { host, port });
-      const { url, expiresAt } = mintLink(secrets, place, clock.now());
-      print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
-      if (args.json !== true) note("the link works once, within five minutes, on this machine");
-    });
+  async act({ stores: { nodes }, driver, secrets, clock }, args) {
+    // Who can open the file reaches the console, whatever the machine is called meanwhile.
+    const host = driver.kind === "remote" ? hostname() : null;
+    const place = findConsole(await nodes.list(), { host, port: args.port });
+    const { url, expiresAt } = mintLink(secrets, place, clock.now());
+    print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
+    if (args.json !== true) note("the link works once, within five minutes, on this machine");
   },
 });
 

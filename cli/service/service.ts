@@ -15,12 +15,12 @@ import {
   defaultDataDir,
   environmentFile,
   jobFile,
-  readUser,
   requireOurs,
   type TimerJob,
   timerFile,
   type UnitOptions,
   unitFile,
+  userArg,
   usersFile,
 } from "./units.ts";
 
@@ -32,16 +32,17 @@ const installCommand = command({
     "sudo tvs service install\n" +
     "  sudo tvs service install --backup-to /srv/backups --anchor-to https://tsa.example.org/",
   args: {
-    user: option("NAME", "The service's user and name (default tvs)"),
-    executable: option("FILE", "Path of the executable for the service (default: this one)"),
+    user: userArg,
+    executable: option("FILE", "Path of the executable for the service (default: this one)", absolute),
     root: option("DIR", "Write below DIR instead of /, for an image or a package"),
     print: flag("Print the units and write nothing"),
     ...timerArgs,
   },
   async run({ args }) {
     requireSystemd();
-    const isPrinted = args.print === true;
-    const options = readUnitOptions(args, isPrinted);
+    const { user, data = defaultDataDir(user), root = "/", print: isPrinted = false } = args;
+    const executable = args.executable ?? absolute(thisExecutable(isPrinted), "--executable");
+    const options = { user, dataDir: absolute(data, "--data"), executable };
     const jobs = readTimerJobs(args);
     if (isPrinted) {
       const unit = unitFile(options);
@@ -51,13 +52,13 @@ const installCommand = command({
       );
       return;
     }
-    if (args["alert-command"] !== undefined) requireProgram(args["alert-command"], args.root ?? "/");
+    if (args["alert-command"] !== undefined) requireProgram(args["alert-command"], root);
     checkImport(args);
-    const files = await install(options, jobs, args.root ?? "/");
-    const isPackaged = packagedUnit(options, args.root ?? "/") !== undefined;
+    const files = await install(options, jobs, root);
+    const isPackaged = packagedUnit(options, root) !== undefined;
     const next = nextCommands(options, jobs, isPackaged);
     const timer = importTimerOf(args);
-    if (timer !== null) await rememberImportTimer(options.user, args.root ?? "/", timer);
+    if (timer !== null) await rememberImportTimer(user, root, timer);
     print(args, { files, next }, () => report(files, next));
   },
 });
@@ -66,23 +67,6 @@ export const serviceCommand = group("Install tvs as a systemd service, or remove
   install: async () => installCommand,
   uninstall: () => import("./uninstall.ts").then((file) => file.uninstallCommand),
 });
-
-type UnitArgs = {
-  readonly user?: string | undefined;
-  readonly data?: string | undefined;
-  readonly executable?: string | undefined;
-};
-
-/** @throws TvsError USAGE */
-function readUnitOptions(args: UnitArgs, isPrinted: boolean): UnitOptions {
-  const user = readUser(args.user);
-  const dataDir = absolute("--data", args.data ?? defaultDataDir(user));
-  return {
-    user,
-    dataDir,
-    executable: absolute("--executable", args.executable ?? thisExecutable(isPrinted)),
-  };
-}
 
 /**
  * Where the service finds this executable. What is only printed may name where it is to be.

@@ -3,7 +3,7 @@
 import { isAbsolute } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { ImportTimer } from "../../src/domain/import/source.ts";
-import { option } from "../command.ts";
+import { type ArgsOf, option } from "../command.ts";
 import { readEvery, readSource, readSourceAuth, sourceArgs } from "../register/import-source.ts";
 import { readKeep } from "../safe/backup-folder.ts";
 import { readHttpUrl } from "../verify/bounded-fetch.ts";
@@ -15,25 +15,30 @@ export const timerArgs = {
   "backup-to": option(
     "DIR",
     "Also write a timer for backups into this folder, which the service's user must be able to write",
+    absolute,
   ),
   "backup-at": option(
     "CALENDAR",
     `When, as systemd.time(7) writes it: daily, Mon 03:00 (default ${defaults.backupAt}, every day)`,
+    calendar,
   ),
   "backup-keep": option(
     "N",
     `How many backups are kept there; older ones are deleted (default ${defaults.backupKeep})`,
+    readKeep,
   ),
   "anchor-to": option(
     "PLACE",
     "Also write a timer that hands the evidence log's newest checkpoint out, as `tvs log anchor PLACE` does: to an " +
       "existing folder, or to the address of a time-stamp authority",
+    readPlace,
   ),
-  "anchor-at": option("CALENDAR", `When (default ${defaults.anchorAt})`),
+  "anchor-at": option("CALENDAR", `When (default ${defaults.anchorAt})`, calendar),
   "alert-command": option(
     "PATH",
     "Also write a timer that runs this program every five minutes for what has begun or ended, as `tvs doctor " +
       "--alert-command PATH` does",
+    absolute,
   ),
   import: option(
     "SOURCE",
@@ -44,9 +49,7 @@ export const timerArgs = {
   ...sourceArgs,
 } as const;
 
-type TimerValues = {
-  readonly [name in Exclude<keyof typeof timerArgs, "allow-private-source">]?: string | undefined;
-} & { readonly "allow-private-source"?: boolean | undefined };
+type TimerValues = ArgsOf<typeof timerArgs>;
 
 /** The jobs that the options ask for. @throws TvsError USAGE */
 export function readTimerJobs(args: TimerValues): TimerJob[] {
@@ -63,35 +66,43 @@ export function readTimerJobs(args: TimerValues): TimerJob[] {
   ];
 }
 
-function requireTogether(args: TimerValues, main: keyof TimerValues, more: (keyof TimerValues)[]): void {
+function requireTogether(
+  args: TimerValues,
+  main: keyof typeof timerArgs,
+  more: (keyof typeof timerArgs)[],
+): void {
   const alone = more.find((name) => args[name] !== undefined);
   if (alone !== undefined && args[main] === undefined)
     throw new TvsError("USAGE", `--${alone} goes with --${main}`);
 }
 
-function backupJob(args: TimerValues, to: string): TimerJob {
-  const folder = absolute("--backup-to", to);
-  const keep = readKeep("--backup-keep", args["backup-keep"] ?? String(defaults.backupKeep));
+function backupJob(args: TimerValues, folder: string): TimerJob {
+  const { "backup-keep": keep = defaults.backupKeep } = args;
   return {
     name: "backup",
     description: "Backup of the Teacher Verification Service",
     words: ["backup", folder, "--keep", String(keep)],
-    at: calendar("--backup-at", args["backup-at"] ?? defaults.backupAt),
+    at: args["backup-at"] ?? defaults.backupAt,
     folder,
   };
 }
 
-function anchorJob(args: TimerValues, to: string): TimerJob {
-  const isUrl = /^https?:/i.test(to);
-  const place = isUrl
-    ? plainUrl("--anchor-to", readHttpUrl("--anchor-to", to).href)
-    : absolute("--anchor-to", to);
+function isUrl(place: string): boolean {
+  return /^https?:/i.test(place);
+}
+
+/** An authority's address, or a folder. @throws TvsError USAGE */
+function readPlace(text: string, flag: string): string {
+  return isUrl(text) ? plainUrl(readHttpUrl(text, flag).href, flag) : absolute(text, flag);
+}
+
+function anchorJob(args: TimerValues, place: string): TimerJob {
   return {
     name: "anchor",
     description: "Checkpoints of the Teacher Verification Service, handed out",
     words: ["log", "anchor", place],
-    at: calendar("--anchor-at", args["anchor-at"] ?? defaults.anchorAt),
-    folder: isUrl ? null : place,
+    at: args["anchor-at"] ?? defaults.anchorAt,
+    folder: isUrl(place) ? null : place,
   };
 }
 
@@ -99,7 +110,7 @@ function alertJob(path: string): TimerJob {
   return {
     name: "alert",
     description: "Alerts of the Teacher Verification Service",
-    words: ["doctor", "--alert-command", absolute("--alert-command", path)],
+    words: ["doctor", "--alert-command", path],
     at: "*:0/5",
     folder: null,
   };
@@ -108,7 +119,9 @@ function alertJob(path: string): TimerJob {
 /** What the register is to remember of the timer that imports; null where there is none. */
 export function importTimerOf(args: TimerValues): Omit<ImportTimer, "since"> | null {
   const { import: source, every = defaults.importEvery } = args;
-  return source === undefined ? null : { source: readSource(source, args).name, everyMs: readEvery(every) };
+  return source === undefined
+    ? null
+    : { source: readSource(source, args).name, everyMs: readEvery(every, "--every") };
 }
 
 /**
@@ -124,8 +137,8 @@ export function checkImport({ import: source, "source-auth": authFile }: TimerVa
 function importJob(args: TimerValues, text: string): TimerJob {
   const { every = defaults.importEvery, "source-auth": authFile } = args;
   const source = readSource(text, args);
-  const place = source.kind === "file" ? absolute("--import", text) : plainUrl("--import", source.place);
-  const sourceAuth = authFile === undefined ? undefined : absolute("--source-auth", authFile);
+  const place = source.kind === "file" ? absolute(text, "--import") : plainUrl(source.place, "--import");
+  const sourceAuth = authFile === undefined ? undefined : absolute(authFile, "--source-auth");
   return {
     name: "import",
     description: "Import into the Teacher Verification Service",
@@ -134,7 +147,7 @@ function importJob(args: TimerValues, text: string): TimerJob {
       ...(sourceAuth === undefined ? [] : ["--source-auth", sourceAuthPath]),
       ...(args["allow-private-source"] === true ? ["--allow-private-source"] : []),
     ],
-    at: { everyMs: readEvery(every) },
+    at: { everyMs: readEvery(every, "--every") },
     folder: null,
     sourceAuth,
   };
@@ -146,7 +159,7 @@ export function isHidden(path: string): boolean {
 }
 
 /** An absolute path: systemd has no current folder, and reads white space and % in its own way. @throws TvsError USAGE */
-export function absolute(flag: string, path: string): string {
+export function absolute(path: string, flag: string): string {
   if (isAbsolute(path) && /^[^\s%"'\\$]+$/.test(path)) return path;
   throw new TvsError(
     "USAGE",
@@ -155,13 +168,13 @@ export function absolute(flag: string, path: string): string {
 }
 
 /** An address without what systemd reads in its own way; a % is written twice in the unit. */
-function plainUrl(flag: string, href: string): string {
+function plainUrl(href: string, flag: string): string {
   if (/^[^\s"'\\$]+$/.test(href)) return href;
   throw new TvsError("USAGE", `${flag} must be an address without white space, quotes or $`);
 }
 
 /** systemd itself says what is wrong with a calendar; only what would be another line or setting is refused here. */
-function calendar(flag: string, text: string): string {
+function calendar(text: string, flag: string): string {
   if (/^[A-Za-z0-9*:,./~ -]{1,100}$/.test(text)) return text;
   throw new TvsError("USAGE", `${flag} must be a calendar of systemd, such as daily or Mon 03:00`);
 }

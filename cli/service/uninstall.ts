@@ -6,7 +6,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { command, flag, option } from "../command.ts";
 import { print } from "../terminal/output.ts";
 import { rememberImportTimer } from "./import-timer.ts";
-import { jobNames, readUser, requireOurs } from "./units.ts";
+import { jobNames, requireOurs, userArg } from "./units.ts";
 
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
@@ -28,14 +28,13 @@ export const uninstallCommand = command({
     "user stay",
   example: "sudo tvs service uninstall\n  sudo tvs service uninstall --timers",
   args: {
-    user: option("NAME", "The service's user and name (default tvs)"),
+    user: userArg,
     root: option("DIR", "Remove below DIR instead of /"),
     timers: flag("Only the timers of backups, anchors, alerts and imports"),
     print: flag("Print what would be removed and remove nothing"),
   },
   async run({ args }) {
-    const user = readUser(args.user);
-    const root = args.root ?? "/";
+    const { user, root = "/" } = args;
     const units = unitsOf(user, args.timers === true);
     const folder = join(root, "etc/systemd/system");
     const paths = [

@@ -2,6 +2,7 @@
 
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
+import { option } from "../command.ts";
 
 export type UnitOptions = {
   /** The path of the executable when the service runs. */
@@ -38,10 +39,15 @@ export const sourceAuthPath = "${CREDENTIALS_DIRECTORY}/source-auth";
 /** The first line of each file that this program may replace without asking. */
 const ownMark = "# Written by `tvs service install`.";
 
+export const userArg = {
+  ...option("NAME", "The service's user and name (default tvs)", readUser),
+  default: "tvs",
+} as const;
+
 /** @throws TvsError USAGE */
-export function readUser(user = "tvs"): string {
+function readUser(user: string, flag: string): string {
   if (/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) return user;
-  throw new TvsError("USAGE", "--user must be a name of lower-case letters, digits, - and _");
+  throw new TvsError("USAGE", `${flag} must be a name of lower-case letters, digits, - and _`);
 }
 
 /**

@@ -36,10 +36,13 @@ export const completionCommand = command({
     "tvs completion fish > ~/.config/fish/completions/tvs.fish    # or: tvs completion fish | source",
   ].join("\n  "),
   args: {
-    shell: { ...operand(`One of ${shells.join(", ")}`), valueHint: shells.join("|") },
+    shell: {
+      ...operand(`One of ${shells.join(", ")}`, (text) => parseChoice(text, "the shell", shells)),
+      valueHint: shells.join("|"),
+    },
   },
   async run({ args }) {
-    const shell = parseChoice("the shell", args.shell, shells);
+    const { shell } = args;
     const script = scripts[shell];
     print(args, { shell, script }, () => script);
   },

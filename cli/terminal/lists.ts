@@ -1,35 +1,52 @@
-/** The options by which a list is cut: from when on, and how many. */
+/** The options by which a list is cut: which, from when on, and how many. */
 
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
-import { parseCount, parseDuration, parseTime } from "./output.ts";
+import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./output.ts";
 
 /** The largest `--limit`; more is wanted in parts. */
 const maxLimit = 100_000;
 
+/** One of a few words. */
+export function choice<const T extends string>(choices: readonly T[], description: string) {
+  return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
+}
+
+/** `all`, or some of them. @param words what they are for */
+export function someOf<const T extends string>(known: readonly T[], words: string) {
+  const read = (text: string, flag: string) => parseList(text, flag, known);
+  return {
+    ...option("all|A,B", `${words}, separated by commas`, read),
+    values: { listOf: ["all", ...known] },
+  };
+}
+
 /** From when on. @param which whose time it is, such as `Only those made` */
 export function sinceArg(which: string) {
-  return option("TIME", `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`);
+  const words = `${which} from this time on (ISO 8601, or a duration such as 24h: so long ago)`;
+  return option("TIME", words, readSince);
 }
 
 export function limitArg(defaultLimit: number) {
-  return option("N", `At most this many (default ${defaultLimit})`);
+  return {
+    ...option("N", `At most this many (default ${defaultLimit})`, readLimit),
+    default: `${defaultLimit}`,
+  };
 }
 
 /**
  * Reads from when a list begins: a time, or a duration, which is counted back from now.
- * @returns milliseconds since the epoch; undefined where nothing is said
+ * @returns milliseconds since the epoch
  * @throws TvsError USAGE
  */
-export function parseSince(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(flag, text);
-  return parseTime(flag, text, ", or a duration such as 24h");
+function readSince(text: string, flag: string): number {
+  if (/^\d+[a-z]$/.test(text)) return Date.now() - parseDuration(text, flag);
+  return parseTime(text, flag, ", or a duration such as 24h");
 }
 
-/** Reads `--limit`. @throws TvsError USAGE */
-export function parseLimit(text: string | undefined, defaultLimit: number): number {
-  const limit = text === undefined ? defaultLimit : parseCount("--limit", text);
-  if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `--limit must be from 1 to ${maxLimit}`);
+/** @throws TvsError USAGE */
+function readLimit(text: string, flag: string): number {
+  const limit = parseCount(text, flag);
+  if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `${flag} must be from 1 to ${maxLimit}`);
   return limit;
 }

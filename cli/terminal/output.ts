@@ -61,6 +61,32 @@ export function table(
   return layOut(head, cells, { width, heading });
 }
 
+type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
+
+/** The columns of a list by their titles: the member that stands in each, or what makes its cell. */
+export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
+
+/** A table with a row for each of a list. */
+export function listing<T>(list: readonly T[], columns: Columns<T>): string {
+  const cells = Object.values(columns).map((column) =>
+    typeof column === "function" ? column : (one: T) => one[column] as Cell,
+  );
+  return table(
+    Object.keys(columns),
+    list.map((one) => cells.map((cellOf) => cellOf(one))),
+  );
+}
+
+/** Prints a list: with `--json` one array, else a table. @param none what is said of an empty one */
+export function printList<T>(
+  args: { json?: unknown },
+  list: readonly T[],
+  columns: Columns<T>,
+  none?: string,
+): void {
+  print(args, list, () => (list.length === 0 && none !== undefined ? none : listing(list, columns)));
+}
+
 /** A record, a line for each member; a list that is too long for its line continues below itself. */
 export function record(members: Readonly<Record<string, Cell>>): string {
   const nameWidth = Math.max(...Object.keys(members).map((name) => name.length));
@@ -108,7 +134,7 @@ export function heading(title: string): string {
  * @returns milliseconds
  * @throws TvsError USAGE
  */
-export function parseDuration(flag: string, text: string): number {
+export function parseDuration(text: string, flag: string): number {
   const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
   const match = /^(\d{1,6})([smhd])$/.exec(text);
   if (match === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
@@ -121,7 +147,7 @@ export function parseDuration(flag: string, text: string): number {
  * @returns milliseconds since the epoch
  * @throws TvsError USAGE
  */
-export function parseTime(flag: string, text: string, orElse = ""): number {
+export function parseTime(text: string, flag: string, orElse = ""): number {
   const wellFormed = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
   const time = wellFormed ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) {
@@ -134,7 +160,7 @@ export function parseTime(flag: string, text: string, orElse = ""): number {
  * Reads `all`, or names separated by commas.
  * @throws TvsError USAGE naming the flag and what it takes
  */
-export function parseList<T extends string>(flag: string, text: string, known: readonly T[]): T[] {
+export function parseList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
   if (text === "all") return [...known];
   const names = text.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !known.some((one) => one === name));
@@ -147,14 +173,14 @@ export function parseList<T extends string>(flag: string, text: string, known: r
  * Reads one of a few words, in either case.
  * @throws TvsError USAGE, with the words and the one that was probably meant
  */
-export function parseChoice<T extends string>(flag: string, text: string, choices: readonly T[]): T {
+export function parseChoice<T extends string>(text: string, flag: string, choices: readonly T[]): T {
   const known = choices.find((one) => one.toLowerCase() === text.toLowerCase());
   if (known !== undefined) return known;
   throw new TvsError("USAGE", `${flag} must be one of ${choices.join(", ")}${suggestion(text, choices)}`);
 }
 
 /** Reads a whole number. @throws TvsError USAGE */
-export function parseCount(flag: string, text: string): number {
+export function parseCount(text: string, flag: string): number {
   if (!/^\d{1,10}$/.test(text)) throw new TvsError("USAGE", `${flag} must be a whole number`);
   return Number(text);
 }

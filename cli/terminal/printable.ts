@@ -9,6 +9,11 @@ export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
 
+/** JSON for a terminal, laid out: names in it come from the register, and must not steer it. */
+export function printableJson(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
+}
+
 function escaped(character: string): string {
   // Beyond the basic plane JSON knows a character by its two halves only.
   const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));

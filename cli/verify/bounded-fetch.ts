@@ -6,19 +6,18 @@ import { option } from "../command.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
-const defaultTimeoutMs = 15_000;
+export const defaultTimeoutMs = 15_000;
 /** The longest answer that is read. */
 const maxBytes = 1024 * 1024;
 
 /** The option of a command that asks. */
 export const timeoutArg = {
-  timeout: option("DURATION", `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`),
+  timeout: option(
+    "DURATION",
+    `How long an answer may take (default ${defaultTimeoutMs / 1000}s)`,
+    parseDuration,
+  ),
 } as const;
-
-/** Reads `--timeout`. @returns milliseconds. @throws TvsError USAGE */
-export function readTimeout(text: string | undefined): number {
-  return text === undefined ? defaultTimeoutMs : parseDuration("--timeout", text);
-}
 
 type BoundedRequest = {
   readonly url: URL;
@@ -36,7 +35,7 @@ export type BoundedAnswer = { readonly status: number; readonly body: Uint8Array
  * Reads an address that a command was given.
  * @throws TvsError USAGE
  */
-export function readHttpUrl(flag: string, text: string): URL {
+export function readHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
     throw new TvsError("USAGE", `${flag} must be an http or https address without a user or password`);

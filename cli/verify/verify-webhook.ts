@@ -42,11 +42,11 @@ export const verifyWebhookCommand = command({
         "out of the shell's history",
     ),
     signature: { ...option("HEADER", "The value of the X-AGENCY-Signature header"), required: true },
-    now: option("TIME", "Check as of this time (ISO 8601)"),
+    now: option("TIME", "Check as of this time (ISO 8601)", parseTime),
   },
   async run({ args }) {
     const secret = readSecret(args.secret, process.env);
-    const now = args.now === undefined ? new Date() : new Date(parseTime("--now", args.now));
+    const now = new Date(args.now ?? Date.now());
     const rawBody = await readBody(args.file);
     const verdict = await verifyWebhook({ rawBody, signature: args.signature, secret, now });
     print(args, verdict, () => verdictText(verdict));

@@ -67,7 +67,7 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
   if (paths.length === 0)
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
   const { issuer, audience } = given;
-  const now = flags.now === undefined ? io.now() : new Date(parseTime("--now", flags.now));
+  const now = flags.now === undefined ? io.now() : new Date(parseTime(flags.now, "--now"));
   const keys = await createKeySet(await readSources(given));
   const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
   const options = { keys, issuer, audience, now, ...proof };

@@ -35,7 +35,7 @@ export type RecordedChange = {
   readonly detail: string | null;
 };
 
-export type ChangeFilter = {
+type ChangeFilter = {
   readonly subject?: string | undefined;
   readonly actor?: string | undefined;
   readonly since?: number | undefined;

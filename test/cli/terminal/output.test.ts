@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseSince } from "../../../cli/terminal/lists.ts";
+import { sinceArg } from "../../../cli/terminal/lists.ts";
 import {
   exitCodeOf,
   exitCodes,
@@ -50,11 +50,11 @@ describe("durations", () => {
     ["7d", 604_800_000],
     ["0s", 0],
   ])("%s", (text, ms) => {
-    expect(parseDuration("--overlap", text)).toBe(ms);
+    expect(parseDuration(text, "--overlap")).toBe(ms);
   });
 
   test.each(["", "5", "h", "-1h", "1.5h", "1 h", "1H", "1w", "1h30m", "1234567s"])("%j is none", (text) => {
-    expect(refusalOf(() => parseDuration("--overlap", text))).toBe(
+    expect(refusalOf(() => parseDuration(text, "--overlap"))).toBe(
       "--overlap must be a duration such as 30s, 5m, 24h or 7d",
     );
   });
@@ -67,7 +67,7 @@ describe("times", () => {
     ["2026-01-31T12:00:00.250+01:00", "2026-01-31T11:00:00.250Z"],
     ["2026-01-31", "2026-01-31T00:00:00.000Z"],
   ])("%s", (text, time) => {
-    expect(new Date(parseTime("--since", text)).toISOString()).toBe(time);
+    expect(new Date(parseTime(text, "--since")).toISOString()).toBe(time);
   });
 
   test.each([
@@ -80,18 +80,20 @@ describe("times", () => {
     "1767225600",
   ])("%j is none: without an offset nobody knows which", (text) => {
     const said = "--since must be an ISO 8601 time such as 2026-01-31T12:00:00Z";
-    expect(refusalOf(() => parseTime("--since", text))).toBe(said);
-    expect(refusalOf(() => parseSince("--since", text))).toBe(`${said}, or a duration such as 24h`);
+    expect(refusalOf(() => parseTime(text, "--since"))).toBe(said);
+    expect(refusalOf(() => sinceArg("Only").read(text, "--since"))).toBe(
+      `${said}, or a duration such as 24h`,
+    );
   });
 });
 
 describe("counts", () => {
   test("whole numbers", () => {
-    expect(["0", "7", "9999999999"].map((text) => parseCount("--limit", text))).toEqual([
+    expect(["0", "7", "9999999999"].map((text) => parseCount(text, "--limit"))).toEqual([
       0, 7, 9_999_999_999,
     ]);
     for (const text of ["", "-1", "1.0", "1e3", " 1", "12345678901", "0x1"]) {
-      expect(refusalOf(() => parseCount("--limit", text))).toBe("--limit must be a whole number");
+      expect(refusalOf(() => parseCount(text, "--limit"))).toBe("--limit must be a whole number");
     }
   });
 });
