@@ -19,7 +19,7 @@ import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { Secrets } from "../../../src/domain/secrets.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
+import type { Driver, SqlStatement, Value } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
@@ -220,6 +220,11 @@ export async function goOn(file: string, head: string): Promise<string> {
   }
 }
 
+export async function query(file: string, sql: string, args: readonly Value[] = []) {
+  const driver = await openEmbedded({ file });
+  return driver.query(sql, args).finally(driver.close);
+}
+
 /** A copy of the register with its rows changed by hand. */
 export async function tamper(
   from: string,
@@ -254,6 +259,18 @@ export async function auditTampered(
   await tamper(from, copy, statements);
   return inShort(await auditFile({ file: copy, head, ...options }));
 }
+
+/** A row of which everything is as in the second one, but for what must differ. */
+export const insertLike2 = (own: {
+  id: number;
+  verificationId: string;
+  jws: string;
+  issuedAt?: number;
+}): SqlStatement => ({
+  sql: `INSERT INTO attestations SELECT ?1, ?2, partner_id, coalesce(?4, issued_at), kid, endpoint, purpose, policy_version,
+    teacher_id, reference, nin_index, status, eligible, context, credential, request_id, ?3 FROM attestations WHERE id = 2`,
+  args: [own.id, own.verificationId, own.jws, own.issuedAt ?? null],
+});
 
 /** Moves attestations from an id on. */
 export const renumber = (from: number, by: number) => [

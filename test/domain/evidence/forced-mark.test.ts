@@ -6,7 +6,7 @@ import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { noteBegin, noteEnd } from "../../../src/domain/evidence/retention-mark.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
-import type { Driver, SqlStatement, Value } from "../../../src/store/driver/driver.ts";
+import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { aClock } from "../../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -18,8 +18,10 @@ import {
   auditFile,
   goOn,
   inShort,
+  insertLike2,
   makeRegister,
   prune,
+  query,
   tamper,
 } from "./audited-register.ts";
 
@@ -43,11 +45,6 @@ async function copy(
   return file;
 }
 
-async function query(file: string, sql: string, args: readonly Value[] = []) {
-  const driver = await openEmbedded({ file });
-  return driver.query(sql, args).finally(driver.close);
-}
-
 /** What anybody can make up: it is not verified before it is deleted, only looked up in the log. */
 function anOldJws(n: number): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -66,11 +63,10 @@ const plant = (ids: readonly number[]): SqlStatement[] =>
     },
   ]);
 /** Puts a made-up one behind all others, which the service then signs for. */
-const append = (id: number): SqlStatement => ({
-  sql: `INSERT INTO attestations SELECT ?1, ?2, partner_id, 1000000000, kid, endpoint, purpose, policy_version, teacher_id,
-    reference, nin_index, status, eligible, context, credential, request_id, ?3 FROM attestations WHERE id = 2`,
-  args: [id, `00000000-0000-7000-8000-${String(id).padStart(12, "0")}`, anOldJws(id)],
-});
+const append = (id: number) => {
+  const verificationId = `00000000-0000-7000-8000-${String(id).padStart(12, "0")}`;
+  return insertLike2({ id, verificationId, jws: anOldJws(id), issuedAt: 1_000_000_000 });
+};
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 test("what was planted with its hash is not deleted, so it excuses nothing", async () => {
