@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import {
-  checkPrimeSync,
-  createHash,
-  createPrivateKey,
-  generateKeyPairSync,
-  type JsonWebKey,
-} from "node:crypto";
+import { createHash, createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { compactVerify, importJWK } from "jose";
 import {
   compromiseKey,
@@ -31,35 +25,6 @@ const rotation = { bits: 2048, immediately: false, now: now + dayMs };
 
 const statesOf = async ({ keys }: TestStores) =>
   Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
-
-/** A prime as the broken generator made them: a power of 65537 modulo the product of the small primes. */
-function rocaPrime(power: bigint): bigint {
-  const smallPrimes = Array.from({ length: 702 }, (_, i) => i).filter(
-    (n) => n > 1 && Array.from({ length: n - 2 }, (_, i) => i + 2).every((d) => n % d !== 0),
-  );
-  const product = smallPrimes.slice(0, 126).reduce((all, prime) => all * BigInt(prime), 1n);
-  const rest = 65537n ** power % product;
-  for (let k = (3n << 1022n) / product + 1n; ; k++) {
-    const candidate = k * product + rest;
-    if (checkPrimeSync(candidate)) return candidate;
-  }
-}
-
-function privatePem({ p, q }: { p: bigint; q: bigint }): string {
-  const inverse = (of: bigint, modulus: bigint): bigint => {
-    let [a, b, x, y] = [of % modulus, modulus, 1n, 0n];
-    while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
-    return ((x % modulus) + modulus) % modulus;
-  };
-  const text = (n: bigint) => {
-    const hex = n.toString(16);
-    return Buffer.from(hex.padStart(hex.length + (hex.length % 2), "0"), "hex").toString("base64url");
-  };
-  const d = inverse(65537n, (p - 1n) * (q - 1n));
-  const [n, dp, dq, qi] = [p * q, d % (p - 1n), d % (q - 1n), inverse(q, p)].map(text);
-  const key = { kty: "RSA", e: "AQAB", n, d: text(d), p: text(p), q: text(q), dp, dq, qi } as JsonWebKey;
-  return createPrivateKey({ key, format: "jwk" }).export({ type: "pkcs8", format: "pem" }).toString();
-}
 
 describe("a key", () => {
   test("is named by the thumbprint of RFC 7638 and published without its private half", async () => {
@@ -121,8 +86,7 @@ describe("a key that is brought along", () => {
   });
 
   test("is refused when its generator is known to be broken: partners would refuse the whole key set", async () => {
-    const pem = privatePem({ p: rocaPrime(11n), q: rocaPrime(17n) });
-    const refusal = await rejection(importKey(pem, secrets, now));
+    const refusal = await rejection(importKey(readKey("roca"), secrets, now));
     expect(refusal).toMatchObject({ code: "REFUSED", message: expect.stringContaining("ROCA") });
   });
 

@@ -1,13 +1,53 @@
 import { describe, expect, test } from "bun:test";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import { createQuota, type Quota, type QuotaRefusal } from "../../src/domain/quota.ts";
-import { type QuotaWindow, quotaUse } from "../../src/domain/quota-windows.ts";
+import {
+  createQuota,
+  type Quota,
+  type QuotaCall,
+  QuotaExceeded,
+  type QuotaRefusal,
+} from "../../src/domain/quota.ts";
+import {
+  type QuotaCharge,
+  type QuotaWindow,
+  quotaUse,
+  type WindowsUsed,
+} from "../../src/domain/quota-windows.ts";
 import { aClock } from "../harness/clock.ts";
-import { entered, minuteEnd, partner, refusalOf, start } from "./quota-samples.ts";
+import { aPartner } from "../harness/samples.ts";
+
+/** A minute's beginning in the middle of a day, and its end in epoch seconds. */
+const start = "2026-03-01T12:00:00.000Z";
+const minuteEnd = Date.parse("2026-03-01T12:01:00Z") / 1000;
+
+/** A partner of three calls a minute and ten a day. */
+const partner = (changes: Partial<Partner> = {}): Partner => ({
+  ...aPartner("agency"),
+  perMinute: 3,
+  perDay: 10,
+  ...changes,
+});
+
+/** What an act is refused with; null when it is not. */
+function refusalOf(act: () => unknown): QuotaRefusal | null {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof QuotaExceeded) return error.refusal;
+    throw error;
+  }
+}
+
+/** A call that is a partner's and was let in. */
+function entered(quota: Quota, of: Partner): QuotaCall {
+  const call = quota.open();
+  call.enter(of);
+  return call;
+}
 
 const minuteMs = 60_000;
-const dayMs = 86_400_000;
 /** The end of the day of {@link start}, in epoch seconds. */
 const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
 
@@ -34,23 +74,6 @@ function work(quota: Quota, of: Partner, calls = 1): QuotaRefusal | null {
 }
 
 describe("what is left", () => {
-  test("a refused call costs nothing", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    for (let i = 0; i < 3; i++) entered(quota, partner());
-    for (let i = 0; i < 100; i++) refused(quota, partner());
-    clock.add(minuteMs);
-    expect(quota.state(partner()).remaining).toBe(3);
-  });
-
-  test("is the lesser of minute and day", () => {
-    const quota = aQuota(aClock(start));
-    const tight = partner({ perMinute: 10, perDay: 2 });
-    expect(quota.state(tight).remaining).toBe(2);
-    work(quota, tight);
-    expect(quota.state(tight)).toEqual({ limit: 10, remaining: 1, resetAt: minuteEnd });
-  });
-
   test("belongs to each partner alone", () => {
     const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, partner());
@@ -162,13 +185,6 @@ describe("a quota that was changed", () => {
     const lowered = partner({ perMinute: 2 });
     expect(quota.state(lowered)).toEqual({ limit: 2, remaining: 0, resetAt: minuteEnd });
   });
-
-  test("of the day likewise", () => {
-    const quota = aQuota(aClock(start));
-    work(quota, partner({ perDay: 1 }));
-    expect(work(quota, partner({ perDay: 1 }))).toMatchObject({ window: "day" });
-    expect(work(quota, partner({ perDay: 2 }))).toBeNull();
-  });
 });
 
 describe("what a call costs", () => {
@@ -267,16 +283,6 @@ describe("a clock that is moved", () => {
     clock.add(-2 * minuteMs);
     expect(quota.state(partner())).toEqual({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
   });
-
-  test("forward and back again, as a mistake that is mended", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    work(quota, partner({ perDay: 1 }));
-    clock.add(400 * dayMs);
-    expect(work(quota, partner({ perDay: 1 }))).toBeNull();
-    clock.add(-400 * dayMs);
-    expect(work(quota, partner({ perDay: 1 }))).toBeNull();
-  });
 });
 
 describe("after a restart", () => {
@@ -294,11 +300,6 @@ describe("after a restart", () => {
     expect(stored.map((one) => one.used)).toEqual([2, 9]);
   });
 
-  test("windows that are over are forgotten", () => {
-    const quota = aQuota(aClock("2026-03-02T00:00:00Z"), stored);
-    expect(quota.state(partner()).remaining).toBe(3);
-  });
-
   test("the operator sees what is used of the windows that are open", () => {
     const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));
     expect(shown("2026-03-01T12:00:59.999Z")).toEqual({
@@ -311,5 +312,61 @@ describe("after a restart", () => {
       minute: { used: 0 },
       day: { used: 0 },
     });
+  });
+});
+
+describe("a call whose commit was refused", () => {
+  /** A database in which another server has used as much, and whose revision is 7. */
+  function aDatabase(used: WindowsUsed) {
+    const now = { ...used };
+    return {
+      used: async () => ({ ...now }),
+      async chargeMinute({ calls, limits }: QuotaCharge, revision: number) {
+        if (revision !== 7 || now.minute + calls > limits.minute) return null;
+        now.minute += calls;
+        return { ...now };
+      },
+    };
+  }
+  const opened = (used: WindowsUsed) =>
+    createQuota({ clock: aClock(start), store: aDatabase(used), stored: [] });
+
+  test("is judged by what the database says, and so is who comes after it", async () => {
+    const quota = opened({ minute: 3, day: 3 });
+    const call = entered(quota, partner());
+    call.chargeFor(1);
+    await call.reread();
+    expect(refusalOf(() => call.enter(partner()))).toMatchObject({
+      window: "minute",
+      remaining: 0,
+    });
+    expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
+    const raised = partner({ perMinute: 4 });
+    call.enter(raised);
+    expect(call.chargeFor(1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
+  });
+
+  test("is not refused for what its neighbours may use", async () => {
+    const quota = opened({ minute: 2, day: 2 });
+    const [call] = [entered(quota, partner()), entered(quota, partner())];
+    await call?.reread();
+    expect(refusalOf(() => call?.enter(partner()))).toBeNull();
+  });
+
+  test("pays its minute token while the minute has room, and only as it is judged now", async () => {
+    const quota = opened({ minute: 1, day: 5 });
+    const call = entered(quota, partner());
+    expect(await call.pay(6)).toBe(false);
+    expect(await call.pay(7)).toBe(true);
+    expect(call.state()).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
+    const last = entered(quota, partner());
+    expect(await last.pay(7)).toBe(true);
+    expect(last.state()?.remaining).toBe(0);
+  });
+
+  test("is refused by the window that blocks when there is none", async () => {
+    const call = entered(opened({ minute: 3, day: 10 }), partner());
+    expect(await call.pay(7)).toBe(false);
+    expect(refusalOf(() => call.enter(partner()))).toMatchObject({ window: "day", remaining: 0 });
   });
 });

@@ -1,8 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
-import type { ImportStore } from "../../src/domain/import/store.ts";
+import type { ImportOptions } from "../../src/domain/import/import.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
-import { type Cells, csv, row, rows, type TestImports, today, withImports } from "../harness/imports.ts";
+import {
+  type Cells,
+  csv,
+  failingAt,
+  row,
+  rows,
+  type TestImports,
+  today,
+  withImports,
+} from "../harness/imports.ts";
 import { numbers } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -31,89 +40,59 @@ function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void
 }
 
 describe("a revocation that the operator made by a command", () => {
-  test("outlives an extract whose cell is empty; the rest of the row is applied, and the report says so", () =>
-    withRevoked(async ({ add, find, eventTypes }) => {
-      const result = await add(csv([row(1, { ...empty, state: "Oyo" })]), { allowChange: true });
-      expect(result).toMatchObject({ updated: 1, rejected: 0, warnings: 1, events: 0 });
-      expect(result.report.warnings).toEqual(kept());
-      expect(result.report.codes).toEqual({ REVOCATION_KEPT: expect.stringContaining("--lift-revocations") });
-      expect(await find(regNo)).toMatchObject({ ...byBoard, state: "Oyo", announcedStatus: "REVOKED" });
-      expect(await eventTypes(regNo)).toEqual(["license.revoked"]);
-    }));
+  const another = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
+  const lifting = { liftRevocations: true };
+  const cleared = [{ line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" }];
+
+  test.each<[string, Cells, ImportOptions, object, readonly object[], object]>([
+    [
+      "an empty cell; the rest of the row is applied",
+      ...([{ ...empty, state: "Oyo" }, {}, { updated: 1, rejected: 0, events: 0 }, kept()] as const),
+      { ...byBoard, state: "Oyo", announcedStatus: "REVOKED" },
+    ],
+    ["a row without the column", { state: "Oyo" }, {}, { updated: 1 }, [], byBoard],
+    ["another date", another, {}, { unchanged: 1, events: 0 }, kept(), byBoard],
+    [
+      "a date to come",
+      ...([{ ...empty, license_revoked_on: "2027-01-01" }, {}, { unchanged: 1 }, kept(), byBoard] as const),
+    ],
+    [
+      "another reason",
+      { license_revoked_on: today, license_revoked_reason: "x" },
+      ...([{}, { unchanged: 1 }, kept("license_revoked_reason"), byBoard] as const),
+    ],
+    ["a baseline", empty, { baseline: true }, { unchanged: 1 }, kept(), byBoard],
+    [
+      "an empty cell under --lift-revocations, which lifts it",
+      ...([empty, lifting, { updated: 1, events: 1 }, cleared] as const),
+      { licenseRevokedOn: null, licenseRevokedBy: null },
+    ],
+    [
+      "another date under --lift-revocations, which makes it the extract's",
+      ...([another, lifting, { updated: 1, events: 0 }, []] as const),
+      { licenseRevokedOn: "2026-01-05", licenseRevokedReason: "x", licenseRevokedBy: "extract" },
+    ],
+  ])("meets %s", async (_what, cells, options, result, warnings, record) => {
+    await withRevoked(async ({ add, find }) => {
+      const extract = csv([row(1, cells)]);
+      const first = await add(extract, { ...options, allowChange: true });
+      expect(first).toMatchObject(result);
+      expect(first.report.warnings as readonly object[]).toEqual(warnings);
+      expect(await find(regNo)).toMatchObject(record);
+      expect(await add(extract, { allowChange: true })).toMatchObject({ unchanged: 1, events: 0 });
+    });
+  });
 
   test("makes no update of a row that says nothing else: the same file again changes nothing, and warns again", () =>
     withRevoked(async ({ add, find }) => {
       for (let time = 0; time < 3; time++) {
         const again = await add(csv(rows(100, empty)));
         expect(again).toMatchObject({ updated: 0, unchanged: 100, warnings: 1, events: 0 });
+        expect(again.report.codes).toEqual({
+          REVOCATION_KEPT: expect.stringContaining("--lift-revocations"),
+        });
       }
       expect((await find(regNo))?.version).toBe(2);
-    }));
-
-  test("is not touched, nor spoken of, by an extract without the column", () =>
-    withRevoked(async ({ add, find }) => {
-      expect(await add(csv([row(1, { state: "Oyo" })]), { allowChange: true })).toMatchObject({
-        updated: 1,
-        warnings: 0,
-      });
-      expect(await find(regNo)).toMatchObject(byBoard);
-    }));
-
-  test.each<[string, Cells, string]>([
-    ["another date", { license_revoked_on: "2026-01-05", license_revoked_reason: "x" }, "license_revoked_on"],
-    [
-      "a date to come",
-      { license_revoked_on: "2027-01-01", license_revoked_reason: "" },
-      "license_revoked_on",
-    ],
-    ["another reason", { license_revoked_on: today, license_revoked_reason: "x" }, "license_revoked_reason"],
-  ])("keeps its date and its reason against %s in the extract", async (_name, cells, field) => {
-    await withRevoked(async ({ add, find }) => {
-      for (const expected of [0, 0]) {
-        const result = await add(csv([row(1, cells)]), { allowChange: true });
-        expect(result).toMatchObject({ updated: expected, unchanged: 1, events: 0 });
-        expect(result.report.warnings).toEqual(kept(field));
-      }
-      expect(await find(regNo)).toMatchObject(byBoard);
-    });
-  });
-
-  test("outlives a baseline as well, and one that releases the brake", () =>
-    withRevoked(async ({ add, find }) => {
-      const extract = csv([row(1, empty)]);
-      expect(await add(extract, { baseline: true, allowChange: true })).toMatchObject({ warnings: 1 });
-      expect(await find(regNo)).toMatchObject(byBoard);
-    }));
-
-  test("is lifted by --lift-revocations, which the brake counts", () =>
-    withRevoked(async ({ add, find, eventTypes }) => {
-      const extract = csv([row(1, empty)]);
-      expect(await add(extract, { liftRevocations: true })).toMatchObject({
-        stopped: { by: "brake", losses: [{ kind: "revocations", lost: 1, of: 1 }] },
-      });
-      const lifted = await add(extract, { liftRevocations: true, allowChange: true });
-      expect(lifted.report.warnings).toEqual([
-        { line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" },
-      ]);
-      expect(await find(regNo)).toMatchObject({ licenseRevokedOn: null, licenseRevokedBy: null });
-      expect(await eventTypes(regNo)).toEqual(["license.revoked", "license.reinstated"]);
-    }));
-
-  test("becomes the extract's with the date that the extract gives it under --lift-revocations", () =>
-    withRevoked(async ({ add, find }) => {
-      const extract = csv([row(1, { license_revoked_on: "2026-01-05", license_revoked_reason: "x" })]);
-      expect(await add(extract, { liftRevocations: true, allowChange: true })).toMatchObject({
-        updated: 1,
-        warnings: 0,
-        events: 0,
-      });
-      const theirs = {
-        licenseRevokedOn: "2026-01-05",
-        licenseRevokedReason: "x",
-        licenseRevokedBy: "extract",
-      };
-      expect(await find(regNo)).toMatchObject(theirs);
-      expect(await add(extract)).toMatchObject({ unchanged: 1, warnings: 0 });
     }));
 
   test("is over when the command takes it back", () =>
@@ -141,14 +120,7 @@ describe("a revocation that the operator made by a command", () => {
 
   test("is not lifted by a run of the same file that was begun with --lift-revocations and goes on without", () =>
     withRevoked(async ({ add, imports, find }) => {
-      let commits = 0;
-      const killed: ImportStore = {
-        ...imports,
-        async commit(...args) {
-          if (commits++ >= 1) throw new Error("killed");
-          return imports.commit(...args);
-        },
-      };
+      const killed = failingAt(imports, 1, new Error("killed"));
       const extract = csv([...rows(20, { state: "Oyo" }).slice(1), row(1, { ...empty, state: "Oyo" })]);
       const lifting = { liftRevocations: true, allowChange: true, maxChunkRows: 5 };
       expect(await rejection(add(extract, { ...lifting, through: killed }))).toMatchObject({

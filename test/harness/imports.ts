@@ -85,6 +85,18 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
+/** An import store of which the commits fail from the `after`-th on, as if the process had been killed there. */
+export function failingAt(imports: ImportStore, after: number, error: Error): ImportStore {
+  let commits = 0;
+  return {
+    ...imports,
+    async commit(...args) {
+      if (commits++ >= after) throw error;
+      return imports.commit(...args);
+    },
+  };
+}
+
 export type Cells = Readonly<Record<string, string>>;
 
 const plain: Cells = {

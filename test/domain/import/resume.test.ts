@@ -1,19 +1,26 @@
 import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import type { ImportStore } from "../../../src/domain/import/store.ts";
-import { type AddOptions, csv, row, rows, type TestImports, withImports } from "../../harness/imports.ts";
+import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
+import {
+  type AddOptions,
+  csv,
+  failingAt,
+  row,
+  rows,
+  type TestImports,
+  withImports,
+} from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/** An import store whose commits fail from the `after`-th on, as if the process had been killed there. */
-function killedAfter(imports: ImportStore, after: number): ImportStore {
-  let commits = 0;
-  return {
-    ...imports,
-    async commit(...args) {
-      if (commits++ >= after) throw new Error("killed");
-      return imports.commit(...args);
-    },
-  };
+/** Writes a record as a command does, whatever an import is about to do. */
+async function write({ teachers, find }: TestImports, regNo: string, changes: Partial<StoredTeacher>) {
+  const teacher = await find(regNo);
+  if (teacher === null) throw new Error("not there");
+  const { id, version, announcedStatus } = teacher;
+  const content = { ...teacher, ...changes };
+  const write = { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 };
+  await teachers.apply([write]);
 }
 
 describe("an import that was killed", () => {
@@ -21,7 +28,7 @@ describe("an import that was killed", () => {
   const small = { maxChunkRows: 4 };
 
   async function kill({ add, imports }: TestImports, content = extract, options: AddOptions = small) {
-    const through = killedAfter(imports, 3);
+    const through = failingAt(imports, 3, new Error("killed"));
     expect(await rejection(add(content, { ...options, through }))).toMatchObject({ message: "killed" });
   }
 
@@ -68,14 +75,7 @@ describe("an import that was killed", () => {
 
   test("says how far it came when the database fails", () =>
     withImports(async ({ add, imports }) => {
-      let commits = 0;
-      const through: ImportStore = {
-        ...imports,
-        async commit(...args) {
-          if (commits++ >= 3) throw new TvsError("STORE_FULL", "the disk is full");
-          return imports.commit(...args);
-        },
-      };
+      const through = failingAt(imports, 3, new TvsError("STORE_FULL", "the disk is full"));
       const failed = await rejection(add(extract, { ...small, through }));
       expect(failed).toMatchObject({ code: "STORE_FULL" });
       expect(String(failed)).toContain("the disk is full; stopped after 13 of 40 rows");
@@ -93,14 +93,8 @@ describe("an import that was killed", () => {
   test("keeps what the operator changed behind the kill", () =>
     withImports(async (world) => {
       await kill(world);
-      const { add, teachers, find } = world;
-      const teacher = await find("TR/2019/LA/1");
-      if (teacher === null) throw new Error("not applied");
-      const { id, version, announcedStatus } = teacher;
-      const content = { ...teacher, licenseRevokedOn: "2026-03-10" };
-      await teachers.apply([
-        { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
-      ]);
+      const { add, find } = world;
+      await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10" });
       await add(extract, small);
       expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBe("2026-03-10");
     }));
@@ -176,17 +170,10 @@ describe("beside others", () => {
   }
 
   test("a record that changed between reading and writing is planned anew, and nothing is lost", () =>
-    withImports(async ({ add, imports, teachers, find, eventTypes }) => {
+    withImports(async (world) => {
+      const { add, imports, find, eventTypes } = world;
       await add(csv(rows(5)), { baseline: true });
-      const change = async () => {
-        const teacher = await find("TR/2019/LA/3");
-        if (teacher === null) throw new Error("not there");
-        const { id, version, announcedStatus } = teacher;
-        const content = { ...teacher, category: "B" };
-        await teachers.apply([
-          { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 },
-        ]);
-      };
+      const change = () => write(world, "TR/2019/LA/3", { category: "B" });
       const renewed = csv(rows(5, { certificate_status: "CLAIMED" }));
       const result = await add(renewed, { through: meanwhile(imports, change), allowChange: true });
       expect(result).toMatchObject({ updated: 5, events: 5, rejected: 0 });
@@ -199,45 +186,14 @@ describe("beside others", () => {
     }));
 
   test("an identifier that was given away meanwhile rejects its row alone", () =>
-    withImports(async ({ add, imports, count }) => {
-      const taken = () => add(csv([row("X", { t_id: "3" })]), { through: quietly(imports) });
+    withImports(async ({ add, imports, count, putMany }) => {
+      const taken = () => putMany(["TR/2019/LA/X"], { tId: 3 });
       const extract = csv(rows(5).map((one, n) => ({ ...one, t_id: String(n + 1) })));
       const { report, inserted } = await add(extract, { through: meanwhile(imports, taken) });
       expect(inserted).toBe(4);
       expect(report.rejected).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
       expect(await count("SELECT count(*) FROM teachers")).toBe(5);
     }));
-
-  /** Writes without being an import that others would see. */
-  function quietly(imports: ImportStore): ImportStore {
-    return {
-      ...imports,
-      unfinished: async () => null,
-      begin: beginQuietly,
-      finish: async () => {},
-      tune: async () => {},
-      commit,
-    };
-    async function beginQuietly() {
-      return {
-        id: 0,
-        file: "",
-        sha256: "",
-        options: "",
-        applied: 0,
-        inserted: 0,
-        updated: 0,
-        unchanged: 0,
-        events: 0,
-      };
-    }
-    async function commit(...[run, writes, next]: Parameters<ImportStore["commit"]>) {
-      const current = await imports.unfinished();
-      if (current === null || writes.length === 0)
-        return { outcome: "applied", othersWrote: false, serviceRuns: false, heldMs: null } as const;
-      return imports.commit(current, writes, { ...next, ...current, applied: run.applied });
-    }
-  }
 
   test("two imports at once: the one that was overtaken stops, and says where", () =>
     withImports(async ({ add, imports, count }) => {
