@@ -12,7 +12,7 @@ import {
   verifyEnvelope,
 } from "../../src/partner/partner.ts";
 import { audience, now as fixedNow, folder, issuer } from "../fixtures/envelope-tokens.ts";
-import { vkey, witnessLine } from "../fixtures/log-notes.ts";
+import { vkey } from "../fixtures/log-notes.ts";
 import { checkpoints, envelopes, honestProof, log } from "../fixtures/log-world.ts";
 import { leaf, mth, path, proof as proofBetween } from "../fixtures/rfc6962.ts";
 import { numbers } from "../harness/random.ts";
@@ -101,11 +101,6 @@ describe("with one byte changed", () => {
       expect([place, valid && !isUnsigned(place)]).toEqual([place, false]);
     }
   });
-});
-
-test("a witness's line that nobody here can check changes nothing", async () => {
-  const proof = await openLogProof(`${proofText}${witnessLine(1)}`, { logKeys, now });
-  expect(await verifyEnvelope(envelopes.genuine.jws, { ...options, proof })).toMatchObject({ valid: true });
 });
 
 /** Distinct leaves, so that no place can be taken for another. */

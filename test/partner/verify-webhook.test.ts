@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyWebhook, webhookRefusalReasons } from "../../src/partner/verify-webhook.ts";
@@ -49,16 +50,7 @@ describe("verifyWebhook", () => {
   });
 
   test("a well-signed body that is no event is valid without one", async () => {
-    const key = await crypto.subtle.importKey(
-      "raw",
-      Buffer.from("whsec_x"),
-      { name: "HMAC", hash: "SHA-256" },
-      false,
-      ["sign"],
-    );
-    const digest = Buffer.from(
-      await crypto.subtle.sign("HMAC", key, Buffer.from("1772366400.hello")),
-    ).toString("hex");
+    const digest = createHmac("sha256", "whsec_x").update("1772366400.hello").digest("hex");
     const signature = `t=1772366400,v1=${digest}`;
     const found = await verifyWebhook({
       rawBody: "hello",
