@@ -66,13 +66,10 @@ const serving = [
 
 /** What is left out where the service is not one process over a file, and why. */
 const notOverServer = {
-  "data-folder": "a folder and the file in it",
   help: "opens no database",
   "log-rollback": "an old copy of a file, and what restore makes of a backup",
   "operators-day": "the README backs up a file, and restores it",
   calls: "each node keeps an access log of its own, in its own data folder",
-  cli: "starts no service",
-  "master-key": "starts no service",
   "public-limit": "exact in one node; of several, each has its share",
   sandbox: "a sandbox is one process, whose address is its issuer",
   serve: "one process: its ports, its output and its end",

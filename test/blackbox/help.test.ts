@@ -6,28 +6,7 @@ import { sharedUsedFolder } from "./used-folder.ts";
 
 const folder = sharedUsedFolder();
 
-/** Of every kind: a command alone, one of a group, one of a group within a group. */
-const leaves = ["serve", "keys rotate", "partners webhook rotate-secret"];
-const groups = ["keys", "partners", "teachers", "webhooks", "attestations", "backup", "nodes", "policy"];
-
 describe.concurrent("help", () => {
-  test.each(leaves)("tvs %s --help has an example of itself", async (words) => {
-    const { code, stdout, stderr } = await runTvs([...words.split(" "), "--help"], { cwd: folder.path });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const example = stdout.slice(stdout.search(/example/i));
-    expect(example).toContain(`tvs ${words}`);
-  });
-
-  test("tvs --help names every command, and a group names its own", async () => {
-    const { code, stdout } = await runTvs(["--help"]);
-    expect(code).toBe(0);
-    for (const name of ["serve", "verify", "restore", "doctor", ...groups]) expect(stdout).toContain(name);
-    const keys = await runTvs(["keys", "--help"]);
-    for (const name of ["list", "rotate", "compromise", "jwks", "history", "import"]) {
-      expect(keys.stdout).toContain(name);
-    }
-  });
-
   test("tvs help TOPIC carries the manual, in an empty folder", async () => {
     const { code, stdout } = await runTvs(["help", "privacy"], { cwd: folder.path });
     expect(code).toBe(0);
@@ -83,13 +62,5 @@ describe.concurrent("output", () => {
     }
     expect(await onTerminal({})).toMatch(attributes);
     expect(await onTerminal({ NO_COLOR: "1" })).not.toMatch(attributes);
-  });
-
-  test("tables are aligned", async () => {
-    const { stdout } = await runTvs(["keys", "list", "--data", folder.used]);
-    const [head = "", ...lines] = stdout.trimEnd().split("\n");
-    expect(lines).toHaveLength(2);
-    const column = head.indexOf("STATE");
-    for (const line of lines) expect(line.slice(column)).toMatch(/^(active|pending)\b/);
   });
 });

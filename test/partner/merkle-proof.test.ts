@@ -56,9 +56,12 @@ test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
   [7, root7, [l], false],
   [0, root7, [], false],
   [8, root7, [], false],
-])("a consistency proof from %i leaves, as RFC 6962 has it or not", async (from, fromRoot, hashes, isGood) => {
-  expect(await isConsistent({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
-});
+])(
+  "a consistency proof from %i leaves, as RFC 6962 has it or not",
+  async (from, fromRoot, hashes, isGood) => {
+    expect(await isConsistent({ from, to: 7, fromRoot, toRoot: root7, hashes })).toBe(isGood);
+  },
+);
 
 test("an attestation's leaf is made of the bytes of its signature", async () => {
   const digest = createHash("sha256").update("a.b.c").digest();

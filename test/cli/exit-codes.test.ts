@@ -1,11 +1,19 @@
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { stat } from "node:fs/promises";
-import { programWords, runTvs } from "../harness/program.ts";
-import { expectOneLine, sharedUsedFolder } from "./used-folder.ts";
+import { join } from "node:path";
+import { expectOneLine } from "../blackbox/used-folder.ts";
+import { runTvs } from "../harness/command.ts";
+import { sharedFolder } from "../harness/folder.ts";
+import { patienceMs, programWords } from "../harness/program.ts";
+import { makeRegister } from "../harness/service.ts";
 
-const folder = sharedUsedFolder();
+setDefaultTimeout(patienceMs);
 
-describe.concurrent("usage errors", () => {
+const folder = sharedFolder();
+const used = join(folder, "used");
+beforeAll(() => makeRegister(used));
+
+describe("usage errors", () => {
   test.each([
     ["a command that is none", "kyes list"],
     ["a sub-command that is none", "keys lits"],
@@ -28,20 +36,20 @@ describe.concurrent("usage errors", () => {
     ["a database of another kind", "keys list --database mysql://127.0.0.1/x"],
     ["a file that is not there", "keys import /no/such/key.pem"],
   ])("%s: exit code 2 and one line", async (_name, words) => {
-    const finished = await runTvs([...words.split(" "), "--data", await folder.copyOfUsed()]);
+    const finished = await runTvs([...words.split(" "), "--data", used]);
     expectOneLine(finished, 2);
     expect(finished.stdout).toBe("");
   });
 
   test("a usage error makes nothing on the disk", async () => {
-    const data = folder.freshPath();
+    const data = join(folder, "none");
     expect((await runTvs(["keys", "list", "--nonsense", "--data", data])).code).toBe(2);
     expect((await runTvs(["partners", "add", "p", "--name", "N", "--data", data])).code).toBe(2);
     expect(await stat(data).catch(() => null)).toBeNull();
   });
 });
 
-describe.concurrent("what is not known is exit code 1", () => {
+describe("what is not known is exit code 1", () => {
   test.each([
     "partners show nobody",
     "partners set nobody --per-minute 5",
@@ -56,11 +64,11 @@ describe.concurrent("what is not known is exit code 1", () => {
     "attestations list --partner nobody",
     "keys compromise nokid --since 2026-01-01T00:00:00Z",
   ])("tvs %s", async (words) => {
-    expectOneLine(await runTvs([...words.split(" "), "--data", folder.used]), 1);
+    expectOneLine(await runTvs([...words.split(" "), "--data", used]), 1);
   });
 });
 
-describe.concurrent("--json", () => {
+describe("--json", () => {
   test.each([
     "keys history",
     "partners list",
@@ -70,20 +78,20 @@ describe.concurrent("--json", () => {
     "status",
     "teachers sweep",
   ])("tvs %s prints exactly one value", async (words) => {
-    const finished = await runTvs([...words.split(" "), "--json", "--data", folder.used]);
+    const finished = await runTvs([...words.split(" "), "--json", "--data", used]);
     expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
     expect(typeof finished.json<unknown>()).toBe("object");
   });
 
   test("a failure prints one value at most", async () => {
-    const finished = await runTvs(["partners", "show", "nobody", "--json", "--data", folder.used]);
+    const finished = await runTvs(["partners", "show", "nobody", "--json", "--data", used]);
     expectOneLine(finished, 1);
     if (finished.stdout !== "") expect(typeof finished.json<unknown>()).toBe("object");
   });
 
   // On Bun a write is called done before a reader through a pipe has all of it.
   test("a long output reaches a slow reader whole", async () => {
-    const [file, keys] = [`${folder.used}/envelopes.json`, `${folder.used}/no-keys.json`];
+    const [file, keys] = [join(folder, "envelopes.json"), join(folder, "no-keys.json")];
     const count = 450;
     await Bun.write(file, JSON.stringify(Array.from({ length: count }, () => ({ signature: "a.b.c" }))));
     await Bun.write(keys, '{"keys":[]}');

@@ -1,0 +1,184 @@
+/** Where a register lies, by whichever words it is named, and what may not lie there. */
+import { Database } from "bun:sqlite";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { KeyInfo } from "../../blackbox/contract.ts";
+import { addPartnerWords, expectOneLine } from "../../blackbox/used-folder.ts";
+import { runTvs } from "../../harness/command.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+import { patienceMs, type RunOptions, runTvs as runProcess, startService } from "../../harness/program.ts";
+import { makeRegister } from "../../harness/service.ts";
+
+setDefaultTimeout(patienceMs);
+
+const folder = sharedFolder();
+const used = join(folder, "used");
+beforeAll(() => makeRegister(used));
+
+let copies = 0;
+const freshPath = (name = "data") => join(folder, `${name}-${++copies}`);
+/** A register to do with as one likes. */
+async function aRegister(): Promise<string> {
+  const data = freshPath();
+  await makeRegister(data);
+  return data;
+}
+/** A command that makes a register where there is none. */
+const add = (words: readonly string[], options?: RunOptions) =>
+  runTvs(addPartnerWords("board", words), options);
+const keysOf = async (words: readonly string[], options?: RunOptions) =>
+  (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
+const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
+
+function alter(file: string, sql: string): void {
+  const database = new Database(file);
+  database.run(sql);
+  database.close();
+}
+
+describe("data folder", () => {
+  test("is made for its owner alone, with database, master key and two signing keys, and that is said", async () => {
+    const data = join(freshPath(), "nested");
+    const { code, stderr } = await add(["--json", "--data", data]);
+    expect([code, stderr.split("\n")[0]]).toEqual([0, `created a new register in ${data}`]);
+    const keys = await keysOf(["--data", data]);
+    expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
+    const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+    expect([await modeOf(data), await modeOf(join(data, "master.key"))]).toEqual(["700", "600"]);
+    expect(await isThere(join(data, "tvs.db"))).toBe(true);
+    expect(await keysOf(["--data", data])).toEqual(keys);
+  });
+
+  test("is one register, though two commands begin it at once", async () => {
+    const data = freshPath();
+    const words = ["one", "other"].map((id) => addPartnerWords(id, ["--data", data]));
+    const both = await Promise.all(words.map((one) => runProcess(one)));
+    expect(both.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual([0, 0]);
+    expect(both.filter(({ stderr }) => stderr.includes("created a new register"))).toHaveLength(1);
+    expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
+    const partners = await runTvs(["partners", "list", "--json", "--data", data]);
+    expect(partners.json<unknown[]>()).toHaveLength(2);
+  });
+
+  test("is ./data when nothing else is said", async () => {
+    const cwd = freshPath("cwd");
+    await mkdir(cwd);
+    expect((await add([], { cwd })).code).toBe(0);
+    expect(await isThere(join(cwd, "data", "tvs.db"))).toBe(true);
+  });
+
+  test("may stand before the command, and in TVS_DATA; the flag counts more", async () => {
+    const kids = await keysOf(["--data", used]);
+    for (const words of [
+      ["--data", used, "--json", "keys", "list"],
+      [`--data=${used}`, "keys", "list", "--json"],
+    ])
+      expect((await runTvs(words)).json<KeyInfo[]>()).toEqual(kids);
+    const env = { TVS_DATA: used };
+    expect(await keysOf([], { env })).toEqual(kids);
+    const other = freshPath();
+    await add(["--data", other]);
+    expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
+  });
+
+  test("--database names the file, TVS_DATABASE too", async () => {
+    const [file, data] = [join(freshPath(), "registry.db"), freshPath()];
+    const flag = ["--database", `file:${file}`];
+    await add(["--data", data, ...flag]);
+    expect(await isThere(file)).toBe(true);
+    const keys = await keysOf(["--data", data, ...flag]);
+    expect(await keysOf(["--data", data], { env: { TVS_DATABASE: `file:${file}` } })).toEqual(keys);
+  });
+
+  test("the sandbox keeps to a database of its own", async () => {
+    const data = await aRegister();
+    await add(["--data", data, "--sandbox"]);
+    const kids = async (...words: string[]) =>
+      (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
+    expect(await kids("--sandbox")).not.toEqual(await kids());
+    expect(await isThere(join(data, "sandbox.db"))).toBe(true);
+    const live = ["--database", `file:${join(data, "tvs.db")}`];
+    expectOneLine(await runTvs(["keys", "list", "--sandbox", ...live]), 1);
+  });
+
+  test("a file in its place, or in the place of a folder above it, is told in one line", async () => {
+    const file = freshPath("file");
+    await writeFile(file, "not a folder");
+    for (const data of [file, join(file, "data")]) {
+      expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
+      expectOneLine(await add(["--data", data]), 1);
+    }
+  });
+
+  test("a database that is none, is cut off, or belongs to another program", async () => {
+    const garbage = await aRegister();
+    for (const name of ["tvs.db-wal", "tvs.db-shm"]) await rm(join(garbage, name), { force: true });
+    await writeFile(join(garbage, "tvs.db"), "x".repeat(10_000));
+    expectOneLine(await runTvs(["keys", "list", "--data", garbage]), 1);
+
+    const foreign = freshPath();
+    await mkdir(foreign);
+    alter(join(foreign, "tvs.db"), "CREATE TABLE songs (title TEXT)");
+    expectOneLine(await runTvs(["keys", "list", "--data", foreign]), 1);
+  });
+
+  test("admits one service; after a kill -9 the next starts at once", async () => {
+    const dataDir = await aRegister();
+    const first = await startService({ dataDir });
+    expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
+    expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);
+    await first.stop("SIGKILL");
+    const next = await startService({ dataDir });
+    expect((await fetch(`${next.url}/v1/inter-agency/health`)).ok).toBe(true);
+    expect(await next.stop()).toBe(0);
+  });
+
+  test("a database that a newer program has used is refused", async () => {
+    const data = await aRegister();
+    alter(
+      join(data, "tvs.db"),
+      "INSERT INTO schema_migrations SELECT MAX(version) + 1, sha256, applied_at FROM schema_migrations",
+    );
+    for (const words of ["keys list", "serve --port 0"]) {
+      const refused = await runTvs([...words.split(" "), "--data", data]);
+      expectOneLine(refused, 1);
+      expect(refused.stderr).toContain("newer");
+    }
+  });
+});
+
+describe("master key", () => {
+  const keyFile = (data: string) => join(data, "master.key");
+
+  test("missing beside a database is refused, and no other one is made", async () => {
+    const data = await aRegister();
+    const key = (await readFile(keyFile(data), "utf8")).trim();
+    await rm(keyFile(data));
+    for (const words of ["partners list", "keys rotate --now", "serve --port 0"]) {
+      const refused = await runTvs([...words.split(" "), "--data", data]);
+      expectOneLine(refused, 1);
+      expect(refused.stderr).toContain("master.key");
+    }
+    expect(await isThere(keyFile(data))).toBe(false);
+    const given = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
+    expect(given.code).toBe(0);
+  });
+
+  test("of another database is refused, in its file and in TVS_MASTER_KEY", async () => {
+    const [data, other] = [await aRegister(), freshPath()];
+    await add(["--data", other]);
+    const wrong = (await readFile(keyFile(other), "utf8")).trim();
+    const inVariable = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: wrong } });
+    expectOneLine(inVariable, 1);
+    expect(inVariable.stderr).not.toContain(wrong);
+    await cp(keyFile(other), keyFile(data));
+    expectOneLine(await runTvs(["serve", "--port", "0", "--data", data]), 1);
+  });
+
+  test.each(["", "short", "%%%%"])("that is damaged is refused: %p", async (text) => {
+    const data = await aRegister();
+    await writeFile(keyFile(data), text);
+    expectOneLine(await runTvs(["keys", "list", "--data", data]), 1);
+  });
+});
