@@ -55,12 +55,12 @@ const blackBox = without(filesOf(["blackbox/"]), ofNodes);
 const ofBlackBox = (names: readonly string[]) => filesOf(names.map((name) => `blackbox/${name}`));
 
 /** The black-box files in which an envelope's signature matters. */
-const signing = ofBlackBox(["eligibility", "batch", "keys"]);
+const signing = ofBlackBox(["eligibility", "keys"]);
 
 /** Those in which it matters how many threads answer: what one has changed, counted or begun, another must know. */
 const serving = [
   ...signing,
-  ...ofBlackBox(["calls", "client-certificates", "client-cert-header", "hostile-http", "idempotency"]),
+  ...ofBlackBox(["calls", "client-cert-header", "hostile-http", "idempotency"]),
   ...ofBlackBox(["import", "partner-auth", "public-limit", "quota", "serve"]),
 ];
 

@@ -2,11 +2,12 @@ import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { leafOf } from "../fixtures/log-notes.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, runWell, type Service, startService } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
-import { leafOf, openCheckpoint, rootOfPath } from "./merkle-tree.ts";
+import { openCheckpoint, rootOfPath } from "./merkle-tree.ts";
 import { addPartner } from "./used-folder.ts";
 import { api, issuer } from "./world.ts";
 

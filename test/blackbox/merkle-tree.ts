@@ -3,81 +3,28 @@
  * shares nothing with the program's own.
  */
 import { createHash, createPublicKey, verify } from "node:crypto";
+import { mth } from "../fixtures/rfc6962.ts";
 
 const sha256 = (...parts: readonly (Uint8Array | string)[]) =>
   parts.reduce((hash, part) => hash.update(part), createHash("sha256")).digest();
-const nodeHash = (left: Buffer, right: Buffer) => sha256(Buffer.of(1), left, right);
-
-/** The leaf of an envelope, by its signature. */
-export function leafOf(jws: string): Buffer {
-  return sha256(Buffer.of(0), "tvs/v1/attestation\n", sha256(jws));
-}
 
 /** The largest power of two that is less than a number of leaves. */
 function splitOf(leaves: number): number {
   return 2 ** Math.ceil(Math.log2(leaves) - 1);
 }
 
-function next(proof: Buffer[]): Buffer {
-  const hash = proof.pop();
-  if (hash === undefined) throw new Error("the proof is too short");
-  return hash;
-}
-
-/** @throws Error when hashes are left over */
-function requireUsedUp(proof: readonly Buffer[]): void {
-  if (proof.length > 0) throw new Error("the proof is too long");
-}
-
-/** The root that a leaf's audit path leads to (RFC 6962, 2.1.1, read backwards). */
-export function rootOfPath(leaf: Buffer, { index, size, hashes }: Place): Buffer {
-  const path = [...hashes];
-  const root = rootIn(path, { leaf, index, size });
-  requireUsedUp(path);
-  return root;
-}
-
 type Place = { readonly index: number; readonly size: number; readonly hashes: readonly Buffer[] };
 
-function rootIn(
-  path: Buffer[],
-  { leaf, index, size }: { leaf: Buffer; index: number; size: number },
-): Buffer {
-  if (size === 1) return leaf;
+/** The root that a leaf's audit path leads to (RFC 6962, 2.1.1, read backwards). @throws Error for one of another length */
+export function rootOfPath(leaf: Buffer, { index, size, hashes }: Place): Buffer {
+  const sibling = hashes.at(-1);
+  if (size === 1 && sibling === undefined) return leaf;
+  if (size === 1 || sibling === undefined) throw new Error("the proof is too long, or too short");
   const split = splitOf(size);
-  const sibling = next(path);
+  const rest = hashes.slice(0, -1);
   return index < split
-    ? nodeHash(rootIn(path, { leaf, index, size: split }), sibling)
-    : nodeHash(sibling, rootIn(path, { leaf, index: index - split, size: size - split }));
-}
-
-/** The roots of both trees by a consistency proof (RFC 6962, 2.1.2, read backwards), of which the smaller is known. */
-export function rootsOfProof(
-  known: Buffer,
-  { from, to, hashes }: { from: number; to: number; hashes: readonly Buffer[] },
-): { smaller: Buffer; larger: Buffer } {
-  const proof = [...hashes];
-  const roots = rootsIn(proof, { from, to, known });
-  requireUsedUp(proof);
-  return roots;
-}
-
-function rootsIn(
-  proof: Buffer[],
-  { from, to, known }: { from: number; to: number; known: Buffer | null },
-): { smaller: Buffer; larger: Buffer } {
-  if (from === to) {
-    const root = known ?? next(proof);
-    return { smaller: root, larger: root };
-  }
-  const split = splitOf(to);
-  const sibling = next(proof);
-  if (from <= split) {
-    const { smaller, larger } = rootsIn(proof, { from, to: split, known });
-    return { smaller, larger: nodeHash(larger, sibling) };
-  }
-  const { smaller, larger } = rootsIn(proof, { from: from - split, to: to - split, known: null });
-  return { smaller: nodeHash(sibling, smaller), larger: nodeHash(sibling, larger) };
+    ? mth([rootOfPath(leaf, { index, size: split, hashes: rest }), sibling])
+    : mth([sibling, rootOfPath(leaf, { index: index - split, size: size - split, hashes: rest })]);
 }
 
 export type Checkpoint = {

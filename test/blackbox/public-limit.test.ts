@@ -57,21 +57,3 @@ test("an IPv6 customer is counted by its /64, and a mapped IPv4 address as what 
   await spend(address);
   expect((await ask(`::ffff:${address}`)).status).toBe(429);
 });
-
-test("lookups by NIN, e-mail or phone have a third of the limit, whichever way they are made", async () => {
-  await roomInMinute();
-  const address = freshAddress();
-  const forwarded = { "X-Forwarded-For": address };
-  const byNin = () => world.get(`${path}?searchTerm=12345678901`, forwarded);
-  const statuses = (await Promise.all(Array.from({ length: perMinute / 3 + 1 }, byNin))).map(
-    ({ status }) => status,
-  );
-  expect(statuses.filter((status) => status === 200)).toHaveLength(perMinute / 3);
-  const page = await fetch(`${world.service().url}/`, {
-    method: "POST",
-    headers: forwarded,
-    body: new URLSearchParams({ searchTerm: "0803 123 4567" }),
-  });
-  expect(page.status).toBe(429);
-  expect((await ask(address)).status).toBe(200);
-});
