@@ -57,7 +57,7 @@ export function readCount(text: string): number | null {
  * @param head origin, size and root, and the extension lines
  * @returns a line each, with its line feed: exactly what the plain signature signs
  */
-export function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): string {
+function formatTreeHead({ origin, size, root, extensions = [] }: TreeHead): string {
   return [origin, size, encodeBase64(root), ...extensions].map((line) => `${line}\n`).join("");
 }
 
