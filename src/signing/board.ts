@@ -19,52 +19,22 @@ type HasKey = (kid: string) => boolean;
 /** What has become of an offer: the signature's bytes, or that it is still offered, being signed, or given back. */
 type Outcome = Uint8Array | "offered" | "claimed" | "returned";
 
+export type SigningBoard = ReturnType<typeof openSigningBoard>;
+
 /**
  * One thread's access to the boards of the process. An offer is made to threads that are asleep, each of which is
  * rung once; whoever changes a slot's state from offered owns it, so that every signature is made once.
+ * @param thread this thread's number, from 0
  */
-export type SigningBoard = Load & {
-  isAnyoneAsleep(): boolean;
-  hasRoom(bulk: boolean): boolean;
-  /**
-   * Offers a signature and rings one thread that is asleep.
-   * @returns its slot; undefined when there is no room, or the key id is longer than any of ours
-   */
-  offer(asked: Offer): number | undefined;
-  /** Takes an offer back. @returns false when another thread has it */
-  takeBack(slot: number): boolean;
-  outcome(slot: number): Outcome;
-  /** Gives a slot free whose outcome was taken. */
-  release(slot: number): void;
-  /** Says whether this thread has anything offered, so that others look. */
-  announce(isOffering: boolean): void;
-  /**
-   * Takes something that another thread offers, single checks first; what it has no key for it leaves to others.
-   * @param hasKey whether this thread has the key of a key id
-   */
-  claim(hasKey: HasKey): Claim | undefined;
-  /** Gives a signature to who asked for it; null when this thread cannot make it. */
-  deliver(claim: Claim, signature: Uint8Array | null): void;
-  /** Whether others offer so many at least. */
-  areOffered(count: number, hasKey: HasKey): boolean;
-  /** From now on, until it is rung or rises, this thread is rung for offers and for outcomes of its own. */
-  sleep(): void;
-  rise(): void;
-  /** Calls back for each ring; it must be what this thread does next. @returns ends that */
-  listen(onRing: () => void): () => void;
-  /** Clears what a thread has left that has died; to be called by another, before it is replaced. */
-  abandon(dead: number): void;
-};
-
-/** @param thread this thread's number, from 0 */
-export function openSigningBoard(memory: SharedArrayBuffer, thread: number): SigningBoard {
+export function openSigningBoard(memory: SharedArrayBuffer, thread: number) {
   const board = openBoardMemory(memory);
   return {
     ...openCounts(board, thread),
     ...openOffers(board, thread),
     ...openClaims(board, thread),
     ...openBell(board, thread),
-    abandon: (dead) => abandon(board, dead),
+    /** Clears what a thread has left that has died; to be called by another, before it is replaced. */
+    abandon: (dead: number) => abandon(board, dead),
   };
 }
 
@@ -95,12 +65,8 @@ function openCounts({ threads, words, wordAt }: BoardMemory, thread: number): Lo
   };
 }
 
-type Offers = Pick<
-  SigningBoard,
-  "isAnyoneAsleep" | "hasRoom" | "offer" | "takeBack" | "outcome" | "release" | "announce"
->;
-
-function openOffers(board: BoardMemory, thread: number): Offers {
+/** What this thread asks of others. */
+function openOffers(board: BoardMemory, thread: number) {
   const { threads, words, wordAt, stateAt } = board;
   /** Slots that hold something of this thread, whatever has become of it. */
   const held = new Set<number>();
@@ -128,8 +94,12 @@ function openOffers(board: BoardMemory, thread: number): Offers {
       }
       return false;
     },
-    hasRoom: (bulk) => freeSlot(bulk) !== undefined,
-    offer({ kid, hash, bulk }) {
+    hasRoom: (bulk: boolean) => freeSlot(bulk) !== undefined,
+    /**
+     * Offers a signature and rings one thread that is asleep.
+     * @returns its slot; undefined when there is no room, or the key id is longer than any of ours
+     */
+    offer({ kid, hash, bulk }: Offer): number | undefined {
       const slot = kid.length > kidBytes ? undefined : freeSlot(bulk);
       if (slot === undefined) return undefined;
       held.add(slot);
@@ -141,30 +111,33 @@ function openOffers(board: BoardMemory, thread: number): Offers {
       ringOne();
       return slot;
     },
-    takeBack(slot) {
+    /** Takes an offer back. @returns false when another thread has it */
+    takeBack(slot: number): boolean {
       const at = stateAt(thread, slot);
       const isOurs = Atomics.compareExchange(words, at, state.offered, state.free) === state.offered;
       if (isOurs) held.delete(slot);
       return isOurs;
     },
-    outcome(slot) {
+    outcome(slot: number): Outcome {
       const now = stateOf(slot);
       if (now === state.offered) return "offered";
       if (now >= state.claimed) return "claimed";
       if (now !== state.done) return "returned";
       return board.signature(thread, slot).subarray(0, Atomics.load(words, board.lengthAt(thread, slot)));
     },
-    release(slot) {
+    /** Gives a slot free whose outcome was taken. */
+    release(slot: number): void {
       Atomics.store(words, stateAt(thread, slot), state.free);
       held.delete(slot);
     },
-    announce: (isOffering) => void Atomics.store(words, wordAt(thread, word.offering), isOffering ? 1 : 0),
+    /** Says whether this thread has anything offered, so that others look. */
+    announce: (isOffering: boolean) =>
+      void Atomics.store(words, wordAt(thread, word.offering), isOffering ? 1 : 0),
   };
 }
 
-type Claims = Pick<SigningBoard, "claim" | "deliver" | "areOffered">;
-
-function openClaims(board: BoardMemory, thread: number): Claims {
+/** What this thread does for others. */
+function openClaims(board: BoardMemory, thread: number) {
   const { threads, words, wordAt, stateAt } = board;
   const mine = state.claimed + thread;
 
@@ -200,9 +173,14 @@ function openClaims(board: BoardMemory, thread: number): Claims {
   }
 
   return {
-    claim: (hasKey) =>
+    /**
+     * Takes something that another thread offers, single checks first; what it has no key for it leaves to others.
+     * @param hasKey whether this thread has the key of a key id
+     */
+    claim: (hasKey: HasKey): Claim | undefined =>
       find((owner, slot) => (isOffered(owner, slot, hasKey) ? take(owner, slot) : undefined)),
-    deliver({ owner, slot }, signature) {
+    /** Gives a signature to who asked for it; null when this thread cannot make it. */
+    deliver({ owner, slot }: Claim, signature: Uint8Array | null): void {
       if (signature !== null) {
         board.signature(owner, slot).set(signature);
         Atomics.store(words, board.lengthAt(owner, slot), signature.length);
@@ -210,7 +188,8 @@ function openClaims(board: BoardMemory, thread: number): Claims {
       Atomics.store(words, stateAt(owner, slot), signature === null ? state.returned : state.done);
       ring(board, owner);
     },
-    areOffered(count, hasKey) {
+    /** Whether others offer so many at least. */
+    areOffered(count: number, hasKey: HasKey): boolean {
       let seen = 0;
       const isLast = (owner: number, slot: number) => isOffered(owner, slot, hasKey) && ++seen === count;
       return find((owner, slot) => (isLast(owner, slot) ? slot : undefined)) !== undefined;
@@ -218,14 +197,14 @@ function openClaims(board: BoardMemory, thread: number): Claims {
   };
 }
 
-type Bell = Pick<SigningBoard, "sleep" | "rise" | "listen">;
-
-function openBell({ words, wordAt }: BoardMemory, thread: number): Bell {
+function openBell({ words, wordAt }: BoardMemory, thread: number) {
   const [asleep, bell] = [wordAt(thread, word.asleep), wordAt(thread, word.bell)];
   return {
+    /** From now on, until it is rung or rises, this thread is rung for offers and for outcomes of its own. */
     sleep: () => void Atomics.store(words, asleep, 1),
     rise: () => void Atomics.store(words, asleep, 0),
-    listen(onRing) {
+    /** Calls back for each ring; it must be what this thread does next. @returns ends that */
+    listen(onRing: () => void): () => void {
       let isOver = false;
       let heard = Atomics.load(words, bell);
       const go = async () => {
