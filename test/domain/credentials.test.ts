@@ -89,74 +89,49 @@ describe("why nobody calls, as far as it can be said without the database", () =
 describe("who calls", () => {
   const key = mintApiKey("keyed", minting);
   const other = mintApiKey("other", minting);
-  const { book } = aBook(
-    [aPartner("keyed"), aPartner("other"), aPartner("certified")],
-    [key.record, other.record],
-    {
-      f1: "certified",
-    },
-  );
+  const certificate = { fingerprint: "f1", ...valid };
+  const unknown = { fingerprint: "f2", ...valid };
+  const held = (validFrom: number, validTo: number) => ({
+    certificate: { fingerprint: "f1", validFrom, validTo },
+  });
+  const credentials = { keyed: key.record.keyId, other: other.record.keyId, certified: "f1" };
+  const { book } = aBook(Object.keys(credentials).map(aPartner), [key.record, other.record], {
+    f1: "certified",
+  });
   const ask = (presented: Partial<Presented>, changes: Partial<typeof options> | { kind: "test" } = {}) =>
     authenticate({ ...nothing, ...presented }, book, { ...options, ...changes });
-  const who = (presented: Partial<Presented>) => ask(presented)?.partner.partnerId;
+  const [bearer, headerKey, nonsense] = [key.text, other.text, "nonsense"];
 
-  test("whoever presents a key in either header, and which key it was", () => {
-    expect(ask({ bearer: key.text })).toEqual({ partner: aPartner("keyed"), credential: key.record.keyId });
-    expect(ask({ headerKey: key.text })).toEqual({
-      partner: aPartner("keyed"),
-      credential: key.record.keyId,
-    });
-  });
-
-  test("whoever presents a certificate, and which one it was", () => {
-    expect(ask({ certificate: { fingerprint: "f1", ...valid } })).toEqual({
-      partner: aPartner("certified"),
-      credential: "f1",
-    });
-  });
-
-  test("the first valid credential counts: certificate, Bearer key, header key", () => {
-    const certificate = { fingerprint: "f1", ...valid };
-    expect(who({ certificate, bearer: key.text, headerKey: other.text })).toBe("certified");
-    expect(who({ bearer: key.text, headerKey: other.text })).toBe("keyed");
-  });
-
-  test("a credential that is not valid hides no good one", () => {
-    const unknown = { fingerprint: "f2", ...valid };
-    expect(who({ certificate: unknown, bearer: key.text })).toBe("keyed");
-    expect(who({ certificate: unknown, bearer: "nonsense", headerKey: other.text })).toBe("other");
-    expect(
-      who({ certificate: { fingerprint: "f1", validFrom: 0, validTo: now - 1 }, headerKey: other.text }),
-    ).toBe("other");
-    expect(who({ certificate: unknown, bearer: "nonsense", headerKey: "" })).toBeUndefined();
-  });
-
-  test("a proxy's own certificate does not hide the one that it passes on, and comes first when it counts", () => {
-    const passedOn = { fingerprint: "f1", ...valid };
-    const unknown = { fingerprint: "f9", ...valid };
-    expect(who({ certificate: unknown, forwardedCertificate: passedOn, bearer: key.text })).toBe("certified");
-    expect(who({ certificate: passedOn, forwardedCertificate: unknown })).toBe("certified");
-    expect(who({ certificate: unknown, forwardedCertificate: unknown, bearer: key.text })).toBe("keyed");
-  });
-
-  test("a certificate counts on its first and last moment and not beyond", () => {
-    const within = (validFrom: number, validTo: number) =>
-      ask({ certificate: { fingerprint: "f1", validFrom, validTo } }) !== null;
-    expect([within(now, now), within(now + 1, now + 2), within(now - 2, now - 1)]).toEqual([
-      true,
-      false,
-      false,
-    ]);
+  test.each<[string, Partial<Presented>, keyof typeof credentials | null]>([
+    ["without a credential", {}, null],
+    ["by a certificate before any key", { certificate, bearer, headerKey }, "certified"],
+    ["by the Bearer key before the other", { bearer, headerKey }, "keyed"],
+    ["by either header", { headerKey: key.text }, "keyed"],
+    ["by a key behind an unknown certificate", { certificate: unknown, bearer }, "keyed"],
+    ["by a key behind what is none", { certificate: unknown, bearer: nonsense, headerKey }, "other"],
+    ["by a key behind a certificate that has ended", { ...held(0, now - 1), headerKey }, "other"],
+    ["by nothing that is valid", { certificate: unknown, bearer: nonsense, headerKey: "" }, null],
+    [
+      "by what a proxy passes on, behind its own",
+      { certificate: unknown, forwardedCertificate: certificate, bearer },
+      "certified",
+    ],
+    ["by a proxy's own", { certificate, forwardedCertificate: unknown }, "certified"],
+    ["by a key behind both", { certificate: unknown, forwardedCertificate: unknown, bearer }, "keyed"],
+    ["by a certificate on its first and last moment", held(now, now), "certified"],
+    ["by one that is yet to begin", held(now + 1, now + 2), null],
+    ["by one that has ended", held(now - 2, now - 1), null],
+  ])("%s", (_how, presented, partnerId) => {
+    const caller = partnerId && { partner: aPartner(partnerId), credential: credentials[partnerId] };
+    expect(ask(presented)).toEqual(caller);
   });
 
   test("a key of a sandbox opens no live service, nor the other way round", () => {
-    const testKey = mintApiKey("keyed", { ...minting, kind: "test" });
-    const mixed = aBook([aPartner("keyed")], [testKey.record]).book;
-    expect(authenticate({ ...nothing, bearer: testKey.text }, mixed, options)).toBeNull();
-    expect(
-      authenticate({ ...nothing, bearer: testKey.text }, mixed, { ...options, kind: "test" }),
-    ).not.toBeNull();
-    expect(ask({ bearer: key.text }, { kind: "test" })).toBeNull();
+    const { text, record } = mintApiKey("keyed", { ...minting, kind: "test" });
+    const mixed = aBook([aPartner("keyed")], [record]).book;
+    const opens = (kind: "live" | "test") =>
+      authenticate({ ...nothing, bearer: text }, mixed, { ...options, kind }) !== null;
+    expect([opens("live"), opens("test"), ask({ bearer }, { kind: "test" })]).toEqual([false, true, null]);
   });
 
   test("a key with the right id and checksum and another secret is refused", () => {
@@ -174,12 +149,8 @@ describe("who calls", () => {
   });
 
   test("keys made under another master key are refused", () => {
-    expect(
-      authenticate({ ...nothing, bearer: key.text }, book, {
-        ...options,
-        secrets: deriveSecrets(newMasterKey()),
-      }),
-    ).toBeNull();
+    const others = { ...options, secrets: deriveSecrets(newMasterKey()) };
+    expect(authenticate({ ...nothing, bearer }, book, others)).toBeNull();
   });
 
   test("an unknown key costs the same hash as a known one, so that the time tells nothing of it", () => {
@@ -227,7 +198,6 @@ describe("who calls", () => {
   test("a disabled or missing partner is nobody, by whatever credential", () => {
     for (const partners of [[{ ...aPartner("keyed"), disabledAt: now }], []]) {
       const { book: without } = aBook(partners, [key.record], { f1: "keyed" });
-      const certificate = { fingerprint: "f1", ...valid };
       for (const presented of [{ bearer: key.text }, { headerKey: key.text }, { certificate }]) {
         expect(authenticate({ ...nothing, ...presented }, without, options)).toBeNull();
       }
@@ -235,12 +205,9 @@ describe("who calls", () => {
   });
 
   test("a disabled partner's certificate does not hide another partner's key", () => {
-    const { book: mixed } = aBook(
-      [{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")],
-      [key.record],
-      { f1: "certified" },
-    );
-    const presented = { ...nothing, certificate: { fingerprint: "f1", ...valid }, bearer: key.text };
-    expect(authenticate(presented, mixed, options)?.partner.partnerId).toBe("keyed");
+    const partners = [{ ...aPartner("certified"), disabledAt: 1 }, aPartner("keyed")];
+    const { book: mixed } = aBook(partners, [key.record], { f1: "certified" });
+    const found = authenticate({ ...nothing, certificate, bearer }, mixed, options);
+    expect(found?.partner.partnerId).toBe("keyed");
   });
 });

@@ -16,7 +16,6 @@ export type Person = {
 };
 
 export type ForeignFile = {
-  readonly what: string;
   readonly name: string;
   readonly content: Uint8Array;
   readonly people: readonly Person[];
@@ -33,10 +32,9 @@ const familyNames = ["Okonkwo", "Abiọla", "Müller", "Bello", "Nweke", "Ọbá
 const firstNames = ["Adaeze", "Ngozi", "José", "Halima", "Tunde", "Zoë", "Chinedu", "Amina"];
 
 /** @param maxDay 12 where no date shall decide between days and months */
-function people(seed: number, { maxDay = 28, ascii = false } = {}): Person[] {
+function people(seed: number, { maxDay = 28 } = {}): Person[] {
   const below = numbers(seed);
-  const plain = (name: string) => (ascii ? name.normalize("NFD").replace(/[^\x20-\x7e]/g, "") : name);
-  const pick = (names: readonly string[]) => plain(names[below(names.length)] ?? "");
+  const pick = (names: readonly string[]) => names[below(names.length)] ?? "";
   return Array.from({ length: 40 }, (_, index) => ({
     regNo: `LA/20${10 + below(10)}/PRI/${String(index + 1).padStart(5, "0")}`,
     tId: 1000 + index,
@@ -53,7 +51,7 @@ const two = (value: number) => String(value).padStart(2, "0");
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** Dates in another form, and as the number of days that a spreadsheet keeps. */
-export function dateAs(form: string, date: string): string {
+function dateAs(form: string, date: string): string {
   const [year = "", month = "", day = ""] = date.split("-");
   if (form === "excel") return String(Date.parse(date) / 86_400_000 + 25_569);
   return form
@@ -68,25 +66,11 @@ export function dateAs(form: string, date: string): string {
 type Table = { readonly header: readonly string[]; readonly rowOf: (person: Person) => readonly string[] };
 
 const theirs: Table = {
-  header: [
-    "Registration No",
-    "Teacher ID",
-    "Full Name",
-    "NIN",
-    "Phone Number",
-    "Source",
-    "Cert Status",
-    "Licence Expiry",
-  ],
-  rowOf: (one) => [
-    one.regNo,
-    String(one.tId),
-    one.name,
-    one.nin,
-    one.phone,
-    one.source,
-    one.certificate,
-    one.expires,
+  header: "Registration No,Teacher ID,Full Name,NIN,Phone Number,Source,Cert Status,Licence Expiry".split(
+    ",",
+  ),
+  rowOf: ({ regNo, tId, name, nin, phone, source, certificate, expires }) => [
+    ...[regNo, String(tId), name, nin, phone, source, certificate, expires],
   ],
 };
 
@@ -110,14 +94,7 @@ function csvOf({ header, rowOf }: Table, rows: readonly Person[], delimiter = ",
   return `${[header, ...rows.map(rowOf)].map(line).join("\n")}\n`;
 }
 
-const utf16be = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le").swap16();
-const utf8 = (text: string) => Buffer.from(text);
-
 type Rows = NonNullable<Parameters<typeof writeXlsx>[0]["sheets"][number]["rows"]>;
-
-async function workbookOf(sheets: readonly { name: string; rows: Rows }[]): Promise<Uint8Array> {
-  return writeXlsx({ sheets: sheets.map(({ name, rows }) => ({ name, rows })) });
-}
 
 const excelRows = (rows: readonly Person[]): Rows => [
   [...theirs.header],
@@ -128,180 +105,114 @@ const excelRows = (rows: readonly Person[]): Rows => [
   ),
 ];
 
+const some = people(1);
+const few = people(2, { maxDay: 12 });
+const latin = people(3).map(({ name, ...one }) => {
+  const bare = name.normalize("NFD").replace(/[\u0300\u0301\u0323\u0328]/g, "");
+  return { ...one, name: bare.normalize("NFC") };
+});
+
+/** How a file is made: from which table, parted by what, as which bytes; and what is to come of it. */
+type Recipe = Partial<Omit<ForeignFile, "name" | "content">> & {
+  readonly table?: Table;
+  readonly delimiter?: string;
+  readonly bytes?: (text: string) => Uint8Array;
+};
+
+const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+/** A form of dates that the file decides. */
+const inForm = (form: string): Recipe => ({ table: dated(form), mapping: { dates: form } });
+const partedBy = (delimiter: string): Recipe => ({ delimiter, mapping: { delimiter } });
+const { header } = theirs;
+
+/** By the names of the files. */
+const recipes: Readonly<Record<string, Recipe>> = {
+  "own.csv": {
+    table: {
+      ...theirs,
+      header: "reg_no,t_id,name,nin,phone,source,certificate_status,license_expiry_date".split(","),
+    },
+  },
+  "semicolons.csv": {
+    ...{ table: dated("D/M/YYYY"), delimiter: ";" },
+    mapping: { delimiter: ";", dates: "D/M/YYYY" },
+    says: /D\/M\/YYYY, as line \d+ shows/,
+  },
+  "tabs.txt": partedBy("\t"),
+  "bars.csv": partedBy("|"),
+  "windows.csv": {
+    bytes: (text) => Buffer.from(text, "latin1"),
+    ...{ people: latin, open: ["encoding"], mapping: { encoding: "windows-1252" }, says: /not UTF-8/ },
+  },
+  "utf16.csv": { ...partedBy("\t"), bytes: utf16 },
+  "utf16be.csv": { ...partedBy(";"), bytes: (text) => utf16(text).swap16() },
+  "titles.csv": {
+    bytes: (text) => Buffer.from(`Ministry of Education,,\nTeachers by State,,,\n,,,\n${text}`),
+  },
+  "totals.csv": { bytes: (text) => Buffer.from(`${text},,Total: 40,,,,,\n`) },
+  "blank.csv": { table: altered((row) => row.splice(2, 0, "", ""), header.toSpliced(2, 0, "", "")) },
+  "twice.csv": {
+    table: altered((row, { phone }) => row.push(phone), [...header, "Phone Number"]),
+    ...{ open: ["phone"], says: /two columns are called Phone Number/ },
+  },
+  "parts.csv": {
+    table: altered(
+      (row, { name }) => row.splice(2, 1, ...name.split(" ")),
+      header.toSpliced(2, 1, "First Name", "Surname"),
+    ),
+    ...{ open: ["name"], says: /First Name and Surname/ },
+  },
+  "serials.csv": inForm("excel"),
+  "ambiguous.csv": {
+    ...{ table: dated("D/M/YYYY"), people: few, open: ["dates"] },
+    says: /D\/M\/YYYY or M\/D\/YYYY|M\/D\/YYYY or D\/M\/YYYY/,
+  },
+  "american.csv": inForm("M/D/YYYY"),
+  "months.csv": inForm("D-MMM-YYYY"),
+  "short.csv": inForm("D.M.YY"),
+  "mixed.csv": {
+    table: altered((row, { tId, expires }) =>
+      row.splice(7, 1, dateAs(tId === 1000 ? "M/D/YYYY" : "D/M/YYYY", expires)),
+    ),
+    ...{ open: ["dates"], says: /can only be M\/D\/YYYY/ },
+  },
+  "words.csv": {
+    table: altered((row, { source, certificate }) => {
+      const own = source === "legacy" ? "Legacy" : "New System";
+      row.splice(5, 2, own, certificate === "VERIFIED" ? "Approved" : "Pending");
+    }),
+    open: ["certificate_status"],
+    mapping: { values: { certificate_status: { Approved: "VERIFIED", Pending: "CLAIMED" } } },
+    says: /what is meant by/,
+  },
+  "sourceless.csv": {
+    table: altered((row) => row.splice(5, 1), header.toSpliced(5, 1)),
+    ...{ open: ["source"], says: /constants/ },
+  },
+  // Numbers that a spreadsheet shortened.
+  "shortened.csv": {
+    table: altered((row, { tId, nin }) => row.splice(3, 1, tId % 4 === 0 ? "2.3E+10" : nin)),
+    ...{ people: some.filter(({ tId }) => tId % 4 !== 0), says: /10 of its numbers were shortened/ },
+  },
+};
+
 export async function foreignFiles(): Promise<ForeignFile[]> {
-  const some = people(1);
-  const few = people(2, { maxDay: 12 });
-  const latin = people(3).map((one) => ({
-    ...one,
-    name: one.name
-      .normalize("NFD")
-      .replace(/[\u0300\u0301\u0323\u0328]/g, "")
-      .normalize("NFC"),
-  }));
-  const file = (
-    what: string,
-    name: string,
-    content: Uint8Array,
-    rest: Partial<ForeignFile> = {},
-  ): ForeignFile => ({
-    ...{ what, name, content, people: some, open: [] },
-    ...rest,
+  const texts = Object.entries(recipes).map(([name, recipe]): ForeignFile => {
+    const { table = theirs, delimiter, bytes = Buffer.from, ...expected } = recipe;
+    const written = recipe.people === few || recipe.people === latin ? recipe.people : some;
+    return { people: some, open: [], ...expected, name, content: bytes(csvOf(table, written, delimiter)) };
   });
-  const ours = {
-    ...theirs,
-    header: ["reg_no", "t_id", "name", "nin", "phone", "source", "certificate_status", "license_expiry_date"],
-  };
-  const text = csvOf(dated("D/M/YYYY"), some, ";");
+  const rows = excelRows(some);
+  const cover = { name: "Cover", rows: [["Ministry of Education"], ["as of 2026"]] };
+  const second = [["Teachers"], [], ...rows, [null, null, "Grand total", 40]];
+  const ofTeachers = { name: "Teachers", rows: second };
+  const workbook = { people: some, open: [], name: "book.xlsx" };
   return [
-    file("our own columns", "own.csv", utf8(csvOf(ours, some))),
-    file("semicolons, days before months", "semicolons.csv", utf8(text), {
-      mapping: { delimiter: ";", dates: "D/M/YYYY" },
-      says: /D\/M\/YYYY, as line \d+ shows/,
-    }),
-    file("tabs", "tabs.txt", utf8(csvOf(theirs, some, "\t")), { mapping: { delimiter: "\t" } }),
-    file("vertical bars", "bars.csv", utf8(csvOf(theirs, some, "|")), { mapping: { delimiter: "|" } }),
-    file("windows-1252", "windows.csv", Buffer.from(csvOf(theirs, latin), "latin1"), {
-      people: latin,
-      open: ["encoding"],
-      mapping: { encoding: "windows-1252" },
-      says: /not UTF-8/,
-    }),
-    file("UTF-16 with its mark", "utf16.csv", Buffer.from(`\ufeff${csvOf(theirs, some, "\t")}`, "utf16le"), {
-      mapping: { delimiter: "\t" },
-    }),
-    file("UTF-16, the other way round", "utf16be.csv", utf16be(csvOf(theirs, some, ";")), {
-      mapping: { delimiter: ";" },
-    }),
-    file(
-      "titles above the header",
-      "titles.csv",
-      utf8(`Ministry of Education,,\nTeachers by State,,,\n,,,\n${csvOf(theirs, some)}`),
-    ),
-    file("a sum below", "totals.csv", utf8(`${csvOf(theirs, some)},,Total: 40,,,,,\n`)),
-    file(
-      "blank columns",
-      "blank.csv",
-      utf8(
-        csvOf(
-          altered(
-            (row) => row.splice(2, 0, "", ""),
-            [...theirs.header.slice(0, 2), "", "", ...theirs.header.slice(2)],
-          ),
-          some,
-        ),
-      ),
-    ),
-    file(
-      "a column twice",
-      "twice.csv",
-      utf8(
-        csvOf(
-          altered((row, { phone }) => row.push(phone), [...theirs.header, "Phone Number"]),
-          some,
-        ),
-      ),
-      {
-        open: ["phone"],
-        says: /two columns are called Phone Number/,
-      },
-    ),
-    file(
-      "the name in two columns",
-      "parts.csv",
-      utf8(
-        csvOf(
-          altered(
-            (row, { name }) => row.splice(2, 1, ...name.split(" ")),
-            [...theirs.header.slice(0, 2), ...["First Name", "Surname"], ...theirs.header.slice(3)],
-          ),
-          some,
-        ),
-      ),
-      { open: ["name"], says: /First Name and Surname/ },
-    ),
-    file("serial numbers of days", "serials.csv", utf8(csvOf(dated("excel"), some)), {
-      mapping: { dates: "excel" },
-    }),
-    file("days that may be months", "ambiguous.csv", utf8(csvOf(dated("D/M/YYYY"), few)), {
-      people: few,
-      open: ["dates"],
-      says: /D\/M\/YYYY or M\/D\/YYYY|M\/D\/YYYY or D\/M\/YYYY/,
-    }),
-    file("months before days", "american.csv", utf8(csvOf(dated("M/D/YYYY"), some)), {
-      mapping: { dates: "M/D/YYYY" },
-    }),
-    file("months by their names", "months.csv", utf8(csvOf(dated("D-MMM-YYYY"), some)), {
-      mapping: { dates: "D-MMM-YYYY" },
-    }),
-    file("years of two digits", "short.csv", utf8(csvOf(dated("D.M.YY"), some)), {
-      mapping: { dates: "D.M.YY" },
-    }),
-    file(
-      "dates of two forms",
-      "mixed.csv",
-      utf8(
-        csvOf(
-          altered((row, { tId, expires }) =>
-            row.splice(7, 1, dateAs(tId === 1000 ? "M/D/YYYY" : "D/M/YYYY", expires)),
-          ),
-          some,
-        ),
-      ),
-      { open: ["dates"], says: /can only be M\/D\/YYYY/ },
-    ),
-    file(
-      "words of its own",
-      "words.csv",
-      utf8(
-        csvOf(
-          altered((row, { source, certificate }) => {
-            row.splice(
-              5,
-              2,
-              source === "legacy" ? "Legacy" : "New System",
-              certificate === "VERIFIED" ? "Approved" : "Pending",
-            );
-          }),
-          some,
-        ),
-      ),
-      {
-        open: ["certificate_status"],
-        mapping: { values: { certificate_status: { Approved: "VERIFIED", Pending: "CLAIMED" } } },
-        says: /what is meant by/,
-      },
-    ),
-    file(
-      "no source",
-      "sourceless.csv",
-      utf8(
-        csvOf(
-          altered((row) => row.splice(5, 1), theirs.header.toSpliced(5, 1)),
-          some,
-        ),
-      ),
-      { open: ["source"], says: /constants/ },
-    ),
-    file(
-      "numbers that a spreadsheet shortened",
-      "shortened.csv",
-      utf8(
-        csvOf(
-          altered((row, { tId, nin }) => row.splice(3, 1, tId % 4 === 0 ? "2.3E+10" : nin)),
-          some,
-        ),
-      ),
-      { people: some.filter(({ tId }) => tId % 4 !== 0), says: /10 of its numbers were shortened/ },
-    ),
-    file("an Excel workbook", "book.xlsx", await workbookOf([{ name: "Teachers", rows: excelRows(some) }])),
-    file(
-      "a workbook's second sheet, with titles and a sum",
-      "second.xlsx",
-      await workbookOf([
-        { name: "Cover", rows: [["Ministry of Education"], ["as of 2026"]] },
-        { name: "Teachers", rows: [["Teachers"], [], ...excelRows(some), [null, null, "Grand total", 40]] },
-      ]),
-      { sheet: "Teachers", mapping: { sheet: "Teachers" } },
-    ),
+    ...texts,
+    { ...workbook, content: await writeXlsx({ sheets: [{ name: "Teachers", rows }] }) },
+    {
+      ...{ ...workbook, name: "second.xlsx", sheet: "Teachers", mapping: { sheet: "Teachers" } },
+      content: await writeXlsx({ sheets: [cover, ofTeachers] }),
+    },
   ];
 }
