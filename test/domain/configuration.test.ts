@@ -6,23 +6,16 @@ import {
   maxStaleMs,
 } from "../../src/domain/configuration.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { defaultPolicy } from "../../src/domain/policy.ts";
-import { readSettings, type Settings, storedSettings } from "../../src/domain/settings.ts";
+import { readSettings, storedSettings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aPartner, secrets } from "../harness/samples.ts";
+import { aPartner, aSettings, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
-const defaults: Settings = {
-  issuer: "https://teachers.example",
-  timeZone: "Africa/Lagos",
-  policy: defaultPolicy,
-  allowPrivateWebhooks: false,
-  site: defaultSite,
-};
+const defaults = aSettings;
 
 async function open(stores: TestStores, changes: Partial<ConfigurationDependencies> = {}) {
   const ring = await fillRing(stores.keys, now);

@@ -4,9 +4,7 @@ import { type Configuration, createConfiguration } from "../../src/domain/config
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import { defaultSite } from "../../src/domain/site.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import type { HttpCall } from "../../src/http/http-call.ts";
 import type { Service } from "../../src/service.ts";
@@ -21,7 +19,7 @@ import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import type { TestClock } from "../harness/clock.ts";
-import { secrets } from "../harness/samples.ts";
+import { aSettings, secrets } from "../harness/samples.ts";
 import type { Gate } from "./gate.ts";
 
 export const blindIndex = createBlindIndex(secrets.blindIndexKey);
@@ -108,13 +106,7 @@ async function openLive(
     keys: createKeyStore(switched),
     secrets,
     clock,
-    defaults: {
-      issuer: "https://teachers.example",
-      timeZone: "Africa/Lagos",
-      policy: defaultPolicy,
-      allowPrivateWebhooks: false,
-      site: defaultSite,
-    },
+    defaults: aSettings,
   });
   reads = gated;
   let underWay = 0;

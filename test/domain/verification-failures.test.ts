@@ -16,8 +16,15 @@ import {
   regNo,
   start,
   verified,
+  type World,
   withVerification,
 } from "./with-verification.ts";
+
+async function nothingStored(world: World): Promise<void> {
+  expect(await world.stored()).toEqual([]);
+  expect(await world.quotaStore.windows()).toEqual([]);
+  expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
+}
 
 describe("a rotation between signing and committing", () => {
   /** Rotates before the first `times` commits. */
@@ -101,9 +108,7 @@ describe("a rotation between signing and committing", () => {
         expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
           code: "STORE_BUSY",
         });
-        expect(await world.stored()).toEqual([]);
-        expect(await world.quotaStore.windows()).toEqual([]);
-        expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
+        await nothingStored(world);
       },
       rotating(3, []),
     );
@@ -161,8 +166,7 @@ describe("a change between reading and committing", () => {
         expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
           code: "CREDENTIAL_REQUIRED",
         });
-        expect(await world.stored()).toEqual([]);
-        expect(await world.quotaStore.windows()).toEqual([]);
+        await nothingStored(world);
       },
       {
         ...changing(async (stores) => {
@@ -206,63 +210,43 @@ describe("a failure is never an answer", () => {
       return real.sign(kid, inputs);
     },
   });
+  const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
 
-  test("a lookup that fails signs nothing and stores nothing", async () => {
-    signed.length = 0;
-    await withVerification(
-      async (world) => {
-        for (const identifier of [{ regNo }, { tId: 204_417 }, { nin }]) {
-          expect(await rejection(world.one(ask(identifier), { key: "k", body: 1 }))).toMatchObject({
-            message: "away",
-          });
-        }
-        expect(signed).toEqual([]);
-        expect(await world.stored()).toEqual([]);
-        expect(await world.driver.query("SELECT 1 FROM idempotency")).toEqual([]);
-      },
+  test.each<[string, Around, (world: World) => Promise<unknown>]>([
+    ["a lookup", { teachers: () => ({ find: away, findEach: away }), signer: watched }, one],
+    [
+      "a lookup by NIN",
       { teachers: () => ({ find: away, findEach: away }), signer: watched },
-    );
+      (world) => world.one(ask({ nin }), { key: "k", body: 1 }),
+    ],
+    ["the signer", { signer: () => ({ sign: away }) }, one],
+    [
+      "one item of a batch",
+      { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
+      (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i }))),
+    ],
+  ])("%s that fails signs nothing and stores nothing", (_what, around, asked) => {
+    signed.length = 0;
+    return withVerification(async (world) => {
+      expect(await rejection(asked(world))).toMatchObject({ message: "away" });
+      expect(signed).toEqual([]);
+      await nothingStored(world);
+    }, around);
   });
 
-  test("a signer that fails stores nothing", () =>
-    withVerification(
-      async (world) => {
-        expect(await rejection(world.one(ask({ regNo })))).toMatchObject({ message: "away" });
-        expect(await world.stored()).toEqual([]);
-        expect(await world.quotaStore.windows()).toEqual([]);
-      },
-      { signer: () => ({ sign: away }) },
-    ));
-
-  test("a commit that fails answers nothing, and the same key may try again", async () => {
+  test("a commit that fails answers nothing, and the same key may try again", () => {
     let failures = 1;
-    await withVerification(
+    const attestations: Around["attestations"] = (real) => ({
+      ...real,
+      record: (call) => (failures-- > 0 ? away() : real.record(call)),
+    });
+    return withVerification(
       async (world) => {
-        expect(await rejection(world.one(ask({ regNo }), { key: "k", body: 1 }))).toMatchObject({
-          message: "away",
-        });
-        const answer = await world.one(ask({ regNo }), { key: "k", body: 1 });
-        expect(answer.replayed).toBe(false);
+        expect(await rejection(one(world))).toMatchObject({ message: "away" });
+        expect((await one(world)).replayed).toBe(false);
         expect(await world.stored()).toHaveLength(1);
       },
-      {
-        attestations: (real) => ({
-          ...real,
-          record: (call) => (failures-- > 0 ? away() : real.record(call)),
-        }),
-      },
-    );
-  });
-
-  test("one failing item fails the whole batch", async () => {
-    await withVerification(
-      async (world) => {
-        const questions = Array.from({ length: 20 }, (_, i) => ask({ tId: i }));
-        expect(await rejection(world.batch(questions))).toMatchObject({ message: "away" });
-        expect(await world.stored()).toEqual([]);
-        expect(await world.quotaStore.windows()).toEqual([]);
-      },
-      { teachers: (real) => ({ ...real, findEach: away }) },
+      { attestations },
     );
   });
 });

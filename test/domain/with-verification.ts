@@ -1,22 +1,18 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import type { AttestationStore, AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { createCalendar } from "../../src/domain/clock.ts";
 import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
 import type { Authenticated } from "../../src/domain/credentials.ts";
 import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
-import { defaultPolicy } from "../../src/domain/policy.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import { defaultSite } from "../../src/domain/site.ts";
-import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers/teachers.ts";
 import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
-import { aPartner, aTeacher, secrets } from "../harness/samples.ts";
+import { aPartner, aSettings, planImport, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 export const start = "2026-03-01T09:30:00.250Z";
@@ -56,18 +52,11 @@ async function open(stores: TestStores, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
   const signer = await openWebCrypto({ secrets });
-  const defaults = {
-    issuer: "https://teachers.example",
-    timeZone: "Africa/Lagos",
-    policy: defaultPolicy,
-    allowPrivateWebhooks: false,
-    site: defaultSite,
-  };
   const configuration = await createConfiguration({
     ...stores,
     secrets,
     clock,
-    defaults,
+    defaults: aSettings,
     onKeys: (keys) => signer.load(keys),
   });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
@@ -119,13 +108,7 @@ export async function enrol(
   { teachers }: Pick<TestStores, "teachers">,
   changes: Partial<TeacherContent>,
 ): Promise<void> {
-  const change = {
-    action: "import",
-    actor: "test",
-    calendar: createCalendar("Africa/Lagos"),
-    at: Date.parse(start),
-  } as const;
-  await teachers.apply([planWrite(null, aTeacher(changes.regNo ?? regNo, changes), change)]);
+  await teachers.apply([planImport(changes.regNo ?? regNo, changes, Date.parse(start))]);
 }
 
 /** Checks an envelope as a partner does, and gives back what was signed. */

@@ -2,7 +2,10 @@ import type { Attestation } from "../../src/domain/attestations.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
 import type { Node } from "../../src/domain/nodes.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
+import { defaultPolicy } from "../../src/domain/policy.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
+import type { Settings } from "../../src/domain/settings.ts";
+import { defaultSite } from "../../src/domain/site.ts";
 import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { lagos } from "./clock.ts";
@@ -12,6 +15,14 @@ import { lagos } from "./clock.ts";
 /** The bytes 0 to 31 as a master key: every value derived from it can be computed elsewhere. */
 export const masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 export const secrets = deriveSecrets(masterKey);
+
+export const aSettings: Settings = {
+  issuer: "https://teachers.example",
+  timeZone: "Africa/Lagos",
+  policy: defaultPolicy,
+  allowPrivateWebhooks: false,
+  site: defaultSite,
+};
 
 export function aPartner(partnerId: string): Partner {
   return {
