@@ -1,12 +1,34 @@
 /**
- * Canonical base64 (RFC 4648 section 4), which the formats of transparency logs use: padded, and one text for each byte
- * string, like our base64url.
+ * Canonical base64 (RFC 4648 section 4, padded: the formats of transparency logs) and base64url (section 5, unpadded:
+ * RFC 7515 section 2): one text for each byte string.
+ *
+ * The decoders of the runtimes are lenient: they skip white space, do without padding and ignore spare bits, so one
+ * signature would have many spellings and could not serve as an identity. So what was decoded is encoded again, and must
+ * be the text that came.
  */
 
-import { decodeBase64url, encodeBase64url } from "./base64url.ts";
+function decode(base64: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    const characters = atob(base64);
+    const bytes = new Uint8Array(characters.length);
+    for (let index = 0; index < bytes.length; index++) bytes[index] = characters.charCodeAt(index);
+    return bytes;
+  } catch {
+    return null;
+  }
+}
 
-const urlCharacters: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
-const plainCharacters: Readonly<Record<string, string>> = { "-": "+", _: "/" };
+/** Encodes bytes as canonical base64, padded. */
+export function encodeBase64(bytes: Uint8Array): string {
+  let characters = "";
+  for (const byte of bytes) characters += String.fromCharCode(byte);
+  return btoa(characters);
+}
+
+/** Encodes bytes as canonical base64url, without padding. */
+export function encodeBase64url(bytes: Uint8Array): string {
+  return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
 
 /**
  * Decodes canonical base64.
@@ -15,10 +37,19 @@ const plainCharacters: Readonly<Record<string, string>> = { "-": "+", _: "/" };
  * @returns the bytes, or null when encoding them again would give another text
  */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
-  const unpadded = text.replace(/={1,2}$/, "");
-  if (text.length % 4 !== 0 || text.length - unpadded.length !== (4 - (unpadded.length % 4)) % 4) return null;
-  if (/[-_]/.test(unpadded)) return null;
-  return decodeBase64url(unpadded.replace(/[+/]/g, (character) => urlCharacters[character] ?? ""));
+  const bytes = decode(text);
+  return bytes !== null && encodeBase64(bytes) === text ? bytes : null;
+}
+
+/**
+ * Decodes canonical base64url.
+ *
+ * @param text the text, unpadded
+ * @returns the bytes, or null when encoding them again would give another text
+ */
+export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
+  const bytes = decode(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return bytes !== null && encodeBase64url(bytes) === text ? bytes : null;
 }
 
 /**
@@ -28,11 +59,6 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
  * @returns the 32 bytes, or null when it is anything else
  */
 export function decodeHash(text: string): Uint8Array<ArrayBuffer> | null {
-  return text.length === 44 && text.endsWith("=") && !text.endsWith("==") ? decodeBase64(text) : null;
-}
-
-/** Encodes bytes as canonical base64, padded. */
-export function encodeBase64(bytes: Uint8Array): string {
-  const text = encodeBase64url(bytes).replace(/[-_]/g, (character) => plainCharacters[character] ?? "");
-  return text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+  const bytes = decodeBase64(text);
+  return bytes?.length === 32 ? bytes : null;
 }

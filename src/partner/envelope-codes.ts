@@ -14,7 +14,7 @@
  * browser sends (decision D8.8). Readers go by the line, and not by where the link leads.
  */
 
-import { decodeBase64url, encodeBase64url } from "./base64url.ts";
+import { decodeBase64url, encodeBase64url } from "./base64.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, so that nothing in it steers us. */
 
-import { decodeBase64url } from "./base64url.ts";
+import { decodeBase64url } from "./base64.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isJsonObject, type JsonObject, readStrictJson } from "./strict-json.ts";
 

@@ -6,8 +6,7 @@
  * A proof is opened once, and then held against envelopes.
  */
 
-import { decodeBase64, decodeHash, encodeBase64 } from "./base64.ts";
-import { encodeBase64url } from "./base64url.ts";
+import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
 import { formatSeconds } from "./date-time.ts";
 import type { CompactJws } from "./jws.ts";
 import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";

@@ -1,6 +1,6 @@
 /**
- * Proofs in a Merkle tree of RFC 6962 (section 2.1): that an entry is in it, and that one tree grew out of another. The
- * steps are those of RFC 9162, sections 2.1.3.2 and 2.1.4.2, which spell them out.
+ * Proofs in a Merkle tree of RFC 6962 (section 2.1): that an entry is in it, and that one tree grew out of another. Each
+ * is checked as the RFC defines how it is made, read backwards: the last hash is that of the root's other half.
  *
  * Sizes go up to 2^53, so no bit operation of JavaScript may touch them.
  */
@@ -61,96 +61,70 @@ export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
-function half(number: number): number {
-  return Math.floor(number / 2);
-}
-
-function isOdd(number: number): boolean {
-  return number % 2 === 1;
-}
-
-/** The way from a node up to the root: its place, and that of the last node on the same level. */
-type Climb = { place: number; last: number };
-
-/** Goes past the levels on which the node, the last one there, has no sibling and is its own parent. */
-function skipUnpaired(climb: Climb): void {
-  while (!isOdd(climb.place) && climb.place !== 0) {
-    climb.place = half(climb.place);
-    climb.last = half(climb.last);
-  }
-}
-
-/** Whether the next hash of a proof stands to the left; the climb goes on to the parent. */
-function stepUp(climb: Climb): boolean {
-  const isLeft = isOdd(climb.place) || climb.place === climb.last;
-  if (isLeft) skipUnpaired(climb);
-  climb.place = half(climb.place);
-  climb.last = half(climb.last);
-  return isLeft;
+/** Of so many leaves, how many lie left of the root: the largest power of two that is less. */
+function leftOf(size: number): number {
+  let left = 1;
+  while (left * 2 < size) left *= 2;
+  return left;
 }
 
 /**
- * The root that an inclusion proof leads to (RFC 9162 section 2.1.3.2). The leaf is in the tree when this is its root.
+ * The root that an inclusion proof leads to (RFC 6962 section 2.1.1). The leaf is in the tree when this is its root.
  *
  * @param proof the leaf, its place, the tree's size, and the hashes
  * @returns the root, or null when there is no such place, or the proof has too few or too many hashes
  */
-export async function rootOfInclusion({
-  leafHash,
-  index,
-  size,
-  hashes,
-}: InclusionProof): Promise<Hash | null> {
+export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | null> {
+  const { leafHash, index, size, hashes } = proof;
   if (index < 0 || index >= size) return null;
-  const climb = { place: index, last: size - 1 };
-  let root = leafHash;
-  for (const hash of hashes) {
-    if (climb.last === 0) return null;
-    root = await (stepUp(climb) ? nodeHash(hash, root) : nodeHash(root, hash));
-  }
-  return climb.last === 0 ? root : null;
+  const sibling = hashes.at(-1);
+  if (size === 1 || sibling === undefined) return size === 1 && sibling === undefined ? leafHash : null;
+  const left = leftOf(size);
+  const isLeft = index < left;
+  const half = { index: isLeft ? index : index - left, size: isLeft ? left : size - left };
+  const root = await rootOfInclusion({ leafHash, ...half, hashes: hashes.slice(0, -1) });
+  if (root === null) return null;
+  return isLeft ? nodeHash(root, sibling) : nodeHash(sibling, root);
 }
 
-/** From where the smaller tree's last full subtree climbs. */
-function climbOfConsistency(from: number, to: number): Climb {
-  const climb = { place: from - 1, last: to - 1 };
-  while (isOdd(climb.place)) {
-    climb.place = half(climb.place);
-    climb.last = half(climb.last);
-  }
-  return climb;
-}
+type Roots = { readonly smaller: Hash; readonly larger: Hash };
 
-/** A smaller tree that is one full subtree of the larger is not repeated in the proof. */
-function isPowerOfTwo(size: number): boolean {
-  return Number.isInteger(Math.log2(size)) && 2 ** Math.log2(size) === size;
+/**
+ * The roots of both trees (RFC 6962 section 2.1.2).
+ *
+ * @param known the smaller tree's root, as long as that begins where this part of the larger does: it is not in the proof
+ * @returns null when the proof has too few or too many hashes
+ */
+async function rootsOf(
+  { from, to, hashes }: Pick<ConsistencyProof, "from" | "to" | "hashes">,
+  known: Hash | null,
+): Promise<Roots | null> {
+  const other = hashes.at(-1);
+  if (from === to) {
+    const root = known ?? other;
+    const isUsedUp = hashes.length === (known === null ? 1 : 0);
+    return root !== undefined && isUsedUp ? { smaller: root, larger: root } : null;
+  }
+  if (other === undefined) return null;
+  const [left, rest] = [leftOf(to), hashes.slice(0, -1)];
+  const isLeft = from <= left;
+  const half = isLeft ? { from, to: left } : { from: from - left, to: to - left };
+  const roots = await rootsOf({ ...half, hashes: rest }, isLeft ? known : null);
+  if (roots === null) return null;
+  return isLeft
+    ? { smaller: roots.smaller, larger: await nodeHash(roots.larger, other) }
+    : { smaller: await nodeHash(other, roots.smaller), larger: await nodeHash(other, roots.larger) };
 }
 
 /**
- * Whether one tree grew out of another: every leaf of the smaller is at the same place in the larger (RFC 9162 section
- * 2.1.4.2). Trees of the same size are the same tree, with a proof of no hashes.
+ * Whether one tree grew out of another: every leaf of the smaller is at the same place in the larger. Trees of the same
+ * size are the same tree, with a proof of no hashes.
  *
  * @param proof both sizes and roots, and the hashes
  */
-export async function isConsistent({
-  from,
-  to,
-  fromRoot,
-  toRoot,
-  hashes,
-}: ConsistencyProof): Promise<boolean> {
+export async function isConsistent(proof: ConsistencyProof): Promise<boolean> {
+  const { from, to, fromRoot, toRoot } = proof;
   if (from < 1 || from > to) return false;
-  if (from === to) return hashes.length === 0 && isSameHash(fromRoot, toRoot);
-  const [first, ...rest] = isPowerOfTwo(from) ? [fromRoot, ...hashes] : hashes;
-  if (first === undefined || hashes.length === 0) return false;
-  const climb = climbOfConsistency(from, to);
-  let [smaller, larger] = [first, first];
-  for (const hash of rest) {
-    if (climb.last === 0) return false;
-    if (stepUp(climb)) {
-      smaller = await nodeHash(hash, smaller);
-      larger = await nodeHash(hash, larger);
-    } else larger = await nodeHash(larger, hash);
-  }
-  return climb.last === 0 && isSameHash(smaller, fromRoot) && isSameHash(larger, toRoot);
+  const roots = await rootsOf(proof, fromRoot);
+  return roots !== null && isSameHash(roots.smaller, fromRoot) && isSameHash(roots.larger, toRoot);
 }
