@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openApiDocument } from "../../src/api/openapi.ts";
 import { runTvs } from "../harness/command.ts";
 import { withTempDir } from "../harness/folder.ts";
+import { expectRefusal } from "../harness/refusal.ts";
 import { withTestOperator } from "../harness/service.ts";
 
 describe("tvs openapi", () => {
@@ -41,8 +42,6 @@ describe("tvs openapi", () => {
   });
 
   test("refuses an issuer that is no address", async () => {
-    const { code, stdout, stderr } = await runTvs(["openapi", "--issuer", "teachers"]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain("--issuer");
+    await expectRefusal(runTvs(["openapi", "--issuer", "teachers"]), 2, "--issuer");
   });
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { attestSome, forgedNote, newestNote } from "../../harness/evidence-log.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import {
   hasOpenssl,
   makeAuthority,
@@ -76,9 +77,7 @@ describe("tvs log anchor DIR", () => {
     await withTempDir(async (folder) => {
       const file = join(folder, firstFile.replace("2.", "1."));
       writeFileSync(file, note);
-      const { code, stderr } = await anchor(folder);
-      expect(code).toBe(1);
-      expect(stderr).toContain(`${file} ${words}`);
+      await expectRefusal(anchor(folder), 1, `${file} ${words}`);
       expect(readdirSync(folder)).toEqual([firstFile.replace("2.", "1.")]);
     });
   });
@@ -88,8 +87,7 @@ describe("tvs log anchor DIR", () => {
       writeFileSync(join(folder, "other.example-log-1-000000000002.checkpoint"), "not ours");
       writeFileSync(join(folder, "notes.txt"), "not ours either");
       expect(await runJson<Outcome>(["log", "anchor", folder], { dataDir })).toMatchObject({ checked: 0 });
-      const { code, stderr } = await anchor(join(folder, "absent"));
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("there is no folder") });
+      await expectRefusal(anchor(join(folder, "absent")), 2, "there is no folder");
     }));
 });
 
@@ -173,8 +171,7 @@ describe.skipIf(!hasOpenssl)("tvs log anchor URL", () => {
   });
 
   test("cannot decide where nobody listens", async () => {
-    const { code, stderr } = await anchor("http://127.0.0.1:9/");
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("cannot be reached") });
+    await expectRefusal(anchor("http://127.0.0.1:9/"), 2, "cannot be reached");
   });
 });
 

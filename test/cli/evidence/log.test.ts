@@ -25,6 +25,7 @@ import { attest } from "../../harness/evidence.ts";
 import { attestSome, withLog } from "../../harness/evidence-log.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
 
@@ -132,14 +133,8 @@ describe("tvs log", () => {
     const data = join(dataDir, "new");
     await withOperator(readConfig({ data }, {}), async () => {}, { whenMade: () => {} });
     const run = (command: string) => runTvs(["log", command], { dataDir: data });
-    expect(await run("key")).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("no evidence log yet"),
-    });
-    expect(await run("audit")).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("no evidence log yet"),
-    });
+    await expectRefusal(run("key"), 1, "no evidence log yet");
+    await expectRefusal(run("audit"), 2, "no evidence log yet");
   });
 });
 

@@ -6,6 +6,7 @@ import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 
@@ -72,9 +73,11 @@ describe("tvs partners add", () => {
 
   test("refuses an id that is taken, and leaves the partner as it was", async () => {
     await json("add", "taken", ...terms);
-    const again = await run("add", "taken", ...terms.with(1, "Another"));
-    expect(again).toMatchObject({ code: 1, stdout: "" });
-    expect(again.stderr).toMatch(/^tvs: partner "taken" already exists.*\n$/);
+    await expectRefusal(
+      run("add", "taken", ...terms.with(1, "Another")),
+      1,
+      /^tvs: partner "taken" already exists.*\n$/,
+    );
     expect((await json("show", "taken")).name).toBe("An Agency");
   });
 
@@ -152,9 +155,7 @@ describe("tvs partners key", () => {
     const endsInMs = Date.parse(second.previous.expiresAt) - Date.now();
     expect(endsInMs).toBeWithin(3_500_000, 3_600_001);
 
-    const third = await run("key", "issue", "rotating");
-    expect(third).toMatchObject({ code: 1, stdout: "" });
-    expect(third.stderr).toContain(`tvs partners key revoke ${first.keyId}`);
+    await expectRefusal(run("key", "issue", "rotating"), 1, `tvs partners key revoke ${first.keyId}`);
 
     expect(await json("key", "revoke", first.keyId)).toMatchObject({ keyId: first.keyId, state: "revoked" });
     const states = (await json("key", "list", "rotating")).map((key: { state: string }) => key.state);
@@ -207,9 +208,7 @@ describe("tvs partners cert", () => {
     await json("add", "second", ...terms);
     await json("cert", "add", "owner", file);
     for (const id of ["owner", "second"]) {
-      const { code, stderr } = await run("cert", "add", id, file);
-      expect(code).toBe(1);
-      expect(stderr).toContain("already belongs to a partner");
+      await expectRefusal(run("cert", "add", id, file), 1, "already belongs to a partner");
     }
     expect(await json("cert", "list", "second")).toEqual([]);
   });

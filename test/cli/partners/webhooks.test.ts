@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { runTvs } from "../../harness/command.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 
@@ -61,9 +62,7 @@ test("a dead delivery is found, explained and retried with three commands", asyn
       { number: 1, at: "2020-03-01T12:00:00.000Z", error: "BAD_STATUS", status: 503, durationMs: 12 },
       { number: 2, error: null, status: 204, explanation: "The endpoint acknowledged it." },
     ]);
-    const again = await world.run(`webhooks retry ${id}`);
-    expect(again).toMatchObject({ code: 1, stdout: "" });
-    expect(again.stderr).toMatch(/^tvs: .*already been acknowledged.*\n$/);
+    await expectRefusal(world.run(`webhooks retry ${id}`), 1, /^tvs: .*already been acknowledged.*\n$/);
   } finally {
     receiver.close();
   }
@@ -151,9 +150,7 @@ describe("tvs webhooks retry", () => {
     const all = await world.run("webhooks retry --dead --partner leaving");
     expect(all).toMatchObject({ code: 0, stdout: "0 deliveries are due now\n" });
     expect(all.stderr).toContain("tvs partners webhook set leaving URL");
-    const one = await world.run(`webhooks retry ${id}`);
-    expect(one.code).toBe(1);
-    expect(one.stderr).toContain("tvs partners webhook set");
+    await expectRefusal(world.run(`webhooks retry ${id}`), 1, "tvs partners webhook set");
   });
 });
 
@@ -196,8 +193,6 @@ test("tvs webhooks release ends the hold of a restore, and enabling one endpoint
 describe("what is wrong is told in one line", () => {
   test.concurrent.each([
     ["list --state gone", 2, "--state"],
-    ["list --limit 0", 2, "--limit"],
-    ["list --limit many", 2, "--limit"],
     ["list --partner nobody", 1, "nobody"],
     ["show", 2, "DELIVERY"],
     ["show 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
@@ -205,13 +200,9 @@ describe("what is wrong is told in one line", () => {
     ["retry some --dead", 2, "--dead"],
     ["retry some --partner p", 2, "--dead"],
     ["retry some --since 2026-01-01", 2, "--dead"],
-    ["retry --dead --since yesterday", 2, "--since"],
     ["retry --dead --partner nobody", 1, "nobody"],
     ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
   ])("tvs webhooks %s: exit code %i", async (words, code, named) => {
-    const finished = await world.run(`webhooks ${words}`);
-    expect(finished).toMatchObject({ code, stdout: "" });
-    expect(finished.stderr).toMatch(/^tvs: .+\n$/);
-    expect(finished.stderr).toContain(named);
+    await expectRefusal(world.run(`webhooks ${words}`), code, named);
   });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const dashed = `-_${"a".repeat(41)}`;
@@ -14,9 +15,7 @@ test("a key id that begins with a dash is an operand, not options", async () => 
       code: 1,
       stderr: "tvs: no key has this kid; `tvs keys list` shows them\n",
     });
-    const without = await runTvs(["keys", "compromise", dashed], { dataDir });
-    expect(without.code).toBe(2);
-    expect(without.stderr).toContain("--since");
+    await expectRefusal(runTvs(["keys", "compromise", dashed], { dataDir }), 2, "--since");
   });
 });
 

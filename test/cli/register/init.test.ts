@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 
@@ -69,9 +70,11 @@ describe.concurrent("tvs init", () => {
     withTempDir(async (dataDir) => {
       await withTestOperator(dataDir, async () => {});
       const before = await remembered(dataDir);
-      const { code, stderr } = await runTvs(["init", ...told], { dataDir });
-      expect(code).toBe(1);
-      expect(stderr).toContain(`there is a register at ${dataDir} already`);
+      await expectRefusal(
+        runTvs(["init", ...told], { dataDir }),
+        1,
+        `there is a register at ${dataDir} already`,
+      );
       expect(await remembered(dataDir)).toEqual(before);
     }));
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { defaultPolicy } from "../../../src/domain/policy.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
 test("show prints the policy in force; with --json the document, which check accepts", () =>
@@ -56,10 +57,7 @@ test("check needs no database and makes none; the verdict is the exit code", () 
       ["not json", "JSON"],
     ];
     for (const [document, member] of refusals) {
-      const { code, stdout, stderr } = await check(document);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-      expect(stderr.trimEnd().split("\n")).toHaveLength(1);
-      expect(stderr).toContain(member);
+      await expectRefusal(check(document), 1, member);
     }
     expect((await runTvs(["policy", "check", join(folder, "absent.json")], { dataDir })).code).toBe(2);
     expect(await readdir(folder)).toEqual(["policy.json"]);

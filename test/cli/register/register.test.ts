@@ -11,6 +11,7 @@ import { sleep } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
 import { programWords } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
@@ -195,9 +196,7 @@ describe("a command that may make a register", () => {
       await makeRegister(dataDir);
       for (const name of readdirSync(dataDir)) if (name.startsWith("tvs.db")) rmSync(join(dataDir, name));
       expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
-      const refused = await tvs(addPartner);
-      expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain("master.key exists, but its database tvs.db is missing");
+      await expectRefusal(tvs(addPartner), 1, "master.key exists, but its database tvs.db is missing");
       expect(readdirSync(dataDir)).toEqual(["master.key"]);
     }));
 });

@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 
@@ -184,8 +185,7 @@ test("a list that cannot be read leaves it undecided, in one line that repeats n
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
     expect(stderr).not.toContain(nin);
   }
-  const absent = await runTvs(["roster", join(dataDir, "absent.csv"), ...purpose], { dataDir });
-  expect(absent.code).toBe(2);
+  await expectRefusal(runTvs(["roster", join(dataDir, "absent.csv"), ...purpose], { dataDir }), 2);
 });
 
 test("an unknown purpose and overwriting the list itself are usage errors", async () => {

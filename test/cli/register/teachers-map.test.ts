@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 
 setDefaultTimeout(patienceMs);
 const folder = sharedFolder();
@@ -69,9 +70,7 @@ describe("tvs teachers map", () => {
     ["an archive", Buffer.from([0x1f, 0x8b, 8, 0]), "unpack it first"],
     ["nothing", "", "the file is empty"],
   ])("ends with 2 for %s, and says what would make it readable", async (_name, content, says) => {
-    const { code, stdout, stderr } = await runTvs(["teachers", "map", file("bad.csv", content)]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(says);
+    await expectRefusal(runTvs(["teachers", "map", file("bad.csv", content)]), 2, says);
   });
 
   test("says which words it takes", async () => {
@@ -99,9 +98,7 @@ describe("an import by a mapping", () => {
     expect(await runJson<object>(["teachers", "map", "--show", "--data", data])).toEqual(answered);
 
     const other = file("other.csv", board(...rows).replace("Full Name", "Teacher"));
-    const refused = await runTvs(importing(other, "--allow-change"));
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain("it lacks Full Name");
+    await expectRefusal(runTvs(importing(other, "--allow-change")), 1, "it lacks Full Name");
     const own = file(
       "own.csv",
       "reg_no,name,nin,source,certificate_status,license_expiry_date\nTR/2019/LA/000001,Adaeze O. Okafor,,legacy,VERIFIED,2031-12-31\n",
@@ -110,9 +107,7 @@ describe("an import by a mapping", () => {
 
     await runWell(["teachers", "map", "--forget", "--data", data]);
     expect((await runTvs(["teachers", "map", "--show", "--data", data])).code).toBe(1);
-    const unmapped = await runTvs(importing(path));
-    expect(unmapped.code).toBe(2);
-    expect(unmapped.stderr).toContain("tvs teachers map FILE proposes");
+    await expectRefusal(runTvs(importing(path)), 2, "tvs teachers map FILE proposes");
   });
 
   test("reads Excel's cells and constants, and what the command line says wins", async () => {

@@ -6,6 +6,7 @@ import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacher } from "../../harness/samples.ts";
 import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
@@ -85,9 +86,11 @@ describe.concurrent("tvs teachers", () => {
         events: [{ eventType: "license.revoked" }],
         toldValid: [{ partnerId: "exam-body-a", times: 2, lastAt: expect.stringMatching(/^\d{4}-.*Z$/) }],
       });
-      const again = await runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir });
-      expect([again.code, again.stdout]).toEqual([1, ""]);
-      expect(again.stderr).toMatch(/^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/);
+      await expectRefusal(
+        runTvs(["teachers", "revoke", "100123", "--reason", "x"], { dataDir }),
+        1,
+        /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
+      );
       const back = await runTvs(["teachers", "reinstate", "100123"], { dataDir });
       expect(back.code).toBe(0);
       expect(back.stdout).toContain("REVOKED -> VALID");
@@ -204,9 +207,11 @@ describe.concurrent("tvs teachers export-subject", () => {
         `${nin}\n${nin}`,
         "9".repeat(5000),
       ]) {
-        const { code, stdout, stderr } = await runTvs(["teachers", "export-subject"], { dataDir, stdin });
-        expect([code, stdout]).toEqual([2, ""]);
-        expect(stderr).toBe("tvs: standard input must contain one NIN: exactly 11 digits\n");
+        await expectRefusal(
+          runTvs(["teachers", "export-subject"], { dataDir, stdin }),
+          2,
+          "tvs: standard input must contain one NIN: exactly 11 digits\n",
+        );
       }
       expect(nobody.stderr).not.toContain("99999999999");
     }));

@@ -4,6 +4,7 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 import { noServer, startServer } from "../../harness/sqld.ts";
 
@@ -60,11 +61,7 @@ describe.concurrent("tvs migrate", () => {
       await using server = Bun.serve({ port: 0, fetch: () => new Response("no", { status: 401 }) });
       const to = ["migrate", "--to", `http://127.0.0.1:${server.port}`];
       const env = { TVS_DATABASE_TOKEN: "good" };
-      const without = await runTvs(to, { dataDir, env });
-      expect(without).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("give it in TVS_TO_TOKEN\n"),
-      });
+      await expectRefusal(runTvs(to, { dataDir, env }), 2, "give it in TVS_TO_TOKEN\n");
       const wrong = await runTvs(to, { dataDir, env: { ...env, TVS_TO_TOKEN: "wrong" } });
       expect(wrong).toMatchObject({
         code: 2,

@@ -3,6 +3,7 @@ import { runJson, runTvs } from "../../harness/command.ts";
 import { until } from "../../harness/eventually.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs, type Service, startService } from "../../harness/program.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
 setDefaultTimeout(patienceMs);
@@ -20,9 +21,9 @@ const tvsConsole = (...flags: string[]) => runTvs(["console", "--data", folder, 
 
 describe("tvs console", () => {
   test("says what to do while no service runs, and while one runs without a console", async () => {
-    const none = await tvsConsole();
-    expect([none.code, none.stdout]).toEqual([1, ""]);
-    expect(none.stderr).toBe(
+    await expectRefusal(
+      tvsConsole(),
+      1,
       "tvs: no service is running on this data; start `tvs serve --admin-port 9464`\n",
     );
     service = await startService({ dataDir: folder });
@@ -83,9 +84,7 @@ describe("tvs console", () => {
     const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
     try {
       const words = ["serve", "--data", folder, "--port", "0", "--admin-port", String(taken.port)];
-      const { code, stderr } = await runTvs(words);
-      expect(code).toBe(1);
-      expect(stderr).toContain(`tvs: 127.0.0.1:${taken.port} is in use`);
+      await expectRefusal(runTvs(words), 1, `tvs: 127.0.0.1:${taken.port} is in use`);
     } finally {
       await taken.stop(true);
     }

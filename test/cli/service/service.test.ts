@@ -15,6 +15,7 @@ import { readServeConfig } from "../../../src/config.ts";
 import { readTimer } from "../../../src/domain/import/source.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 type Report = { files: { path: string; state: string }[]; next: string[] };
@@ -106,10 +107,7 @@ describe("service install", () => {
       writeFileSync(victim, readFileSync(unitIn(root)));
       rmSync(unitIn(root));
       symlinkSync(victim, unitIn(root));
-      expect(await runTvs(words(root))).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("move it away"),
-      });
+      await expectRefusal(runTvs(words(root)), 1, "move it away");
       rmSync(unitIn(root));
       symlinkSync(victim, `${unitIn(root)}.new`);
       writeFileSync(victim, "mine");
@@ -125,9 +123,7 @@ describe("service install", () => {
     withTempDir(async (root) => {
       await runJson(words(root));
       writeFileSync(unitIn(root), "[Unit]\n");
-      const { code, stderr } = await runTvs(words(root));
-      expect(code).toBe(1);
-      expect(stderr).toContain("was not written by this command");
+      await expectRefusal(runTvs(words(root)), 1, "was not written by this command");
       expect(readFileSync(unitIn(root), "utf8")).toBe("[Unit]\n");
     }));
 
@@ -137,9 +133,7 @@ describe("service install", () => {
     [["--data", "/srv/my data"], "--data must be an absolute path"],
   ])("refuses %p", (more, message) =>
     withTempDir(async (root) => {
-      const { code, stderr } = await runTvs(words(root, ...more));
-      expect(code).toBe(2);
-      expect(stderr).toContain(message);
+      await expectRefusal(runTvs(words(root, ...more)), 2, message);
     }),
   );
 
@@ -208,10 +202,7 @@ describe("service install", () => {
       const auth = join(root, "auth");
       writeFileSync(auth, "board:secret\n", { mode: 0o644 });
       const more = ["--import", "https://registry.example/a%20b.csv", "--every", "6h", "--source-auth", auth];
-      expect(await runTvs(words(root, ...more))).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("chmod 600"),
-      });
+      await expectRefusal(runTvs(words(root, ...more)), 2, "chmod 600");
       chmodSync(auth, 0o600);
       const { next } = await runJson<Report>(words(root, ...more));
       expect(next).toContain("sudo systemctl enable --now tvs-import.timer");
@@ -292,10 +283,7 @@ describe("service install", () => {
       const wants = join(root, "etc/systemd/system/multi-user.target.wants");
       mkdirSync(wants);
       symlinkSync("../tvs.service", join(wants, "tvs.service"));
-      expect(await uninstall()).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("sudo systemctl disable --now tvs.service"),
-      });
+      await expectRefusal(uninstall(), 1, "sudo systemctl disable --now tvs.service");
       rmSync(wants, { recursive: true });
       expect((await uninstall("--print")).stdout).toContain("found");
       expect(existsSync(unitIn(root))).toBe(true);
@@ -321,9 +309,7 @@ describe("service install", () => {
     [["--import", "https://registry.example/a.csv?k=$x"], "without white space, quotes or $"],
   ])("refuses the timers of %p", (more, message) =>
     withTempDir(async (root) => {
-      const { code, stderr } = await runTvs(words(root, ...more));
-      expect(code).toBe(2);
-      expect(stderr).toContain(message);
+      await expectRefusal(runTvs(words(root, ...more)), 2, message);
       expect(existsSync(join(root, "etc"))).toBe(false);
     }),
   );

@@ -8,6 +8,7 @@ import { root } from "../../../cli/commands.ts";
 import { candidates } from "../../../cli/terminal/completion.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -181,11 +182,11 @@ describe("the scripts", () => {
   });
 
   test("another shell is refused, and what was meant is asked", async () => {
-    const { code, stderr } = await runTvs(["completion", "bsh"]);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: "tvs: the shell must be one of bash, zsh, fish; did you mean bash?\n",
-    });
+    await expectRefusal(
+      runTvs(["completion", "bsh"]),
+      2,
+      "tvs: the shell must be one of bash, zsh, fish; did you mean bash?\n",
+    );
   });
 });
 
@@ -204,10 +205,7 @@ describe("did you mean", () => {
     [["partners", "set", "exam-body", "--scopes", "batsh"], "did you mean batch?"],
     [["partners", "set", "exam-body", "--batch-cost", "items"], "did you mean item?"],
   ])("%p: %s", async (words, question) => {
-    const { code, stderr, stdout } = await runTvs(words, { dataDir });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(question);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    await expectRefusal(runTvs(words, { dataDir }), 2, question);
   });
 
   test("what resembles nothing is not guessed at: there is the list", async () => {

@@ -3,6 +3,7 @@ import { command, group, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
 import { runTvs } from "../../harness/command.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 
 const importing = command({
   description: "Import an extract. All rows are checked before one is applied, and this goes on for long",
@@ -87,9 +88,7 @@ describe("help", () => {
   test.each([[["--jsn"]], [["keys", "--jsn=x"]]])(
     "a mistyped option before a command is named: %p",
     async (words) => {
-      const { code, stderr } = await runTvs(words);
-      expect(code).toBe(2);
-      expect(stderr).toContain("Unknown option '--jsn'");
+      await expectRefusal(runTvs(words), 2, "Unknown option '--jsn'");
     },
   );
 });

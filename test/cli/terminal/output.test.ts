@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { sinceArg } from "../../../cli/terminal/lists.ts";
+import { limitArg, sinceArg } from "../../../cli/terminal/lists.ts";
 import {
   exitCodeOf,
   exitCodes,
@@ -96,6 +96,13 @@ describe("counts", () => {
       expect(refusalOf(() => parseCount(text, "--limit"))).toBe("--limit must be a whole number");
     }
   });
+});
+
+test("a list is cut at 1 to 100000, told before anything is opened", () => {
+  const { read } = limitArg(50);
+  expect(["1", "100000"].map((text) => read(text, "--limit"))).toEqual([1, 100_000]);
+  for (const text of ["0", "100001"])
+    expect(refusalOf(() => read(text, "--limit"))).toBe("--limit must be from 1 to 100000");
 });
 
 describe("text for people", () => {

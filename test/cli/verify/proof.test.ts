@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { LogCase, LogCases } from "../../fixtures/log-cases.ts";
 import { logFolder } from "../../fixtures/log-notes.ts";
 import { sharedFolder } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { run } from "./verify-run.ts";
 
 const at = (path: string) => join(logFolder, path);
@@ -168,10 +169,12 @@ describe("the state file", () => {
     const states = ["not-json", "another-format", "no-list", "no-checkpoint", "two-of-one-log"];
     const paths = states.map((name) => at(`states/unreadable-${name}.json`));
     for (const state of [...paths, temp, link, join(temp, "no folder", "state.json")]) {
-      const { code, stdout, stderr } = await run([...withProof("current"), "--log-state", state, current]);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).toMatch(/^tvs verify: .*\n$/);
-      expect(stderr).toContain(state);
+      await expectRefusal(
+        run([...withProof("current"), "--log-state", state, current]),
+        2,
+        /^tvs verify: .*\n$/,
+        state,
+      );
     }
   });
 });
@@ -199,10 +202,7 @@ describe("the settings", () => {
     ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
     ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
   ])("that are wrong end the run with one line: %s", async (_name, args, advice) => {
-    const { code, stdout, stderr } = await run([...settings, ...args, current]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(advice);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    await expectRefusal(run([...settings, ...args, current]), 2, advice);
   });
 
   test.each([
@@ -220,7 +220,10 @@ describe("the settings", () => {
   test("a proof that is larger than any is not read to its end", async () => {
     const large = join(temp, "large.tlog-proof");
     await writeFile(large, Buffer.alloc(1024 * 1024 + 1));
-    const { code, stderr } = await run([...settings, "--proof", large, "--log-key", logKey, current]);
-    expect([code, stderr]).toEqual([2, `tvs verify: the proof ${large} is larger than 1 MiB\n`]);
+    await expectRefusal(
+      run([...settings, "--proof", large, "--log-key", logKey, current]),
+      2,
+      `tvs verify: the proof ${large} is larger than 1 MiB\n`,
+    );
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { audience, folder, issuer, keys } from "../../fixtures/envelope-tokens.ts";
 import { runTvs } from "../../harness/command.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 const expected = ["--issuer", issuer, "--audience", audience];
@@ -160,7 +161,5 @@ test.each<[string, string[], string]>([
   ["that is empty", [...alone, "--anchor", ""], "--anchor is empty"],
   ["that is no key id", [...alone, "--anchor", "active"], "43 characters"],
 ])("an anchor %s is a wrong command line", async (_name, args, words) => {
-  const { code, stdout, stderr } = await run([...args, input("valid.json")]);
-  expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toContain(words);
+  await expectRefusal(run([...args, input("valid.json")]), 2, words);
 });

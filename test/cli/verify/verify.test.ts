@@ -5,6 +5,7 @@ import { maxDocumentBytes } from "../../../cli/verify/files.ts";
 import { audience, type FixtureCase, folder, issuer } from "../../fixtures/envelope-tokens.ts";
 import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
+import { expectRefusal } from "../../harness/refusal.ts";
 import { fixture, input, jwks, keyHistory, run, settings } from "./verify-run.ts";
 
 let temp: string;
@@ -267,18 +268,13 @@ describe("settings", () => {
       "larger than 4 MiB",
     ],
   ])("%s: one line, exit 2", async (_name, args, expected) => {
-    const { code, stdout, stderr } = await run(args);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(expected);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+    await expectRefusal(run(args), 2, expected);
   });
 
   test.each<[string, string[]]>([
     ["--isuer", [...settings, "--isuer", "x", file]],
     ["--now", [file, ...settings, "--now"]],
   ])("a flag that is mistyped or without its value, %s, judges nothing", async (flag, args) => {
-    const { code, stdout, stderr } = await runTvs(["verify", ...args]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(flag);
+    await expectRefusal(runTvs(["verify", ...args]), 2, flag);
   });
 });

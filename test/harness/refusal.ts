@@ -1,0 +1,17 @@
+import { expect } from "bun:test";
+import type { Finished } from "./program.ts";
+
+/**
+ * Expects of a command that it was refused: by its exit code, with no result, and in one line that says why.
+ * @param words what stands in that line
+ */
+export async function expectRefusal(
+  run: Finished | Promise<Pick<Finished, "code" | "stdout" | "stderr">>,
+  code: number,
+  ...words: (string | RegExp)[]
+): Promise<void> {
+  const { code: ended, stdout, stderr } = await run;
+  expect({ ended, stdout, stderr }).toEqual({ ended: code, stdout: "", stderr });
+  expect(stderr).toMatch(/^tvs(?: [\w-]+)?: .*\n$/);
+  for (const one of words) expect(stderr).toMatch(one);
+}
