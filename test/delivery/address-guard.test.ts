@@ -78,14 +78,14 @@ describe("checkEndpointUrl", () => {
     ["https://127。0。0。1/", "loopback"],
     ["https://0/", "unspecified"],
     ["https://10.1/", "private"],
-    ["https://0xA9FEA9FE/", "link-local"],
-    ["https://169.254.169.254/latest/meta-data", "link-local"],
+    ["https://0xA9FEA9FE/", "link local"],
+    ["https://169.254.169.254/latest/meta-data", "link local"],
     ["https://[::1]/", "loopback"],
     ["https://[0:0:0:0:0:0:0:1]/", "loopback"],
-    ["https://[::ffff:127.0.0.1]/", "IPv4-mapped"],
-    ["https://[::ffff:7f00:1]/", "IPv4-mapped"],
-    ["https://[::127.0.0.1]/", "IPv4-compatible"],
-    ["https://[64:ff9b::169.254.169.254]/", "IPv4/IPv6 translation"],
+    ["https://[::ffff:127.0.0.1]/", "ipv4 mapped"],
+    ["https://[::ffff:7f00:1]/", "ipv4 mapped"],
+    ["https://[::127.0.0.1]/", "not global unicast"],
+    ["https://[64:ff9b::169.254.169.254]/", "rfc6052"],
     ["https://[2002:a9fe:a9fe::]/", "6to4"],
     ["https://[fd00:ec2::254]/", "unique local"],
     ["https://localhost/", "loopback"],
@@ -161,7 +161,7 @@ describe("resolveEndpoint", () => {
     const resolver = answering("1.1.1.1", "169.254.169.254");
     const error = await rejection(resolveEndpoint(url, { allowPrivate: false, resolver }));
     expect(error).toMatchObject({ code: "REFUSED", refusal: "ADDRESS_REFUSED" });
-    expect(String(error)).toContain("hooks.example.org (169.254.169.254) is not public (link-local)");
+    expect(String(error)).toContain("hooks.example.org (169.254.169.254) is not public (link local)");
   });
 
   test("an address in the URL is never resolved", async () => {

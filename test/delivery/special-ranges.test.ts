@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import ipaddr from "ipaddr.js";
 import { classifyAddress } from "../../src/delivery/address-guard.ts";
-import { specialIpv4Ranges, specialIpv6Ranges } from "../../src/delivery/special-ranges.ts";
 
-/** First and last address of every special block, its name, and the public neighbours where there are any. */
+/**
+ * First and last address of every block of the IANA special-purpose registries, of the multicast blocks and of what IPv6
+ * has deprecated, with what it is, and the public neighbours where there are any. Whole blocks, even where a registry
+ * calls a few addresses inside one "globally reachable": nobody receives webhooks on those.
+ */
 const specials: [name: string, first: string, last: string, ...publicNeighbours: string[]][] = [
   ["this network", "0.0.0.1", "0.255.255.255", "1.0.0.0"],
   ["unspecified", "0.0.0.0", "0.0.0.0"],
@@ -59,25 +61,9 @@ const specials: [name: string, first: string, last: string, ...publicNeighbours:
 ];
 
 describe("classifyAddress", () => {
-  for (const [name, first, last, ...neighbours] of specials) {
-    test(`${name}: ${first} to ${last}`, () => {
-      expect(classifyAddress(first)).toEqual({ public: false, range: name });
-      expect(classifyAddress(last)).toEqual({ public: false, range: name });
-      for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
-    });
-  }
-
-  test("every block of the tables has a row above", () => {
-    for (const [cidr, name] of [...specialIpv4Ranges, ...specialIpv6Ranges]) {
-      const [block, bits] = ipaddr.parseCIDR(cidr);
-      const covered = specials.filter(([, first, last]) =>
-        [first, last].every((text) => {
-          const address = ipaddr.parse(text);
-          return address.kind() === block.kind() && address.match(block as ipaddr.IPv4 & ipaddr.IPv6, bits);
-        }),
-      );
-      expect([cidr, covered.map(([covering]) => covering)]).toEqual([cidr, expect.arrayContaining([name])]);
-    }
+  test.each(specials)("%s: %s to %s", (_name, first, last, ...neighbours) => {
+    for (const special of [first, last]) expect(classifyAddress(special).public).toBe(false);
+    for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
   });
 
   test.each([
@@ -95,14 +81,14 @@ describe("classifyAddress", () => {
     ["2130706433", "loopback"],
     ["127.1", "loopback"],
     ["012.0.0.1", "private"],
-    ["::FFFF:127.0.0.1", "IPv4-mapped"],
-    ["::ffff:8.8.8.8", "IPv4-mapped"],
+    ["::FFFF:127.0.0.1", "ipv4 mapped"],
+    ["::ffff:8.8.8.8", "ipv4 mapped"],
     // ipaddr.js reads this older spelling as the mapped one.
-    ["::127.0.0.1", "IPv4-mapped"],
-    ["::7f00:1", "IPv4-compatible"],
-    ["64:ff9b::7f00:1", "IPv4/IPv6 translation"],
+    ["::127.0.0.1", "ipv4 mapped"],
+    ["::7f00:1", "not global unicast"],
+    ["64:ff9b::7f00:1", "rfc6052"],
     ["2002:7f00:1::", "6to4"],
-    ["fe80::1%eth0", "link-local"],
+    ["fe80::1%eth0", "link local"],
     ["0x08080808", "unusual spelling"],
     ["010.8.8.8", "unusual spelling"],
     ["2606:4700::1%eth0", "unusual spelling"],
