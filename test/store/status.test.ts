@@ -1,185 +1,133 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
-import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { migrate, schemaVersion } from "../../src/store/driver/migrations.ts";
-import { createAttestationStore, lastIdBefore } from "../../src/store/evidence/attestations.ts";
+import { schemaVersion } from "../../src/store/driver/migrations.ts";
+import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createNodeStore } from "../../src/store/nodes.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { driverKinds } from "../harness/drivers.ts";
+import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
-import { aNode, anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { aNode, anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
 const calendar = createCalendar("Africa/Lagos");
 /** In the service's time zone the day began at 23:00 UTC. */
 const startOfDay = Date.parse("2026-06-14T23:00:00Z");
 
-function anAttestation(id: number, issuedAtMs: number) {
-  return {
-    verificationId: `019aa3b4-7f11-7c22-b5d1-${String(id).padStart(12, "0")}`,
-    partnerId: id % 2 === 0 ? "even" : "odd",
-    issuedAt: Math.floor(issuedAtMs / 1000),
-    kid: "active",
-    endpoint: "batch",
-    purpose: "GENERAL_PUBLIC_VERIFICATION",
-    policyVersion: "1",
-    teacherId: null,
-    reference: "tId:1",
-    ninIndex: null,
-    status: "VALID",
-    eligible: true,
-    context: null,
-    credential: "k",
-    requestId: "r",
-    jws: "a.b.c",
-  } as const;
-}
+describeDrivers("figures", (_kind, database) => {
+  let driver: Driver;
 
-for (const kind of driverKinds) {
-  describe.skipIf(kind.unavailable !== undefined)(`figures: ${kind.name}`, () => {
-    let database: Awaited<ReturnType<typeof kind.create>>;
-    let driver: Driver;
-
-    beforeAll(async () => {
-      database = await kind.create();
-      driver = await database.open();
-      await migrate(driver, now);
-      await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("pending", "pending"));
-      await createTeacherStore(driver).apply([
-        ...["1", "2", "3", "4"].map((n) => aTeacherWrite(`V/A/L/${n}`)),
-        aTeacherWrite("E/X/P/1", { licenseExpiryDate: "2026-06-14" }),
-        aTeacherWrite("E/X/P/2", { licenseExpiryDate: "2026-06-15" }),
-        aTeacherWrite("R/E/V/1", { licenseRevokedOn: "2026-01-01" }),
-        aTeacherWrite("D/E/A/1", { active: false, licenseRevokedOn: "2026-01-01" }),
-        aTeacherWrite("L/A/T/1", { licenseIssueDate: "2026-06-16" }),
-        aTeacherWrite("N/O/N/1", { licenseIssueDate: null, licenseExpiryDate: null }),
-      ]);
-      const times = [
-        now - 86_400_000 * 3,
-        startOfDay - 1_000,
-        startOfDay,
-        now - 3_600_000,
-        now - 60_000,
-        now,
-      ];
-      const attestations = times.map((time, index) => anAttestation(index, time));
-      await attest(driver, attestations);
-      const partners = createPartnerStore(driver);
-      await partners.add(aPartner("even"), anApiKey("even", "k1"));
-      await partners.add(aPartner("odd"), anApiKey("odd", "k2"));
-      await partners.add(aPartner("keys"), anApiKey("keys", "first"));
-      await partners.disable("odd", 5);
-    });
-    afterAll(async () => {
-      await driver.close();
-      await database.destroy();
-    });
-
-    test("counts what is stored, by the day of the service's time zone", async () => {
-      const keys = await createKeyStore(driver).list();
-      const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
-      expect(figures.teachers).toEqual({
-        total: 10,
-        active: 9,
-        licensed: 7,
-        byLicenseStatus: { VALID: 5, EXPIRED: 1, NOT_FOUND: 3, REVOKED: 1 },
-        approximate: false,
-      });
-      expect(figures.partners).toEqual({ total: 3, disabled: 1 });
-      expect(figures.attestations).toEqual({
-        total: 6,
-        today: 4,
-        lastHour: 3,
-        newestAt: new Date(now).toISOString(),
-      });
-      expect(figures.keys.active).toMatchObject({ kid: "active", since: "1970-01-01T00:00:00.001Z" });
-      expect(figures).toMatchObject({ idempotencyRecords: 0, lastImport: null });
-      expect(await createStatusStore(driver).schemaVersion()).toBe(schemaVersion);
-    });
-
-    test("a sample reads every so many records and no more", async () => {
-      const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
-      // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
-      expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
-    });
-
-    test("idempotency records are counted by their ends", async () => {
-      const insert =
-        "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
-      const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
-      await driver.batch(some);
-      await driver.batch([{ sql: "DELETE FROM idempotency WHERE id = ?", args: [new Uint8Array([1])] }]);
-      expect(await createStatusStore(driver).idempotencyRecords()).toBe(2);
-      await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
-    });
-
-    test("the place of a time in the log is found at both ends and in between", async () => {
-      const find = async (ms: number) =>
-        Number((await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [ms / 1000]))[0]?.id);
-      expect(await find(0)).toBe(0);
-      expect(await find(startOfDay)).toBe(2);
-      expect(await find(startOfDay + 1_000)).toBe(3);
-      expect(await find(now)).toBe(5);
-      expect(await find(now + 1_000)).toBe(6);
-    });
-
-    test("lists attestations since a time, newest first, of one partner or of all", async () => {
-      const store = createAttestationStore(driver, createCommits(driver));
-      const ids = async (filter: Parameters<typeof store.list>[0]) =>
-        (await store.list(filter)).map((one) => Number(one.verificationId.slice(-2)));
-      expect(await ids({ limit: 10 })).toEqual([5, 4, 3, 2, 1, 0]);
-      expect(await ids({ limit: 2 })).toEqual([5, 4]);
-      expect(await ids({ since: startOfDay, limit: 10 })).toEqual([5, 4, 3, 2]);
-      expect(await ids({ since: startOfDay, limit: 10, partnerId: "odd" })).toEqual([5, 3]);
-      expect(await ids({ limit: 10, partnerId: "nobody" })).toEqual([]);
-    });
-
-    test("a third live key is refused in the store itself, and shortens nothing", async () => {
-      const partners = createPartnerStore(driver);
-      const add = (keyId: string, expiresAt: number) =>
-        partners.addKey(anApiKey("keys", keyId), { shortened: { keyId: "first", expiresAt }, maxLive: 2 });
-      const [second, third] = await Promise.all([add("second", 500), add("third", 400)]);
-      expect([second, third].filter((added) => added)).toHaveLength(1);
-      const first = (await partners.apiKeys()).find((key) => key.keyId === "first");
-      expect(first?.expiresAt).toBe(second ? 500 : 400);
-    });
-
-    test("says whether a service holds the database", async () => {
-      const service = await database.open();
-      const nodes = createNodeStore(service);
-      const node = aNode();
-      expect(await driver.serviceRunning()).toBe(false);
-      await service.lockService();
-      await nodes.beat(node);
-      expect(await driver.serviceRunning()).toBe(true);
-      expect(await service.serviceRunning()).toBe(true);
-      await nodes.leave(node.nodeId);
-      await service.close();
-      expect(await driver.serviceRunning()).toBe(false);
-    });
+  beforeAll(async () => {
+    driver = database.driver();
+    await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("pending", "pending"));
+    await createTeacherStore(driver).apply([
+      ...["1", "2", "3", "4"].map((n) => aTeacherWrite(`V/A/L/${n}`)),
+      aTeacherWrite("E/X/P/1", { licenseExpiryDate: "2026-06-14" }),
+      aTeacherWrite("E/X/P/2", { licenseExpiryDate: "2026-06-15" }),
+      aTeacherWrite("R/E/V/1", { licenseRevokedOn: "2026-01-01" }),
+      aTeacherWrite("D/E/A/1", { active: false, licenseRevokedOn: "2026-01-01" }),
+      aTeacherWrite("L/A/T/1", { licenseIssueDate: "2026-06-16" }),
+      aTeacherWrite("N/O/N/1", { licenseIssueDate: null, licenseExpiryDate: null }),
+    ]);
+    const times = [now - 86_400_000 * 3, startOfDay - 1_000, startOfDay, now - 3_600_000, now - 60_000, now];
+    const attestations = times.map((time, index) =>
+      anAttestation(index, { kid: "active", issuedAt: Math.floor(time / 1000) }),
+    );
+    await attest(driver, attestations);
+    const partners = createPartnerStore(driver);
+    await partners.add(aPartner("even"), anApiKey("even", "k1"));
+    await partners.add(aPartner("odd"), anApiKey("odd", "k2"));
+    await partners.add(aPartner("keys"), anApiKey("keys", "first"));
+    await partners.disable("odd", 5);
   });
-}
 
-test("with very many teachers the split is an estimate from a sample that adds up", async () => {
-  const database = await (driverKinds[0] as (typeof driverKinds)[number]).create();
-  const driver = await database.open();
-  await migrate(driver, now);
-  // Every fourth licence has expired; the others hold.
-  const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)
-    INSERT INTO teachers (reg_no, name, source, certificate_status, license_expiry_date, announced_status, version, updated_at)
-    SELECT 'A/B/C/' || i, 'x', 'legacy', 'CLAIMED', iif(i % 4 = 0, '2020-01-01', '2030-01-01'), 'VALID', 1, 1 FROM s`;
-  await driver.batch([{ sql, args: [] }]);
-  const { total, byLicenseStatus, approximate } = await countTeachers(
-    createStatusStore(driver),
-    "2026-06-15",
-  );
-  expect({ total, approximate }).toEqual({ total: 100_003, approximate: true });
-  expect(byLicenseStatus.VALID + byLicenseStatus.EXPIRED).toBe(total);
-  await driver.close();
-  await database.destroy();
+  test("counts what is stored, by the day of the service's time zone", async () => {
+    const keys = await createKeyStore(driver).list();
+    const figures = await readFigures(createStatusStore(driver), keys, { calendar, now });
+    expect(figures.teachers).toEqual({
+      total: 10,
+      active: 9,
+      licensed: 7,
+      byLicenseStatus: { VALID: 5, EXPIRED: 1, NOT_FOUND: 3, REVOKED: 1 },
+      approximate: false,
+    });
+    expect(figures.partners).toEqual({ total: 3, disabled: 1 });
+    expect(figures.attestations).toEqual({
+      total: 6,
+      today: 4,
+      lastHour: 3,
+      newestAt: new Date(now).toISOString(),
+    });
+    expect(figures.keys.active).toMatchObject({ kid: "active", since: "1970-01-01T00:00:00.001Z" });
+    expect(figures).toMatchObject({ idempotencyRecords: 0, lastImport: null });
+    expect(await createStatusStore(driver).schemaVersion()).toBe(schemaVersion);
+  });
+
+  test("a sample reads every so many records and no more", async () => {
+    const counts = await createStatusStore(driver).licenses("2026-06-15", 4);
+    // Records 1, 5 and 9: valid, expired yesterday, beginning tomorrow.
+    expect(counts).toEqual({ VALID: 1, EXPIRED: 1, NOT_FOUND: 1, REVOKED: 0, inactive: 0 });
+  });
+
+  test("idempotency records are counted by their ends", async () => {
+    const insert =
+      "INSERT INTO idempotency (id, fingerprint, created_at, headers, body) VALUES (?, ?, 1, '{}', '')";
+    const some = [1, 2, 3].map((n) => ({ sql: insert, args: [new Uint8Array([n]), new Uint8Array([n])] }));
+    await driver.batch(some);
+    await driver.batch([{ sql: "DELETE FROM idempotency WHERE id = ?", args: [new Uint8Array([1])] }]);
+    expect(await createStatusStore(driver).idempotencyRecords()).toBe(2);
+    await driver.batch([{ sql: "DELETE FROM idempotency", args: [] }]);
+  });
+
+  test("the place of a time in the log is found at both ends and in between", async () => {
+    const find = async (ms: number) =>
+      Number((await driver.query(`SELECT ${lastIdBefore("?1")} AS id`, [ms / 1000]))[0]?.id);
+    expect(await find(0)).toBe(0);
+    expect(await find(startOfDay)).toBe(2);
+    expect(await find(startOfDay + 1_000)).toBe(3);
+    expect(await find(now)).toBe(5);
+    expect(await find(now + 1_000)).toBe(6);
+  });
+
+  test("a third live key is refused in the store itself, and shortens nothing", async () => {
+    const partners = createPartnerStore(driver);
+    const add = (keyId: string, expiresAt: number) =>
+      partners.addKey(anApiKey("keys", keyId), { shortened: { keyId: "first", expiresAt }, maxLive: 2 });
+    const [second, third] = await Promise.all([add("second", 500), add("third", 400)]);
+    expect([second, third].filter((added) => added)).toHaveLength(1);
+    const first = (await partners.apiKeys()).find((key) => key.keyId === "first");
+    expect(first?.expiresAt).toBe(second ? 500 : 400);
+  });
+
+  test("says whether a service holds the database", async () => {
+    const service = await database.another();
+    const nodes = createNodeStore(service);
+    const node = aNode();
+    expect(await driver.serviceRunning()).toBe(false);
+    await service.lockService();
+    await nodes.beat(node);
+    expect(await driver.serviceRunning()).toBe(true);
+    expect(await service.serviceRunning()).toBe(true);
+    await nodes.leave(node.nodeId);
+    await service.close();
+    expect(await driver.serviceRunning()).toBe(false);
+  });
 });
+
+test("with very many teachers the split is an estimate from a sample that adds up", () =>
+  withStores(async ({ driver }) => {
+    // Every fourth licence has expired; the others hold.
+    const sql = `WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100003)
+      INSERT INTO teachers (reg_no, name, source, certificate_status, license_expiry_date, announced_status, version, updated_at)
+      SELECT 'A/B/C/' || i, 'x', 'legacy', 'CLAIMED', iif(i % 4 = 0, '2020-01-01', '2030-01-01'), 'VALID', 1, 1 FROM s`;
+    await driver.batch([{ sql, args: [] }]);
+    const split = await countTeachers(createStatusStore(driver), "2026-06-15");
+    const { total, byLicenseStatus, approximate } = split;
+    expect({ total, approximate }).toEqual({ total: 100_003, approximate: true });
+    expect(byLicenseStatus.VALID + byLicenseStatus.EXPIRED).toBe(total);
+  }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,12 +12,11 @@ import {
   teacherFields,
 } from "../../src/domain/teachers/teachers.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
-import { driverKinds } from "../harness/drivers.ts";
+import { describeDrivers } from "../harness/drivers.ts";
 import { numbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
@@ -65,140 +64,133 @@ function lookedUp(stored: StoredTeacher): Record<string, unknown> {
   return Object.fromEntries(fields);
 }
 
-for (const kind of driverKinds) {
-  describe.skipIf(kind.unavailable !== undefined)(`a teacher's columns: ${kind.name}`, () => {
-    let database: Awaited<ReturnType<typeof kind.create>>;
-    let driver: Driver;
-    let teachers: TeacherStore;
-    let folder: string;
+describeDrivers("a teacher's columns", (_kind, database) => {
+  let driver: Driver;
+  let teachers: TeacherStore;
+  let folder: string;
 
-    beforeAll(async () => {
-      database = await kind.create();
-      driver = await database.open();
-      await migrate(driver, 1);
-      teachers = createTeacherStore(driver);
-      folder = await mkdtemp(join(tmpdir(), "tvs-columns-"));
-    });
-    afterAll(async () => {
-      await driver.close();
-      await database.destroy();
-      await rm(folder, { recursive: true });
-    });
-
-    async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
-      const stored = await teachers.findStored({ by: "regNo", value: content.regNo });
-      if (stored === null) throw new TypeError("the record was not written");
-      const { id } = stored;
-      expect(stored).toEqual({
-        ...content,
-        id,
-        version,
-        announcedStatus: "EXPIRED",
-        updatedAt: 1_800_000_000_123,
-      });
-      expect(await teachers.findMany([content.regNo])).toEqual([stored]);
-      const shown = lookedUp(stored) as never;
-      const key = { by: "regNo", value: content.regNo } as const;
-      expect(await teachers.find(key)).toEqual(shown);
-      expect(await teachers.findEach([{ by: "tId", value: 1 }, key])).toEqual([null, shown]);
-      if (content.emailIndex !== null)
-        expect(await teachers.find({ by: "email", value: content.emailIndex })).toEqual(shown);
-      if (content.phoneIndex !== null)
-        expect(await teachers.find({ by: "phone", value: content.phoneIndex })).toEqual(shown);
-      if (content.ninIndex !== null)
-        expect(await teachers.find({ by: "nin", value: content.ninIndex })).toEqual(shown);
-      return stored;
-    }
-
-    test("hold each field of a record, and every reader finds it there", async () => {
-      expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
-        true,
-        true,
-      ]);
-      const { id } = await expectEverywhere(distinct("C/1/1/1", 1), 1);
-      await expectEverywhere(bare("C/1/1/2"), 1);
-      await teachers.apply([{ ...writeOf(distinct("C/1/1/1", 4)), replaces: { id, version: 1 } }]);
-      await expectEverywhere(distinct("C/1/1/1", 4), 2);
-    });
-
-    test("are written the same by an import, a record's as a whole and a single field's", async () => {
-      const imports = createImportStore(driver, folder);
-      let run = await imports.begin({ file: "columns", sha256: "", options: "{}", at: 1 });
-      const commit = async (write: Parameters<typeof imports.commit>[1][number]) => {
-        const next = { ...run, applied: run.applied + 1 };
-        expect(await imports.commit(run, [write], next)).toMatchObject({ outcome: "applied" });
-        run = next;
-      };
-      let content = distinct("C/2/1/1", 5);
-      await commit({ ...writeOf(content), changed: null });
-      const { id } = await expectEverywhere(content, 1);
-      const after = distinct("C/2/1/1", 8);
-      let version = 1;
-      for (const field of contentFields) {
-        if (field === "regNo") continue;
-        content = { ...content, [field]: after[field] };
-        await commit({ ...writeOf(content), replaces: { id, version }, changed: [field] });
-        version++;
-        await expectEverywhere(content, version);
-      }
-      expect(content).toEqual(after);
-    });
-
-    test("and the rules in SQL say of a licence what the domain says, on every date", async () => {
-      const pick = numbers(7);
-      const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
-      const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));
-      const statuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
-      const writes = Array.from({ length: 400 }, (_, n) => ({
-        ...aTeacherWrite(`D/1/1/${n}`, {
-          active: pick(4) !== 0,
-          licenseIssueDate: date(),
-          licenseExpiryDate: date(),
-          licenseRevokedOn: pick(3) === 0 ? date() : null,
-          certificateStatus: pick(2) === 0 ? "VERIFIED" : "CLAIMED",
-        }),
-        announcedStatus: statuses[pick(4)] ?? "VALID",
-      }));
-      await teachers.apply(writes);
-      const all = await teachers.findMany(
-        (await driver.query("SELECT reg_no FROM teachers")).map((row) => String(row.reg_no)),
-      );
-      for (const today of dates) {
-        const sql = `SELECT reg_no, ${columns.licenseStatusOn("?1")} AS status FROM teachers`;
-        const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));
-        for (const teacher of all) expect(found.get(teacher.regNo)).toBe(licenseStatusOn(teacher, today));
-        const due = all.filter((teacher) => isDueByCalendar(teacher, today)).map(({ regNo }) => regNo);
-        const listed = (await teachers.dueByCalendar(today, 1000)).map(({ regNo }) => regNo);
-        expect(listed.sort()).toEqual(due.sort());
-        expect(await teachers.countDue(today)).toBe(due.length);
-        // What a calendar that was moved back takes back: announced, and neither so today nor about to be announced.
-        const isOther = (teacher: StoredTeacher) =>
-          licenseStatusOn(teacher, today) !== teacher.announcedStatus && !isDueByCalendar(teacher, today);
-        // No import lets a licence begin after its end.
-        const isOrdered = ({ licenseIssueDate: issue, licenseExpiryDate: expiry }: StoredTeacher) =>
-          expiry !== null && (issue === null || issue <= expiry);
-        const isByDate = (teacher: StoredTeacher) =>
-          isOrdered(teacher) &&
-          teacher.active &&
-          teacher.licenseRevokedOn === null &&
-          (teacher.announcedStatus === "VALID" || teacher.announcedStatus === "EXPIRED");
-        const listedAhead = await teachers.announcedAhead(today, 1000);
-        // Each is written once and then no more: what is announced instead is what the day says.
-        for (const teacher of listedAhead)
-          expect(licenseStatusOn(teacher, today)).not.toBe(teacher.announcedStatus);
-        const ahead = listedAhead.filter((one) => isOrdered(one) && !isDueByCalendar(one, today));
-        const others = all.filter((teacher) => isByDate(teacher) && isOther(teacher));
-        expect(ahead.map(({ regNo }) => regNo).sort()).toEqual(others.map(({ regNo }) => regNo).sort());
-        const count = (is: (teacher: StoredTeacher) => boolean) => all.filter(is).length;
-        expect(await teachers.countHoldings(today)).toEqual({
-          validLicenses: count((teacher) => licenseStatusOn(teacher, today) === "VALID"),
-          verifiedCertificates: count(({ certificateStatus }) => certificateStatus === "VERIFIED"),
-          revocations: count(({ licenseRevokedOn }) => licenseRevokedOn !== null),
-        });
-        const byStatus = await createStatusStore(driver).licenses(today, 1);
-        for (const status of statuses)
-          expect(byStatus[status]).toBe(count((teacher) => licenseStatusOn(teacher, today) === status));
-      }
-    });
+  beforeAll(async () => {
+    driver = database.driver();
+    teachers = createTeacherStore(driver);
+    folder = await mkdtemp(join(tmpdir(), "tvs-columns-"));
   });
-}
+  afterAll(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
+    const stored = await teachers.findStored({ by: "regNo", value: content.regNo });
+    if (stored === null) throw new TypeError("the record was not written");
+    const { id } = stored;
+    expect(stored).toEqual({
+      ...content,
+      id,
+      version,
+      announcedStatus: "EXPIRED",
+      updatedAt: 1_800_000_000_123,
+    });
+    expect(await teachers.findMany([content.regNo])).toEqual([stored]);
+    const shown = lookedUp(stored) as never;
+    const key = { by: "regNo", value: content.regNo } as const;
+    expect(await teachers.find(key)).toEqual(shown);
+    expect(await teachers.findEach([{ by: "tId", value: 1 }, key])).toEqual([null, shown]);
+    if (content.emailIndex !== null)
+      expect(await teachers.find({ by: "email", value: content.emailIndex })).toEqual(shown);
+    if (content.phoneIndex !== null)
+      expect(await teachers.find({ by: "phone", value: content.phoneIndex })).toEqual(shown);
+    if (content.ninIndex !== null)
+      expect(await teachers.find({ by: "nin", value: content.ninIndex })).toEqual(shown);
+    return stored;
+  }
+
+  test("hold each field of a record, and every reader finds it there", async () => {
+    expect(await teachers.apply([writeOf(distinct("C/1/1/1", 1)), writeOf(bare("C/1/1/2"))])).toEqual([
+      true,
+      true,
+    ]);
+    const { id } = await expectEverywhere(distinct("C/1/1/1", 1), 1);
+    await expectEverywhere(bare("C/1/1/2"), 1);
+    await teachers.apply([{ ...writeOf(distinct("C/1/1/1", 4)), replaces: { id, version: 1 } }]);
+    await expectEverywhere(distinct("C/1/1/1", 4), 2);
+  });
+
+  test("are written the same by an import, a record's as a whole and a single field's", async () => {
+    const imports = createImportStore(driver, folder);
+    let run = await imports.begin({ file: "columns", sha256: "", options: "{}", at: 1 });
+    const commit = async (write: Parameters<typeof imports.commit>[1][number]) => {
+      const next = { ...run, applied: run.applied + 1 };
+      expect(await imports.commit(run, [write], next)).toMatchObject({ outcome: "applied" });
+      run = next;
+    };
+    let content = distinct("C/2/1/1", 5);
+    await commit({ ...writeOf(content), changed: null });
+    const { id } = await expectEverywhere(content, 1);
+    const after = distinct("C/2/1/1", 8);
+    let version = 1;
+    for (const field of contentFields) {
+      if (field === "regNo") continue;
+      content = { ...content, [field]: after[field] };
+      await commit({ ...writeOf(content), replaces: { id, version }, changed: [field] });
+      version++;
+      await expectEverywhere(content, version);
+    }
+    expect(content).toEqual(after);
+  });
+
+  test("and the rules in SQL say of a licence what the domain says, on every date", async () => {
+    const pick = numbers(7);
+    const dates = ["2026-03-09", "2026-03-10", "2026-03-11"] as const;
+    const date = () => (pick(4) === 0 ? null : (dates[pick(3)] ?? null));
+    const statuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"] as const;
+    const writes = Array.from({ length: 400 }, (_, n) => ({
+      ...aTeacherWrite(`D/1/1/${n}`, {
+        active: pick(4) !== 0,
+        licenseIssueDate: date(),
+        licenseExpiryDate: date(),
+        licenseRevokedOn: pick(3) === 0 ? date() : null,
+        certificateStatus: pick(2) === 0 ? "VERIFIED" : "CLAIMED",
+      }),
+      announcedStatus: statuses[pick(4)] ?? "VALID",
+    }));
+    await teachers.apply(writes);
+    const all = await teachers.findMany(
+      (await driver.query("SELECT reg_no FROM teachers")).map((row) => String(row.reg_no)),
+    );
+    for (const today of dates) {
+      const sql = `SELECT reg_no, ${columns.licenseStatusOn("?1")} AS status FROM teachers`;
+      const found = new Map((await driver.query(sql, [today])).map((row) => [row.reg_no, row.status]));
+      for (const teacher of all) expect(found.get(teacher.regNo)).toBe(licenseStatusOn(teacher, today));
+      const due = all.filter((teacher) => isDueByCalendar(teacher, today)).map(({ regNo }) => regNo);
+      const listed = (await teachers.dueByCalendar(today, 1000)).map(({ regNo }) => regNo);
+      expect(listed.sort()).toEqual(due.sort());
+      expect(await teachers.countDue(today)).toBe(due.length);
+      // What a calendar that was moved back takes back: announced, and neither so today nor about to be announced.
+      const isOther = (teacher: StoredTeacher) =>
+        licenseStatusOn(teacher, today) !== teacher.announcedStatus && !isDueByCalendar(teacher, today);
+      // No import lets a licence begin after its end.
+      const isOrdered = ({ licenseIssueDate: issue, licenseExpiryDate: expiry }: StoredTeacher) =>
+        expiry !== null && (issue === null || issue <= expiry);
+      const isByDate = (teacher: StoredTeacher) =>
+        isOrdered(teacher) &&
+        teacher.active &&
+        teacher.licenseRevokedOn === null &&
+        (teacher.announcedStatus === "VALID" || teacher.announcedStatus === "EXPIRED");
+      const listedAhead = await teachers.announcedAhead(today, 1000);
+      // Each is written once and then no more: what is announced instead is what the day says.
+      for (const teacher of listedAhead)
+        expect(licenseStatusOn(teacher, today)).not.toBe(teacher.announcedStatus);
+      const ahead = listedAhead.filter((one) => isOrdered(one) && !isDueByCalendar(one, today));
+      const others = all.filter((teacher) => isByDate(teacher) && isOther(teacher));
+      expect(ahead.map(({ regNo }) => regNo).sort()).toEqual(others.map(({ regNo }) => regNo).sort());
+      const count = (is: (teacher: StoredTeacher) => boolean) => all.filter(is).length;
+      expect(await teachers.countHoldings(today)).toEqual({
+        validLicenses: count((teacher) => licenseStatusOn(teacher, today) === "VALID"),
+        verifiedCertificates: count(({ certificateStatus }) => certificateStatus === "VERIFIED"),
+        revocations: count(({ licenseRevokedOn }) => licenseRevokedOn !== null),
+      });
+      const byStatus = await createStatusStore(driver).licenses(today, 1);
+      for (const status of statuses)
+        expect(byStatus[status]).toBe(count((teacher) => licenseStatusOn(teacher, today) === status));
+    }
+  });
+});

@@ -1,64 +1,56 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { blockRows } from "../../../src/store/driver/connection.ts";
 import type { Driver, RowsTarget } from "../../../src/store/driver/driver.ts";
-import { driverKinds } from "../../harness/drivers.ts";
+import { describeDrivers } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const columns = ["k", "n", "b", "t"] as const;
 const insert: RowsTarget = { table: "bulk", columns, bytes: ["b"] };
 
-for (const kind of driverKinds) {
-  describe.skipIf(kind.unavailable !== undefined)(`an insert of many rows: ${kind.name}`, () => {
-    let database: Awaited<ReturnType<typeof kind.create>>;
-    let driver: Driver;
+describeDrivers("an insert of many rows", (_kind, database) => {
+  let driver: Driver;
 
-    beforeAll(async () => {
-      database = await kind.create();
-      driver = await database.open();
-      const table = "CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT";
-      await driver.batch([{ sql: table, args: [] }]);
-    });
-    afterAll(async () => {
-      await driver.close();
-      await database.destroy();
-    });
-
-    const stored = async (from: number) => {
-      const sql = "SELECT k, n, hex(b) AS b, t FROM bulk WHERE k > ? ORDER BY k";
-      const rows = await driver.query(sql, [from]);
-      return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
-    };
-
-    test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
-      "%d of them, of every type",
-      async (count) => {
-        const first = 1000 * (count + 1);
-        const rows = Array.from({ length: count }, (_, n) => [
-          first + n + 1,
-          n % 3 === 0 ? null : Number.MAX_SAFE_INTEGER - n,
-          n % 2 === 0 ? null : "00FF1A",
-          `it's "é" \u{1F600} ${n}`,
-        ]);
-        await driver.batch([{ insert, rows: JSON.stringify(rows) }]);
-        const expected = rows.map(([k, n, b, t]) => [k, n, b ?? "", t]);
-        expect((await stored(first)).slice(0, count)).toEqual(expected);
-      },
-    );
-
-    test("rows of many columns too", async () => {
-      const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
-      await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
-      const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
-      await driver.batch([{ insert: { table: "wide", columns: names }, rows: JSON.stringify(rows) }]);
-      const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
-      expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
-    });
-
-    test("all of them or none", async () => {
-      const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
-      const twice = driver.batch([{ insert, rows: JSON.stringify(rows) }]);
-      expect(await rejection(twice)).toMatchObject({ code: "STORE_CONSTRAINT" });
-      expect(await stored(99_999)).toEqual([]);
-    });
+  beforeAll(async () => {
+    driver = database.driver();
+    const table = "CREATE TABLE bulk (k INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT) STRICT";
+    await driver.batch([{ sql: table, args: [] }]);
   });
-}
+
+  const stored = async (from: number) => {
+    const sql = "SELECT k, n, hex(b) AS b, t FROM bulk WHERE k > ? ORDER BY k";
+    const rows = await driver.query(sql, [from]);
+    return rows.map(({ k, n, b, t }) => [Number(k), n === null ? null : Number(n), b, t]);
+  };
+
+  test.each([0, 1, blockRows - 1, blockRows, 2 * blockRows + 3])(
+    "%d of them, of every type",
+    async (count) => {
+      const first = 1000 * (count + 1);
+      const rows = Array.from({ length: count }, (_, n) => [
+        first + n + 1,
+        n % 3 === 0 ? null : Number.MAX_SAFE_INTEGER - n,
+        n % 2 === 0 ? null : "00FF1A",
+        `it's "é" \u{1F600} ${n}`,
+      ]);
+      await driver.batch([{ insert, rows: JSON.stringify(rows) }]);
+      const expected = rows.map(([k, n, b, t]) => [k, n, b ?? "", t]);
+      expect((await stored(first)).slice(0, count)).toEqual(expected);
+    },
+  );
+
+  test("rows of many columns too", async () => {
+    const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
+    await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
+    const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
+    await driver.batch([{ insert: { table: "wide", columns: names }, rows: JSON.stringify(rows) }]);
+    const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
+    expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
+  });
+
+  test("all of them or none", async () => {
+    const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
+    const twice = driver.batch([{ insert, rows: JSON.stringify(rows) }]);
+    expect(await rejection(twice)).toMatchObject({ code: "STORE_CONSTRAINT" });
+    expect(await stored(99_999)).toEqual([]);
+  });
+});

@@ -1,117 +1,149 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { createQuotaStore } from "../../../src/store/quota.ts";
 import { createSettingsStore } from "../../../src/store/settings.ts";
-import { driverKinds } from "../../harness/drivers.ts";
-import { anAnsweredCall } from "../../harness/evidence.ts";
+import { describeDrivers } from "../../harness/drivers.ts";
+import { anAnsweredCall, attest } from "../../harness/evidence.ts";
 import { anAttestation, aSigningKey } from "../../harness/samples.ts";
 
-for (const kind of driverKinds) {
-  describe.skipIf(kind.unavailable !== undefined)(`answered calls, ${kind.name}`, () => {
-    let database: Awaited<ReturnType<typeof kind.create>>;
-    let driver: Driver;
-    let batches: (readonly Statement[])[] = [];
+describeDrivers("answered calls", (_kind, database) => {
+  let driver: Driver;
+  let batches: (readonly Statement[])[] = [];
 
-    beforeAll(async () => {
-      database = await kind.create();
-      driver = await database.open();
-      await migrate(driver, 0);
-      await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
-    });
-    afterAll(async () => {
-      await driver.close();
-      await database.destroy();
-    });
-
-    async function stores() {
-      batches = [];
-      const watched: Driver = {
-        ...driver,
-        batch: (statements) => {
-          batches.push(statements);
-          return driver.batch(statements);
-        },
-      };
-      const commit = createCommits(watched);
-      return {
-        revision: await createSettingsStore(driver).revision(),
-        attestations: createAttestationStore(watched, commit),
-        quota: createQuotaStore(watched, commit),
-      };
-    }
-    const usedOf = async (partnerId: string) =>
-      Object.fromEntries(
-        (await createQuotaStore(driver, createCommits(driver)).windows())
-          .filter((one) => one.partnerId === partnerId)
-          .map((one) => [one.kind, one.used]),
-      );
-
-    const idempotencyRecord = (id: number) => ({
-      id: new Uint8Array(32).fill(id),
-      fingerprint: new Uint8Array(32),
-      createdAt: 1,
-      headers: {},
-      body: "{}",
-    });
-
-    test("of one partner are each charged, see each other's charge, and are read for once", async () => {
-      const { attestations, quota, revision } = await stores();
-      const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
-      const starts = { minute: 600_000, day: 0 };
-      const limits = { minute: 17, day: 17 };
-      const charge = { partnerId: "sums", starts, calls: 1, limits };
-      const used = await Promise.all([
-        quota.chargeMinute({ ...charge, limits: { minute: 3, day: 0 } }, revision),
-        ...calls.map((one) => attestations.record(anAnsweredCall([one], { revision, charge }))),
-        quota.chargeMinute(charge, revision),
-      ]);
-      expect(batches.length).toBe(1);
-      const stored = calls.slice(0, 15);
-      const told = [...stored.map(() => ({ minute: 17, day: 15 })), ...new Array(5).fill(null)];
-      expect(used.slice(1, -1)).toEqual(told);
-      expect([used[0], used.at(-1)]).toEqual([
-        { minute: 1, day: 0 },
-        { minute: 2, day: 0 },
-      ]);
-      expect(await usedOf("sums")).toEqual({ minute: 17, day: 15 });
-      for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
-    });
-
-    test("that were judged by an older revision are refused alone, and leave and cost nothing", async () => {
-      const { attestations, revision } = await stores();
-      const old = anAttestation(100, { partnerId: "old" });
-      const good = anAttestation(101, { partnerId: "good" });
-      const idempotency = idempotencyRecord(9);
-      const used = await Promise.all([
-        attestations.record(anAnsweredCall([old], { revision: revision - 1, idempotency })),
-        attestations.record(anAnsweredCall([good], { revision })),
-      ]);
-      expect(used).toEqual([null, { minute: 1, day: 1 }]);
-      expect(batches.length).toBe(1);
-      expect(await attestations.find(old.verificationId)).toBeNull();
-      expect(await attestations.find(good.verificationId)).toEqual(good);
-      expect([await usedOf("old"), await usedOf("good")]).toEqual([{}, { minute: 1, day: 1 }]);
-      expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [idempotency.id])).toEqual([]);
-    });
-
-    test("one whose idempotency key was used meanwhile is refused alone and costs nothing", async () => {
-      const { attestations, revision } = await stores();
-      const idempotency = idempotencyRecord(7);
-      const record = (n: number, partnerId: string) =>
-        attestations.record(anAnsweredCall([anAttestation(n, { partnerId })], { revision, idempotency }));
-      const other = anAnsweredCall([anAttestation(202, { partnerId: "other" })], { revision });
-      const used = await Promise.all([
-        record(200, "first"),
-        record(201, "second"),
-        attestations.record(other),
-      ]);
-      expect(used).toEqual([{ minute: 1, day: 1 }, null, { minute: 1, day: 1 }]);
-      expect([await usedOf("first"), await usedOf("second")]).toEqual([{ minute: 1, day: 1 }, {}]);
-      expect(await attestations.find(anAttestation(201).verificationId)).toBeNull();
-    });
+  beforeAll(async () => {
+    driver = database.driver();
+    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
   });
+
+  async function stores() {
+    batches = [];
+    const watched: Driver = {
+      ...driver,
+      batch: (statements) => {
+        batches.push(statements);
+        return driver.batch(statements);
+      },
+    };
+    const commit = createCommits(watched);
+    return {
+      revision: await createSettingsStore(driver).revision(),
+      attestations: createAttestationStore(watched, commit),
+      quota: createQuotaStore(watched, commit),
+    };
+  }
+  const usedOf = async (partnerId: string) =>
+    Object.fromEntries(
+      (await createQuotaStore(driver, createCommits(driver)).windows())
+        .filter((one) => one.partnerId === partnerId)
+        .map((one) => [one.kind, one.used]),
+    );
+
+  const idempotencyRecord = (id: number) => ({
+    id: new Uint8Array(32).fill(id),
+    fingerprint: new Uint8Array(32),
+    createdAt: 1,
+    headers: {},
+    body: "{}",
+  });
+
+  test("of one partner are each charged, see each other's charge, and are read for once", async () => {
+    const { attestations, quota, revision } = await stores();
+    const calls = Array.from({ length: 20 }, (_, n) => anAttestation(n, { partnerId: "sums" }));
+    const starts = { minute: 600_000, day: 0 };
+    const limits = { minute: 17, day: 17 };
+    const charge = { partnerId: "sums", starts, calls: 1, limits };
+    const used = await Promise.all([
+      quota.chargeMinute({ ...charge, limits: { minute: 3, day: 0 } }, revision),
+      ...calls.map((one) => attestations.record(anAnsweredCall([one], { revision, charge }))),
+      quota.chargeMinute(charge, revision),
+    ]);
+    expect(batches.length).toBe(1);
+    const stored = calls.slice(0, 15);
+    const told = [...stored.map(() => ({ minute: 17, day: 15 })), ...new Array(5).fill(null)];
+    expect(used.slice(1, -1)).toEqual(told);
+    expect([used[0], used.at(-1)]).toEqual([
+      { minute: 1, day: 0 },
+      { minute: 2, day: 0 },
+    ]);
+    expect(await usedOf("sums")).toEqual({ minute: 17, day: 15 });
+    for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
+  });
+
+  test("that were judged by an older revision are refused alone, and leave and cost nothing", async () => {
+    const { attestations, revision } = await stores();
+    const old = anAttestation(100, { partnerId: "old" });
+    const good = anAttestation(101, { partnerId: "good" });
+    const idempotency = idempotencyRecord(9);
+    const used = await Promise.all([
+      attestations.record(anAnsweredCall([old], { revision: revision - 1, idempotency })),
+      attestations.record(anAnsweredCall([good], { revision })),
+    ]);
+    expect(used).toEqual([null, { minute: 1, day: 1 }]);
+    expect(batches.length).toBe(1);
+    expect(await attestations.find(old.verificationId)).toBeNull();
+    expect(await attestations.find(good.verificationId)).toEqual(good);
+    expect([await usedOf("old"), await usedOf("good")]).toEqual([{}, { minute: 1, day: 1 }]);
+    expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [idempotency.id])).toEqual([]);
+  });
+
+  test("one whose idempotency key was used meanwhile is refused alone and costs nothing", async () => {
+    const { attestations, revision } = await stores();
+    const idempotency = idempotencyRecord(7);
+    const record = (n: number, partnerId: string) =>
+      attestations.record(anAnsweredCall([anAttestation(n, { partnerId })], { revision, idempotency }));
+    const other = anAnsweredCall([anAttestation(202, { partnerId: "other" })], { revision });
+    const used = await Promise.all([record(200, "first"), record(201, "second"), attestations.record(other)]);
+    expect(used).toEqual([{ minute: 1, day: 1 }, null, { minute: 1, day: 1 }]);
+    expect([await usedOf("first"), await usedOf("second")]).toEqual([{ minute: 1, day: 1 }, {}]);
+    expect(await attestations.find(anAttestation(201).verificationId)).toBeNull();
+  });
+});
+
+const batchId = requestId(500, "a");
+const singleId = requestId(500, "b");
+const slowId = requestId(520, "c");
+const farId = requestId(520, "d");
+
+/** A request id that arrived so many seconds after the first attestation's time. */
+function requestId(seconds: number, last: string): string {
+  const hex = ((1_700_000_000 + seconds) * 1000).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8abc-00000000000${last}`;
 }
+
+describeDrivers("attestations by their request", (_kind, database) => {
+  let driver: Driver;
+  const store = () => createAttestationStore(driver, createCommits(driver));
+  const ofRequest = async (id: string) => (await store().ofRequest(id)).map(({ reference }) => reference);
+
+  beforeAll(async () => {
+    driver = database.driver();
+    await createKeyStore(driver).create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
+    const rows = (from: number, count: number, request: string) =>
+      Array.from({ length: count }, (_, n) =>
+        anAttestation(from + n, { requestId: request, issuedAt: 1_700_000_501 }),
+      );
+    await attest(driver, rows(1_000, 100, batchId));
+    await attest(driver, rows(2_000, 1, singleId));
+    await attest(driver, [anAttestation(3_000, { requestId: slowId, issuedAt: 1_700_000_570 })]);
+    await attest(driver, [anAttestation(4_000, { requestId: farId, issuedAt: 1_700_086_400 })]);
+  });
+
+  test("a batch's are all found, in their order, and nobody else's", async () => {
+    const expected = Array.from({ length: 100 }, (_, n) => `regNo:A/B/C/${1_000 + n}`);
+    expect(await ofRequest(batchId)).toEqual(expected);
+    expect(await ofRequest(singleId)).toEqual(["regNo:A/B/C/2000"]);
+  });
+
+  test("a call that took long is found, and none is looked for at another time than its own", async () => {
+    expect(await ofRequest(slowId)).toEqual(["regNo:A/B/C/3000"]);
+    expect(await ofRequest(farId)).toEqual([]);
+  });
+
+  test("what is no request id, or nobody's, finds nothing", async () => {
+    for (const id of ["", "request", requestId(500, "e"), batchId.replace("-7", "-4")])
+      expect(await ofRequest(id)).toEqual([]);
+  });
+});
