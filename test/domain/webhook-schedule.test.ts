@@ -10,40 +10,30 @@ const seconds = 1000;
 const minutes = 60 * seconds;
 const hours = 60 * minutes;
 
-const steps: [attempt: number, waitMs: number][] = [
-  [1, 5 * seconds],
-  [2, 30 * seconds],
-  [3, 5 * minutes],
-  [4, 30 * minutes],
-  [5, 2 * hours],
-  [6, 5 * hours],
-  [7, 10 * hours],
-  [8, 14 * hours],
-  [9, 20 * hours],
-  [10, 24 * hours],
+const waits = [
+  ...[5 * seconds, 30 * seconds, 5 * minutes, 30 * minutes],
+  ...[2 * hours, 5 * hours, 10 * hours, 14 * hours, 20 * hours, 24 * hours],
 ];
+const steps = waits.map((waitMs, at) => [at + 1, waitMs] as const);
 const least = () => 0;
+const half = () => 0.5;
 const most = () => 1 - Number.EPSILON;
 
 describe("nextAttempt", () => {
   test.each(steps)("after attempt %i it waits %i ms and at most a fifth more", (attempt, waitMs) => {
-    expect(nextAttempt({ attempt, retryAfterSeconds: null, random: least })).toBe(waitMs);
-    expect(nextAttempt({ attempt, retryAfterSeconds: null, random: () => 0.5 })).toBe((waitMs * 11) / 10);
-    const longest = nextAttempt({ attempt, retryAfterSeconds: null, random: most });
-    expect(longest).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
+    const after = (random: () => number) => nextAttempt({ attempt, retryAfterSeconds: null, random });
+    expect([after(least), after(half)]).toEqual([waitMs, (waitMs * 11) / 10]);
+    expect(after(most)).toBeWithin(waitMs * 1.2 - 1, waitMs * 1.2 + 1);
   });
 
   test.each(steps)(
-    "after attempt %i Retry-After counts between the step and twice the step",
+    "after attempt %i Retry-After counts between the step of %i ms and twice that",
     (attempt, waitMs) => {
       const after = (share: number, random = least) =>
-        nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random });
-      expect(after(0)).toBe(waitMs);
-      expect(after(0.5)).toBe(waitMs);
-      expect(after(0.99, () => 0.5)).toBe((waitMs * 11) / 10);
-      expect(after(16 / 10, most)).toBe((waitMs * 16) / 10);
-      expect(after(2, most)).toBe(waitMs * 2);
-      expect(after(1000, most)).toBe(waitMs * 2);
+        nextAttempt({ attempt, retryAfterSeconds: (share * waitMs) / seconds, random }) as number;
+      expect([after(0), after(0.5)]).toEqual([waitMs, waitMs]);
+      expect([after(0.99, half), after(1.6, most)]).toEqual([waitMs * 1.1, waitMs * 1.6].map(Math.round));
+      expect([after(2, most), after(1000, most)]).toEqual([waitMs * 2, waitMs * 2]);
     },
   );
 
@@ -52,7 +42,7 @@ describe("nextAttempt", () => {
   });
 
   test("the eleventh failure is the last, whatever Retry-After says", () => {
-    expect(steps.length).toBe(10);
+    expect(retryStepsMs).toEqual(waits);
     for (const attempt of [11, 12, 1000]) {
       expect(nextAttempt({ attempt, retryAfterSeconds: 60, random: least })).toBe("dead");
     }

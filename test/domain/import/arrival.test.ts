@@ -1,95 +1,126 @@
 import { describe, expect, test } from "bun:test";
-import { type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
+import { type AddOptions, type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
 
-const renamed = (from: string, to: string) => (text: string) => text.replace(from, to);
 const without = (name: string) => (cells: Cells) => {
   const { [name]: _gone, ...rest } = cells;
   return rest;
 };
 const ndjson = { name: "extract.ndjson" };
 const member = {
-  regNo: "TR/2019/LA/1",
-  name: "Adaeze Okafor",
-  source: "new_system",
-  certificateStatus: "VERIFIED",
+  ...{ regNo: "TR/2019/LA/1", name: "Adaeze Okafor", source: "new_system", certificateStatus: "VERIFIED" },
   licenseExpiryDate: "2090-02-28",
 };
+const { licenseExpiryDate, ...unlicensed } = member;
+const second = { ...member, regNo: "TR/2019/LA/2" };
+const revoked = { ...second, licenseRevokedOn: "2026-01-02" };
 const lines = (...objects: object[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join("");
+const column = (name: string) => ({ kind: "column", column: name });
+const misspelled = (name: string, meant: string) => ({ kind: "misspelled", column: name, meant });
+const inOyo = csv(rows(4, { state: "Oyo" }));
+const header = csv([row(1)]).split("\n")[0] ?? "";
+const remarks = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`remark${n}`, n]));
 
-describe("a name that is nearly a known one", () => {
+/** What was imported before, what comes, and what the brake says is missing from that; nothing when it is imported. */
+type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];
+
+describe("an extract that comes", () => {
+  test.each<Case>([
+    ["with another short word", [], [csv([row(1, { pin: "1" })])], []],
+    ["with a second column beside the known one", [], [csv([row(1, { phone: "", phone2: "" })])], []],
+    ["with another word beside a known one", [], [csv([row(1, { state: "", status: "" })])], []],
+    ["with names of its own", [], [csv([row(1, { lga: "Ikeja", mobile_network: "x" })])], []],
+    [
+      "with a misspelled member in any row",
+      [[lines(member), ndjson]],
+      [lines(member, { ...unlicensed, ninVerifed: true }), ndjson],
+      [misspelled("ninVerifed", "ninVerified")],
+    ],
+    [
+      "with a misspelled member behind sixty that are not known",
+      [],
+      [lines({ ...member, ...remarks, categry: "" }), ndjson],
+      [misspelled("categry", "category")],
+    ],
+    [
+      "without a member that a row had before",
+      [[lines(member, revoked), ndjson]],
+      [lines(member, second), ndjson],
+      [column("licenseRevokedOn")],
+    ],
+    ["with it in another row", [[lines(member, revoked), ndjson]], [lines(revoked, member), ndjson], []],
+    [
+      "after imports that were refused, rejected whole or made of a sandbox's teachers, which do not count",
+      [
+        ...([[inOyo], [csv([row(1)])], [csv(rows(4, { state: "Oyo", nin: "x" }))]] as [string][]),
+        [csv([row(9)]), { isSample: true, allowChange: true }],
+      ],
+      [csv(rows(4))],
+      [column("state")],
+    ],
+    ["without a row, the first", [], [header], [{ kind: "rows", rows: 0, before: null }]],
+    ["without a row, later", [[csv(rows(2))]], [header], [{ kind: "rows", rows: 0, before: 2 }]],
+    // It brought nothing, so the next is compared with the one before.
+    ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
+    [
+      "with fewer than half of the rows",
+      [[csv(rows(10))]],
+      [csv(rows(4))],
+      [{ kind: "rows", rows: 4, before: 10 }],
+    ],
+    ["with half of the rows", [[csv(rows(10))]], [csv(rows(5))], []],
+    [
+      "first without licences in NDJSON",
+      [],
+      [lines(unlicensed), ndjson],
+      [{ kind: "license", column: "licenseExpiryDate" }],
+    ],
+  ])("%s", (_what, before, next, missing) =>
+    withImports(async ({ add }) => {
+      for (const [content, options] of before) await add(content, options);
+      const { stopped } = await add(...next);
+      expect(stopped as object | undefined).toEqual(
+        missing.length === 0 ? undefined : { by: "brake", losses: [], missing },
+      );
+    }),
+  );
+
   test.each([
     ["license_expiry_date", "license_expiry_dat", "license_expiry_date"],
     ["license_expiry_date", "lisense_expiry_dates", "license_expiry_date"],
     ["state", "stat", "state"],
-  ])("stops the import of %s written as %s", async (known, written, meant) => {
-    await withImports(async ({ add, count }) => {
-      const extract = renamed(known, written)(csv([row(1, { t_id: "1", state: "Lagos" })]));
-      const stopped = await add(extract);
-      expect(stopped).toMatchObject({
-        stopped: { by: "brake", losses: [], missing: [{ kind: "misspelled", column: written, meant }] },
-        unknownColumns: [written],
-        inserted: 0,
+  ])("with %s written as %s is stopped, unless that is allowed", (known, written, meant) =>
+    withImports(async ({ add, count }) => {
+      const extract = csv([row(1, { t_id: "1", state: "Lagos" })]).replace(known, written);
+      expect(await add(extract)).toMatchObject({
+        stopped: { by: "brake", losses: [], missing: [misspelled(written, meant)] },
+        ...{ unknownColumns: [written], inserted: 0 },
       });
       expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
       expect(await add(extract, { allowChange: true })).toMatchObject({ inserted: 1 });
-    });
-  });
+    }),
+  );
 
-  test.each([
-    ["another short word", { pin: "1" }],
-    ["a second column beside the known one", { phone: "", phone2: "" }],
-    ["another word beside a known one", { state: "", status: "" }],
-    ["a name of its own", { lga: "Ikeja", mobile_network: "x" }],
-  ])("is not %s", async (_name, more) => {
-    await withImports(async ({ add }) => {
-      const { stopped, inserted } = await add(csv([row(1, more)]));
-      expect({ stopped, inserted }).toEqual({ stopped: undefined, inserted: 1 });
-    });
-  });
-
-  test("is not the other spelling of licence, which is the same name", () =>
+  test("in either spelling of licence has the same names, as columns and as members", () =>
     withImports(async ({ add, find }) => {
-      const british = csv([row(1)]).replaceAll("license_", "licence_");
-      const result = await add(british);
+      const result = await add(csv([row(1)]).replaceAll("license_", "licence_"));
       expect(result).toMatchObject({ inserted: 1, warnings: 0 });
       expect(result.unknownColumns).toBeUndefined();
       expect((await find("TR/2019/LA/1"))?.licenseExpiryDate).toBe("2090-02-28");
       expect(await add(csv([row(1)]))).toMatchObject({ unchanged: 1 });
-    }));
-
-  test("is found among the members of any row, and both spellings are one member", () =>
-    withImports(async ({ add, find }) => {
-      const { licenseExpiryDate, ...rest } = member;
-      const british = lines(member, { ...rest, regNo: "TR/2019/LA/2", licenceExpiryDate: licenseExpiryDate });
-      expect(await add(british, ndjson)).toMatchObject({ inserted: 2, warnings: 0 });
-      expect((await find("TR/2019/LA/2"))?.licenseExpiryDate).toBe("2090-02-28");
+      const british = { ...unlicensed, regNo: second.regNo, licenceExpiryDate: licenseExpiryDate };
+      const members = await add(lines(member, british), { ...ndjson, allowChange: true });
+      expect(members).toMatchObject({ inserted: 1, unchanged: 1, warnings: 0 });
+      expect((await find(second.regNo))?.licenseExpiryDate).toBe("2090-02-28");
       const twice = await add(lines(member, { ...member, licenceExpiryDate: "2090-01-01" }), ndjson);
       expect(twice.report.rejected).toMatchObject([{ line: 2, code: "DUPLICATE_MEMBER" }]);
-      const late = await add(lines(member, { ...rest, ninVerifed: true }), ndjson);
-      expect(late.stopped).toMatchObject({
-        missing: [{ kind: "misspelled", column: "ninVerifed", meant: "ninVerified" }],
-      });
     }));
 
-  test("is found behind fifty members that are not known", () =>
-    withImports(async ({ add }) => {
-      const others = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`remark${n}`, n]));
-      const { stopped } = await add(lines({ ...member, ...others, categry: "" }), ndjson);
-      expect(stopped).toMatchObject({ missing: [{ column: "categry", meant: "category" }] });
-    }));
-});
-
-describe("what the last applied import had", () => {
-  test("a column that is gone stops the next, and is remembered as it was", () =>
+  test("without a column is stopped, however it is imported, and what it lacks is remembered as it was", () =>
     withImports(async ({ add, find, count }) => {
       const full = rows(2, { state: "Lagos" });
       await add(csv(full));
       const lacking = csv(full.map(without("license_expiry_date")));
-      const stopped = {
-        by: "brake",
-        losses: [],
-        missing: [{ kind: "column", column: "license_expiry_date" }],
-      };
+      const stopped = { by: "brake", losses: [], missing: [column("license_expiry_date")] };
       for (const options of [{}, { dryRun: true }, { baseline: true }])
         expect(await add(lacking, options)).toMatchObject({ stopped });
       expect(await count("SELECT count(*) FROM imports")).toBe(1);
@@ -99,85 +130,31 @@ describe("what the last applied import had", () => {
       expect(await add(lacking)).toMatchObject({ unchanged: 2 });
     }));
 
-  test("a member that no row carries any more stops the next", () =>
-    withImports(async ({ add }) => {
-      const revoked = { ...member, regNo: "TR/2019/LA/2", licenseRevokedOn: "2026-01-02" };
-      await add(lines(member, revoked), ndjson);
-      expect(await add(lines(member, { ...member, regNo: "TR/2019/LA/2" }), ndjson)).toMatchObject({
-        stopped: { missing: [{ kind: "column", column: "licenseRevokedOn" }] },
-      });
-      expect(await add(lines(revoked, member), ndjson)).toMatchObject({ unchanged: 2 });
-    }));
-
-  test("is asked of the one before when an import was refused, rejected whole or made of a sandbox's teachers", () =>
-    withImports(async ({ add }) => {
-      await add(csv(rows(4, { state: "Oyo" })));
-      await add(csv([row(1)]));
-      await add(csv(rows(4, { state: "Oyo", nin: "x" })));
-      await add(csv([row(9)]), { isSample: true, allowChange: true });
-      expect((await add(csv(rows(4)))).stopped).toMatchObject({
-        missing: [{ kind: "column", column: "state" }],
-      });
-    }));
-
-  test("is not known of an import of an earlier release, but for its rows", () =>
+  test("after an import of an earlier release is compared with its rows alone", () =>
     withImports(async ({ add, driver }) => {
-      await add(csv(rows(4, { state: "Oyo" })));
+      await add(inOyo);
       await driver.query("UPDATE imports SET fields = NULL");
       expect((await add(csv([row(1)]))).stopped).toMatchObject({ missing: [{ kind: "rows" }] });
       expect(await add(csv(rows(4).map(without("license_expiry_date"))))).toMatchObject({ unchanged: 4 });
       expect((await add(csv(rows(4, { category: "x" })))).stopped).toBeUndefined();
     }));
-});
 
-describe("rows and licences that never arrived", () => {
-  test("a header without rows is refused, whatever was before", () =>
-    withImports(async ({ add, count }) => {
-      const header = csv([row(1)]).split("\n")[0] ?? "";
-      const none = { by: "brake", missing: [{ kind: "rows", rows: 0 }] };
-      expect(await add(header)).toMatchObject({ rows: 0, stopped: none });
-      await add(csv(rows(2)));
-      expect(await add(header)).toMatchObject({ stopped: none });
-      expect(await count("SELECT count(*) FROM imports")).toBe(1);
-      expect(await add(header, { allowChange: true })).toMatchObject({ rows: 0, rejected: 0 });
-      // It brought nothing, so the next is compared with the one before.
-      expect(await add(csv([row(1)]))).toMatchObject({ unchanged: 1 });
-    }));
-
-  test("fewer than half of the last import's rows are refused, and half is not", () =>
+  test("first without the licences' column is stopped, and no later one", () =>
     withImports(async ({ add }) => {
-      await add(csv(rows(10)));
-      expect((await add(csv(rows(4)))).stopped).toMatchObject({
-        missing: [{ kind: "rows", rows: 4, before: 10 }],
-      });
-      expect(await add(csv(rows(5)))).toMatchObject({ unchanged: 5 });
-    }));
-
-  test("a first load without the licences' column is refused", () =>
-    withImports(async ({ add }) => {
-      const unlicensed = [row(1)].map(without("license_expiry_date")).map(without("license_issue_date"));
+      const none = csv([row(1)].map(without("license_expiry_date")).map(without("license_issue_date")));
       const stopped = { missing: [{ kind: "license", column: "license_expiry_date" }] };
-      expect(await add(csv(unlicensed), { baseline: true })).toMatchObject({ stopped });
-      expect(await add(csv(unlicensed), { allowChange: true })).toMatchObject({ inserted: 1 });
-      expect(await add(csv(unlicensed))).toMatchObject({ unchanged: 1 });
-      const { licenseExpiryDate: _none, ...rest } = member;
-      await withImports(async (other) => {
-        expect((await other.add(lines(rest), ndjson)).stopped).toMatchObject({
-          missing: [{ kind: "license", column: "licenseExpiryDate" }],
-        });
-      });
+      expect(await add(none, { baseline: true })).toMatchObject({ stopped });
+      expect(await add(none, { allowChange: true })).toMatchObject({ inserted: 1 });
+      expect(await add(none)).toMatchObject({ unchanged: 1 });
     }));
 
-  test("is told together with what would be lost, because one option allows both", () =>
+  test("is told what is missing together with what would be lost, because one option allows both", () =>
     withImports(async ({ add }) => {
       await add(csv(rows(10, { state: "Oyo" })));
       const { stopped } = await add(csv([row(1, { license_expiry_date: "2025-12-31" })]));
       expect(stopped).toMatchObject({
         losses: [{ kind: "validLicenses", lost: 1, of: 10 }],
-        missing: [
-          { kind: "column", column: "state" },
-          { kind: "rows", rows: 1 },
-        ],
+        missing: [column("state"), { kind: "rows", rows: 1 }],
       });
     }));
 });
