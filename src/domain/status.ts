@@ -50,12 +50,8 @@ export async function countTeachers(
   const counted = await store.licenses(today, step);
   const sampled = licenseStatuses.reduce((sum, status) => sum + counted[status], 0);
   const scale = (count: number) => (sampled === 0 ? 0 : Math.round((count * total) / sampled));
-  const byLicenseStatus: LicenseCounts = {
-    VALID: scale(counted.VALID),
-    EXPIRED: scale(counted.EXPIRED),
-    NOT_FOUND: scale(counted.NOT_FOUND),
-    REVOKED: scale(counted.REVOKED),
-  };
+  const scaled = licenseStatuses.map((status) => [status, scale(counted[status])]);
+  const byLicenseStatus = Object.fromEntries(scaled) as LicenseCounts;
   const active = total - scale(counted.inactive);
   const licensed = byLicenseStatus.VALID + byLicenseStatus.EXPIRED + byLicenseStatus.REVOKED;
   return { total, active, licensed, byLicenseStatus, approximate: step > 1 };

@@ -8,7 +8,7 @@ import { type CheckedFile, checkFile } from "./check.ts";
 import type { ImportInput } from "./extract.ts";
 import { type FilePiece, readPieces } from "./read.ts";
 import { type CodeTally, createCodeTally, type ImportResult, type Loss, reportText } from "./report.ts";
-import type { ImportRun, ImportStore, Staging } from "./store.ts";
+import type { ImportStore, Staging } from "./store.ts";
 
 /**
  * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
@@ -119,14 +119,18 @@ async function runImport(
   };
   const stopped = stopOf(checked, await dependencies.imports.lastApplied(), options);
   if (stopped !== undefined) {
-    return { ...base, inserted: 0, updated: 0, unchanged: 0, events: 0, ...dryRunMark(options), stopped };
+    return {
+      ...base,
+      inserted: 0,
+      updated: 0,
+      unchanged: 0,
+      events: 0,
+      ...(options.dryRun ? { dryRun: true } : {}),
+      stopped,
+    };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
   return applyChecked(input, { ...dependencies, checked, checkedAt }, options);
-}
-
-function dryRunMark({ dryRun }: ImportOptions): { dryRun?: true } {
-  return dryRun ? { dryRun: true } : {};
 }
 
 function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[] } {
@@ -196,7 +200,7 @@ async function applyChecked(
     codes,
     ...unknownMark(checked),
     ...(resumes ? { resumedAfterRow: begun.applied } : {}),
-    ...(left !== null && !resumes ? { abandoned: unfinishedAt(left) } : {}),
+    ...(left !== null && !resumes ? { abandoned: { file: left.file, row: left.applied } } : {}),
   };
 }
 
@@ -208,8 +212,4 @@ function stoppedAfter(applied: number, rows: number): string {
 function withProgress(error: unknown, progress: string): unknown {
   if (!isTvsError(error) || !error.code.startsWith("STORE_")) return error;
   return new TvsError(error.code, `${error.message}; ${progress}`, { cause: error });
-}
-
-function unfinishedAt({ file, applied }: ImportRun): { file: string; row: number } {
-  return { file, row: applied };
 }

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { didYouMean } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import { type DateReader, dateReader } from "./dates.ts";
+import { dateReader } from "./dates.ts";
 import { columnOfField, fieldNamed, type ImportField, recordFieldOf, squeezed } from "./fields.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "./text.ts";
 
@@ -123,8 +123,9 @@ export function compileMapping(mapping: Mapping): CompiledMapping {
     fieldOf: (name) => columns.get(squeezed(name)),
     translationOf(field) {
       const translated = words.get(field);
-      if (translated !== undefined) return remembered((cell) => translated.get(squeezed(cell)) ?? cell);
-      return dates !== null && isDateField(field) ? remembered((cell) => dateText(cell, dates)) : null;
+      if (translated !== undefined) return (cell) => translated.get(squeezed(cell)) ?? cell;
+      // What is no date of the form stays as it is, and is refused as any wrong date is.
+      return dates !== null && isDateField(field) ? (cell) => dates(cell) ?? cell : null;
     },
     constants: Object.entries(mapping.constants).map(([column, value]) => [
       fieldNamed(column) as ImportField,
@@ -139,23 +140,4 @@ export function compileMapping(mapping: Mapping): CompiledMapping {
 
 export function isDateField(field: ImportField): boolean {
   return /_date$|_on$/.test(teacherFields[recordFieldOf[field]].column);
-}
-
-/** What is no date of the form stays as it is, and is refused as any wrong date is. */
-function dateText(cell: string, read: DateReader): string {
-  return cell === "" ? cell : (read(cell) ?? cell);
-}
-
-const maxRemembered = 20_000;
-
-/** An extract holds few words and days, each many times. */
-function remembered(translate: (cell: string) => string): (cell: string) => string {
-  const known = new Map<string, string>();
-  return (cell) => {
-    const before = known.get(cell);
-    if (before !== undefined) return before;
-    const translated = translate(cell);
-    if (known.size < maxRemembered) known.set(cell, translated);
-    return translated;
-  };
 }
