@@ -41,7 +41,6 @@ function withRevoked(check: (world: TestImports) => Promise<void>): Promise<void
 
 describe("a revocation that the operator made by a command", () => {
   const another = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
-  const lifting = { liftRevocations: true };
   const cleared = [{ line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" }];
 
   test.each<[string, Cells, ImportOptions, object, readonly object[], object]>([
@@ -153,6 +152,32 @@ describe("a revocation that an extract made", () => {
       expect(await eventTypes(regNo)).toEqual([]);
     }));
 });
+
+const lifting = { liftRevocations: true, allowChange: true };
+
+test.each<[TeacherAction, ImportOptions, object, object]>([
+  ["revoke", {}, { events: 0 }, { licenseRevokedBy: "operator", active: true }],
+  ["revoke", lifting, { events: 1 }, { licenseRevokedBy: null, active: true }],
+  ["deactivate", {}, { events: 1 }, { licenseRevokedBy: null, active: true }],
+])(
+  "what was checked before the command to %s takes nothing back, with %p, and is applied when it is given again",
+  (action, options, applied, record) =>
+    withImports(async (world) => {
+      const { add, imports, find } = world;
+      const extract = (expiry: string) =>
+        csv([row(1, { ...empty, active: "true", license_expiry_date: expiry })]);
+      await add(extract("2090-01-01"), options);
+      const begin: typeof imports.begin = async (run) => {
+        await act(world, action);
+        return imports.begin(run);
+      };
+      const late = await add(extract("2091-01-01"), { ...options, through: { ...imports, begin } });
+      expect(late).toMatchObject({ updated: 0, rejected: 1 });
+      const again = await add(extract("2091-01-01"), options);
+      expect(again).toMatchObject({ updated: 1, warnings: 1, ...applied });
+      expect(await find(regNo)).toMatchObject({ ...record, licenseExpiryDate: "2091-01-01" });
+    }),
+);
 
 test("an extract that puts a deactivated teacher back says so", () =>
   withImports(async (world) => {
