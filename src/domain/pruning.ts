@@ -13,7 +13,7 @@ import { type ProvenEpoch, provenEpochs } from "./evidence/proven-epochs.ts";
 import { ownMark, type Retaining, sealMark } from "./evidence/retention-mark.ts";
 import { hashBytes, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./evidence/tree.ts";
 import { ownRetention } from "./retention.ts";
-import { repeat } from "./serial.ts";
+import { actAndRest, repeat } from "./serial.ts";
 
 type Pruning = Retaining & {
   readonly evidence: Pick<EvidenceStore, "epochs" | "tiles">;
@@ -55,13 +55,11 @@ export async function pruneAttestations(
   const limits = { before, proven: [], waitsFrom: Number.POSITIVE_INFINITY, ...known };
   let deleted = 0;
   for (let next: number | null = 0; next !== null && !isStopped(); ) {
-    const startedAt = performance.now();
-    const step: Step = await pruneTile(pruning, limits, next);
+    const from = next;
+    const step: Step = await actAndRest(() => pruneTile(pruning, limits, from));
     deleted += step.deleted;
     if (step.held !== null) onHeld(step.held);
     next = step.next;
-    const tookMs = performance.now() - startedAt;
-    await new Promise((done) => setTimeout(done, tookMs));
   }
   return deleted;
 }
@@ -153,23 +151,17 @@ export function startMaintenance(
   },
 ): () => Promise<void> {
   const { clock, onPruned, onError } = dependencies;
-  let stopped = false;
   let held: number | null = null;
-  const isStopped = () => stopped;
 
   function onHeld(id: number): void {
     if (id !== held) dependencies.onHeld(id);
     held = id;
   }
 
-  async function prune(): Promise<void> {
+  async function prune(isStopped: () => boolean): Promise<void> {
     const count = await pruneAttestations(dependencies, { clock, isStopped, onHeld });
     if (count > 0) onPruned(count);
   }
 
-  const end = repeat(prune, { everyMs: pruneMs, onError });
-  return async () => {
-    stopped = true;
-    await end();
-  };
+  return repeat(prune, { everyMs: pruneMs, onError });
 }

@@ -1,5 +1,7 @@
 /** Acts that must not meet: those that run in turn, and one that is done again and again. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Runs acts one after the other, each when the one before it has ended, however it ended. */
 type Serial = <T>(act: () => Promise<T>) => Promise<T>;
 
@@ -12,13 +14,22 @@ export function createSerial(): Serial {
   };
 }
 
+/** Acts, and then rests for as long: half of the time belongs to the callers, however much there is to do. */
+export async function actAndRest<T>(act: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  const done = await act();
+  await sleep(performance.now() - startedAt);
+  return done;
+}
+
 /**
  * Acts at once and then again and again, never twice at the same time.
+ * @param act is told how to ask whether it is to end early
  * @param options `everyMs` from the end of one act to the beginning of the next
  * @returns ends it, when the act that is under way is over
  */
 export function repeat(
-  act: () => Promise<void>,
+  act: (isEnded: () => boolean) => Promise<void>,
   { everyMs, onError }: { everyMs: number; onError: (error: unknown) => void },
 ): () => Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -26,7 +37,7 @@ export function repeat(
   let last = turn();
 
   async function turn(): Promise<void> {
-    await act().catch(onError);
+    await act(() => ended).catch(onError);
     if (ended) return;
     timer = setTimeout(() => {
       last = turn();

@@ -1,7 +1,7 @@
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
-import { repeat } from "./serial.ts";
+import { actAndRest, repeat } from "./serial.ts";
 import { planWrite, type TeacherStore, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
@@ -76,13 +76,9 @@ export async function announceEach(
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map(options.plan);
-    const startedAt = performance.now();
-    const applied = await teachers.apply(writes);
-    const tookMs = performance.now() - startedAt;
+    const applied = await actAndRest(() => teachers.apply(writes));
     options.onApplied(writes.filter((_, index) => applied[index]));
     refused = applied.some(Boolean) ? "" : first;
-    // Half of the time the disk belongs to the callers, however many records are due.
-    await new Promise((done) => setTimeout(done, tookMs));
   }
 }
 
@@ -140,21 +136,16 @@ export function startSweeping(dependencies: {
   onError: (error: unknown) => void;
 }): () => Promise<void> {
   const { teachers, configuration, clock, onError } = dependencies;
-  let isStopped = false;
   let sweptFor = "";
 
-  async function look(): Promise<void> {
+  async function look(isStopped: () => boolean): Promise<void> {
     const { calendar } = configuration.current();
     // A time zone that was changed is another calendar: the same date may begin at another moment.
     const day = `${calendar.timeZone} ${calendar.dateAt(clock.now())}`;
     if (day === sweptFor) return;
-    await sweep(teachers, { calendar, clock, actor: "service", isStopped: () => isStopped });
+    await sweep(teachers, { calendar, clock, actor: "service", isStopped });
     sweptFor = day;
   }
 
-  const stop = repeat(look, { everyMs: lookMs, onError });
-  return () => {
-    isStopped = true;
-    return stop();
-  };
+  return repeat(look, { everyMs: lookMs, onError });
 }

@@ -1,7 +1,7 @@
 /** When the tree is built and signed for: what whoever keeps house does again and again (decision D13.2). */
 
 import type { Clock } from "../clock.ts";
-import { repeat } from "../serial.ts";
+import { actAndRest, repeat } from "../serial.ts";
 import { type EvidenceBuilder, isSignable, leavesOfCommit } from "./builder.ts";
 import type { EvidenceStore, LogProgress } from "./evidence.ts";
 
@@ -25,29 +25,24 @@ type Scheduled = {
  * @returns stops it
  */
 export function startBuilding({ builder, store, clock, onError }: Scheduled): () => Promise<void> {
-  let stopped = false;
-
   function isDue(progress: LogProgress): boolean {
     const sinceMs = clock.now() - (progress.signedAt ?? 0);
     return isSignable(progress) && (sinceMs >= signMs || sinceMs < 0);
   }
 
-  async function look(): Promise<void> {
+  async function look(isStopped: () => boolean): Promise<void> {
     for (;;) {
       const progress = await store.progress();
-      if (stopped || progress === null) return;
-      const startedAt = performance.now();
-      if (progress.waiting >= leavesOfCommit) await builder.append();
-      else if (isDue(progress)) await builder.sign();
+      if (isStopped() || progress === null) return;
+      // A log that is begun over many attestations takes minutes.
+      if (progress.waiting >= leavesOfCommit) await actAndRest(() => builder.append());
+      else if (isDue(progress)) await actAndRest(() => builder.sign());
       else return;
-      // A log that is begun over many attestations takes minutes: half of the time belongs to the callers.
-      await new Promise((done) => setTimeout(done, performance.now() - startedAt));
     }
   }
 
   const stop = repeat(look, { everyMs: lookMs, onError });
   return async () => {
-    stopped = true;
     await stop();
     const progress = await store.progress().catch(() => null);
     if (progress !== null && isSignable(progress)) await builder.sign().catch(onError);
