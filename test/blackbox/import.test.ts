@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { untilAnswer, withinOneSecond } from "../harness/eventually.ts";
 import type { Envelope, ImportReport, License, PublicAnswer } from "./contract.ts";
 import { type Column, columns, csv, day, type Row, teacher } from "./registry.ts";
-import { createWorld, type Partner, readJson, sharedWorld } from "./world.ts";
+import { type Partner, readJson, sharedWorld } from "./world.ts";
 
-const sample = fileURLToPath(new URL("../../data/sample-registry.csv", import.meta.url));
 // They look a person up until a change is seen, and soon more often than the public may.
 const world = sharedWorld({ rows: [], args: ["--public-per-minute", "100000"] });
 let partner: Partner;
@@ -67,26 +65,6 @@ describe("counts", () => {
     const changed = await importRows([{ ...one, state: "Kano" }, ...others]);
     expect(changed.report).toMatchObject({ ...expected, inserted: 0, updated: 1, unchanged: 2, events: 0 });
     expect((await find(one.reg_no, ({ state }) => state === "Kano")).state).toBe("Kano");
-  });
-
-  test("of the sample extract, which is taken as it is, and answers", async () => {
-    const store = await createWorld({ rows: [] });
-    try {
-      const lines = (await readFile(sample, "utf8")).trim().split("\n");
-      const report = await store.tvsJson<ImportReport>("teachers", "import", sample);
-      expect(report.rows).toBeGreaterThan(0);
-      expect(report).toMatchObject({ inserted: report.rows, updated: 0, unchanged: 0, rejected: 0 });
-      expect(report.rows).toBeLessThanOrEqual(lines.length - 1);
-      const again = await store.tvsJson<ImportReport>("teachers", "import", sample);
-      expect(again).toMatchObject({ inserted: 0, unchanged: report.rows, events: 0, sha256: report.sha256 });
-      const header = (lines[0] ?? "").replace("\uFEFF", "").split(",");
-      const regNo = (lines[1] ?? "").split(",")[header.indexOf("reg_no")] ?? "";
-      const path = `/teacher/verify-license?searchTerm=${encodeURIComponent(regNo)}`;
-      const answer = async () => readJson<PublicAnswer>(await store.get(path));
-      expect(await withinOneSecond(async () => isFound(await answer()))).toBe(true);
-    } finally {
-      await store.end();
-    }
   });
 });
 

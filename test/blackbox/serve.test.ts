@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
 import { runTvs, type Service, startService } from "../harness/program.ts";
 import type { Health } from "./contract.ts";
-import { expectOneLine, sharedUsedFolder } from "./used-folder.ts";
+import { sharedUsedFolder } from "./used-folder.ts";
 
 const folder = sharedUsedFolder();
 
@@ -37,30 +37,6 @@ describe("serve", () => {
     expect(service.stdout()).toBe(`listening on ${service.url}\n`);
     const lines = service.stderr().trim().split("\n");
     for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
-  });
-
-  test("a busy port is told in one line", async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as { port: number };
-    const refused = await runTvs(["serve", "--port", String(port), "--data", await folder.copyOfUsed()]);
-    await new Promise((resolve) => server.close(resolve));
-    expect(refused.code).toBe(1);
-    expect(refused.stderr.trim().split("\n").at(-1)).toContain(String(port));
-    expect(refused.stderr).not.toMatch(/^\s+at /m);
-  });
-
-  test("an address that is not this machine's is told in one line", async () => {
-    const refused = await runTvs([
-      "serve",
-      "--port",
-      "0",
-      "--host",
-      "192.0.2.1",
-      "--data",
-      await folder.copyOfUsed(),
-    ]);
-    expectOneLine(refused, 1);
   });
 
   test("takes its settings from variables, flags counting more, and remembers what commands must know", async () => {

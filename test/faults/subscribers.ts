@@ -5,7 +5,7 @@ import { runJson, runWell } from "../harness/program.ts";
 import type { FaultyReceiver } from "./faulty-receiver.ts";
 import { addPartner, type Register } from "./register.ts";
 import type { Changes } from "./status-changes.ts";
-import { judge } from "./webhook-kill-findings.ts";
+import { type Evidence, judge } from "./webhook-kill-findings.ts";
 
 /** Who is subscribed to what. Of all but the first only a part may come. */
 export type Subscriber = {
@@ -103,24 +103,17 @@ export async function settle(register: Register): Promise<void> {
 
 /** What they were told, against what has changed and what the database says. */
 export async function judgeWebhooks(database: Driver, { expected }: Changes, { received }: FaultyReceiver) {
-  const stored = await database.query("SELECT event_id, event_type, content AS body FROM events");
-  const events = stored.map((row) => ({
-    eventId: String(row.event_id),
-    eventType: String(row.event_type),
-    body: String(row.body),
-  }));
-  const made = await database.query(
-    "SELECT delivery_id, event_id, partner_id, state FROM deliveries JOIN events ON events.id = event",
+  const events = await database.query(
+    "SELECT event_id AS eventId, event_type AS eventType, content AS body FROM events",
   );
-  const deliveries = made.map((row) => ({
-    deliveryId: String(row.delivery_id),
-    eventId: String(row.event_id),
-    partnerId: String(row.partner_id),
-    state: String(row.state),
-  }));
+  const deliveries = await database.query(
+    `SELECT delivery_id AS deliveryId, event_id AS eventId, partner_id AS partnerId, state
+      FROM deliveries JOIN events ON events.id = event`,
+  );
   const twice = await database.query(
     "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
   );
-  const { counts, faults } = judge({ events, deliveries, received, subscribers, expected });
+  const rows = { events, deliveries } as unknown as Pick<Evidence, "events" | "deliveries">;
+  const { counts, faults } = judge({ ...rows, received, subscribers, expected });
   return { counts, faults: { ...faults, finishedTwice: twice.length } };
 }

@@ -11,7 +11,7 @@ type StoredDelivery = {
   readonly state: string;
 };
 
-type Evidence = {
+export type Evidence = {
   readonly events: readonly StoredEvent[];
   readonly deliveries: readonly StoredDelivery[];
   readonly received: readonly Received[];

@@ -25,6 +25,12 @@ const exceptions: Readonly<Record<string, string>> = {
 /** Judged by the time of the machine, which no option of the examples moves: below in that time. */
 const byTheClock = ["future.json", "expired.json", "not-yet-valid.json"];
 
+/** Programs of these begin in no time. */
+const judgeAllFixtures = ["javascript", "go"];
+
+/** What the readers of JSON, base64 and times that languages bring would let through, each in its own way. */
+const ofEachLanguage = /^(?:nearly-json|spelling|outer-time)-/;
+
 const verdicts = ["valid", "refused", "undecidable"];
 
 type Case = { readonly name: string; readonly words: readonly string[]; readonly expected: string };
@@ -34,10 +40,20 @@ function wordsOf(input: string, jwks: string | null, keyHistory: string | null):
   return [input, ...keys.map((name) => join(fixtures, "keys", name)), issuer, audience];
 }
 
-/** The examples judge one envelope; a file of several is for `tvs verify`. */
-function fixtureCases(): Case[] {
+/**
+ * The examples judge one envelope; a file of several is for `tvs verify`. Most languages judge what is valid, one fixture
+ * of each reason, and all that their own libraries could let through: the others say the same of the same lines.
+ */
+function fixtureCases({ name: language }: Language): Case[] {
   const single = cases.filter(({ name, reasons }) => reasons.length <= 1 && !byTheClock.includes(name));
-  return single.map(({ name, input, jwks, keyHistory, reasons: [reason = "NO_ENVELOPE"] }) => ({
+  const firstOfReason = new Map(single.toReversed().map((one) => [one.reasons[0], one]));
+  const judged = judgeAllFixtures.includes(language)
+    ? single
+    : single.filter((one) => {
+        const [reason] = one.reasons;
+        return reason === null || firstOfReason.get(reason) === one || ofEachLanguage.test(one.name);
+      });
+  return judged.map(({ name, input, jwks, keyHistory, reasons: [reason = "NO_ENVELOPE"] }) => ({
     name,
     words: wordsOf(join(fixtures, "inputs", input), jwks, keyHistory),
     expected:
@@ -110,7 +126,7 @@ describe.each([...languages])("$name's verify", (language) => {
   test.skipIf(!language.isHere)(
     `answers every fixture as the verifier does, in ${language.name}`,
     async () => {
-      const all = [...fixtureCases(), ...(await clockCases(folder))];
+      const all = [...fixtureCases(language), ...(await clockCases(folder))];
       expect(await judgeAll(language, all, folder)).toEqual(
         all.map(({ name, expected }) => [name, expected]),
       );
