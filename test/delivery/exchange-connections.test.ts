@@ -81,19 +81,6 @@ describe("the address", () => {
     expect(answers).toHaveLength(1);
   });
 
-  test("a rebinding resolver is refused at the attempt that meets the private address", async () => {
-    const answers = [["93.184.215.14"], ["127.0.0.1"]];
-    const resolver = async () => answers.shift() ?? [];
-    const options = { allowPrivate: false, resolver };
-    const saved = await resolveEndpoint("https://hooks.example.test/", options);
-    expect(saved.addresses).toEqual(["93.184.215.14"]);
-    const attempt = resolveEndpoint("https://hooks.example.test/", options).then(
-      () => "accepted",
-      (error: unknown) => error,
-    );
-    expect(await attempt).toMatchObject({ refusal: "ADDRESS_REFUSED" });
-  });
-
   test("an address that is not public, no address, or http is refused without a connection", async () => {
     const receiver = await receive((socket) => socket.write(ok));
     const secure = new URL(`https://hooks.example.test:${receiver.port}/`);

@@ -96,19 +96,10 @@ describe("TLS", () => {
   });
 
   test("a handshake that never ends is TIMEOUT, and its connection closed", async () => {
-    const closed = Promise.withResolvers<void>();
-    const silent = createServer((socket) => {
-      socket.on("error", () => {});
-      socket.on("close", () => closed.resolve());
-      socket.resume();
-    });
-    silent.listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    closeLater(silent);
-    const { port } = silent.address() as AddressInfo;
-    const request = requestTo(`https://localhost:${port}`, { deadlineMs: 60 });
+    const silent = closeLater(await startReceiver(() => {}));
+    const request = requestTo(`https://localhost:${silent.port}`, { deadlineMs: 60 });
     expect(await trusting().deliver(request)).toMatchObject({ outcome: "failed", error: "TIMEOUT" });
-    await closed.promise;
+    await silent.closed;
   });
 
   test("a connection is used again", async () => {

@@ -239,32 +239,6 @@ describe("a sender", () => {
       ),
     ));
 
-  test("does not record under a lease that has become another's", () =>
-    withWebhooks((world) => {
-      const leaseFrom = (outbox: typeof world.outbox, token: string, from: number) => {
-        const lease = { token, now: from, until: from + 60_000 };
-        return outbox.lease([{ partnerId: "board", limit: 5, except: [] }], lease);
-      };
-      return withEndpoint(ok, async ({ url }) => {
-        await world.subscribe("board", url);
-        await world.put("A/B/C/1");
-        const at = world.clock.now();
-        const [mine] = await leaseFrom(world.outbox, "mine", at);
-        const [theirs] = await leaseFrom(world.other.outbox, "theirs", at + 60_000);
-        if (mine === undefined || theirs === undefined) throw new Error("not leased");
-        const result = { url, at, finishedAt: at, status: 200, error: null, durationMs: 1, isGone: false };
-        expect(await world.outbox.finish({ ...result, delivery: mine, next: "delivered" })).toBe(false);
-        expect(await world.deliveries()).toEqual([["board", "pending", 0]]);
-        expect(await world.other.outbox.finish({ ...result, delivery: theirs, next: "delivered" })).toBe(
-          true,
-        );
-        expect(await world.other.outbox.finish({ ...result, delivery: theirs, next: "delivered" })).toBe(
-          false,
-        );
-        expect(await world.rows("SELECT 1 FROM delivery_attempts")).toHaveLength(1);
-      });
-    }));
-
   test("is woken by another process's commit and by the time at which a retry is due", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 500 : 200 }),

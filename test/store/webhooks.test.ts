@@ -7,10 +7,14 @@ import { createImportStore } from "../../src/store/imports.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { lagos } from "../harness/clock.ts";
 import { attest } from "../harness/evidence.ts";
-import { aSigningKey, aTeacher } from "../harness/samples.ts";
+import { anAttestation, aSigningKey, aTeacher } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
 const change = (world: TestWebhooks) => ({ ...world, calendar: lagos, actor: "test" });
+
+let attested = 0;
+const revoke = (world: TestWebhooks) =>
+  changeTeacher(change(world), { by: "regNo", value: "A/B/C/1" }, { action: "revoke", reason: "test" });
 
 /** `partner event-type` of each delivery, in the order in which they were made. */
 async function made(world: TestWebhooks): Promise<string[]> {
@@ -29,11 +33,7 @@ describe("every path that stores an event makes its deliveries with it", () => {
     withWebhooks(async (world) => {
       await world.put("A/B/C/1");
       await subscribe(world, "board");
-      await changeTeacher(
-        change(world),
-        { by: "regNo", value: "A/B/C/1" },
-        { action: "revoke", reason: "test" },
-      );
+      await revoke(world);
       expect(await made(world)).toEqual(["board license.revoked"]);
       const [row] = await world.rows("SELECT state, attempts, due_at, created_at FROM deliveries");
       expect(row).toMatchObject({ state: "pending", attempts: 0, due_at: 0, created_at: world.clock.now() });
@@ -107,11 +107,7 @@ describe("an event goes to", () => {
       await subscribe(world, "revocations", { events: ["license.revoked", "certificate.revoked"] });
       await subscribe(world, "everything");
       await world.put("A/B/C/1");
-      await changeTeacher(
-        change(world),
-        { by: "regNo", value: "A/B/C/1" },
-        { action: "revoke", reason: "test" },
-      );
+      await revoke(world);
       expect((await made(world)).sort()).toEqual([
         "everything license.revoked",
         "everything license.verified",
@@ -129,11 +125,7 @@ describe("an event goes to", () => {
       await verify(world, "verifier", one.id);
       await verify(world, "asked-another", other.id);
       await verify(world, "stranger", null);
-      await changeTeacher(
-        change(world),
-        { by: "regNo", value: "A/B/C/1" },
-        { action: "revoke", reason: "test" },
-      );
+      await revoke(world);
       expect(await made(world)).toEqual(["verifier license.revoked"]);
     }));
 
@@ -206,23 +198,6 @@ describe("the outbox", () => {
 });
 
 async function verify(world: TestWebhooks, partnerId: string, teacherId: number | null): Promise<void> {
-  const attestation = {
-    verificationId: `${partnerId}-${teacherId}`,
-    partnerId,
-    issuedAt: 1,
-    kid: "K",
-    endpoint: "eligibility-check" as const,
-    purpose: "GENERAL_PUBLIC_VERIFICATION" as const,
-    policyVersion: "1",
-    teacherId,
-    reference: "x",
-    ninIndex: null,
-    status: "VALID" as const,
-    eligible: true,
-    context: null,
-    credential: "c",
-    requestId: "r",
-    jws: "j",
-  };
+  const attestation = anAttestation(++attested, { partnerId, teacherId, kid: "K" });
   expect(await attest(world.driver, [attestation])).not.toBeNull();
 }

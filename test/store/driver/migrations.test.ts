@@ -81,14 +81,6 @@ describe("a database without tables", () => {
       expect((await one.query("SELECT value FROM revision"))[0]?.value).toBe(1);
     }));
 
-  test("is left as it is when it is up to date", () =>
-    withDriver(async (driver) => {
-      await migrate(driver, 1);
-      const before = await applied(driver);
-      await migrate(driver, 2);
-      expect(await applied(driver)).toEqual(before);
-    }));
-
   test("whose migration was cut off before its end has none of it", () =>
     withDriver(async (driver) => {
       const half: Driver = {

@@ -41,12 +41,6 @@ for (const kind of driverKinds) {
         expect(await holdsRegister(driver)).toBe(true);
       }));
 
-    test("is never one of another program", () =>
-      withEmpty(kind, async (driver) => {
-        await driver.batch([{ sql: "CREATE TABLE songs (title TEXT)", args: [] }]);
-        expect(await rejection(readSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
-      }));
-
     test("is not moved on to a newer schema under a service that does not know it", () =>
       withEmpty(kind, async (driver) => {
         await migrateTo(driver, 7);

@@ -1,3 +1,4 @@
+import { expect } from "bun:test";
 import { join } from "node:path";
 import { TvsError } from "../../../src/domain/errors.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -22,6 +23,9 @@ let made = 0;
 export function usePlaces(): void {
   folder = sharedFolder();
 }
+
+/** What a move is refused with. */
+export const refusal = (reason: RegExp) => ({ code: "REFUSED", message: expect.stringMatching(reason) });
 
 export const missing = new TvsError("REGISTER_MISSING", "there is no register");
 
