@@ -45,17 +45,17 @@ const trialCount = 9;
  * Proves an engine: makes the known signature several times.
  * @param name what the engine is called in the error
  * @param sign makes the signature, base64url
- * @returns how long one takes, in milliseconds: the median, which a pause of the machine does not move
+ * @returns how long one takes, in milliseconds: the quickest, since others on the machine only ever lengthen it
  * @throws Error when one is not the known signature
  */
 export async function proveSigning(name: string, sign: () => string | Promise<string>): Promise<number> {
-  const durations: number[] = [];
+  let quickest = Number.POSITIVE_INFINITY;
   for (let i = 0; i < trialCount; i++) {
     const startedAt = performance.now();
     const signature = await sign();
-    durations.push(performance.now() - startedAt);
+    quickest = Math.min(quickest, performance.now() - startedAt);
     if (signature !== knownSignature)
       throw new Error(`${name} gave a wrong signature in the known-answer test`);
   }
-  return durations.sort((a, b) => a - b)[trialCount >> 1] ?? Number.POSITIVE_INFINITY;
+  return quickest;
 }
