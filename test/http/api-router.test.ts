@@ -160,6 +160,15 @@ describe("a body", () => {
     expect(endless).toStartWith("HTTP/1.1 401 ");
   });
 
+  test("that waits to be asked for is asked for", async () => {
+    const { headers, body } = post(question, "Expect: 100-continue\r\nConnection: close\r\n");
+    const client = await openClient({ port: listener.port });
+    client.write(`POST ${checkPath} HTTP/1.1\r\n${headers}\r\n`);
+    await client.receives("100 Continue");
+    client.write(body);
+    expect(await client.closed).toContain('"found":true');
+  });
+
   test("that breaks off harms nobody", async () => {
     const client = await openClient({ port: listener.port });
     client.write(

@@ -2,11 +2,17 @@
  * Real Chromium for the tests of the pages. They run as `npm run pages`, apart from `npm test`, because a fresh machine
  * with Node and npm has no browser.
  */
+import { expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { makeFolder } from "../harness/folder.ts";
+import {
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Browser as Chromium,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 /** Starting a browser on a busy machine takes seconds; Bun's own limit for a test is five. */
 export const patienceMs = 60_000;
@@ -50,28 +56,42 @@ export type Tab = {
   readonly requested: string[];
 };
 
+/** One Chromium for as long as there is a profile in it: starting it takes longer than most tests. */
+let running: Promise<Chromium> | undefined;
+let profiles = 0;
+
 /**
- * Starts Chromium with a new, empty profile.
+ * Opens a new, empty profile.
  * @param options Playwright's: `viewport`, `colorScheme`, `javaScriptEnabled`, `locale`, …
  */
 export async function startBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
-  const { path: profile, remove } = await makeFolder();
+  profiles++;
+  running ??= chromium.launch({ executablePath: executable(), args: flags });
+  const context = await (await running).newContext(options);
+  context.setDefaultTimeout(actionMs);
+  return {
+    context,
+    open: () => openTab(context),
+    async close() {
+      await context.close();
+      if (--profiles > 0) return;
+      const ending = running;
+      running = undefined;
+      await (await ending)?.close();
+    },
+  };
+}
+
+/** The same for one act. */
+export async function inBrowser<T>(
+  options: BrowserContextOptions,
+  act: (tab: Tab, browser: Browser) => Promise<T>,
+): Promise<T> {
+  const browser = await startBrowser(options);
   try {
-    const context = await chromium.launchPersistentContext(profile, {
-      executablePath: executable(),
-      headless: true,
-      args: flags,
-      ...options,
-    });
-    context.setDefaultTimeout(actionMs);
-    return {
-      context,
-      open: () => openTab(context),
-      close: () => context.close().finally(remove),
-    };
-  } catch (error) {
-    await remove();
-    throw error;
+    return await act(await browser.open(), browser);
+  } finally {
+    await browser.close();
   }
 }
 
@@ -106,15 +126,18 @@ type AxeGlobal = {
 };
 
 /**
- * Runs axe-core with all of its rules, best practices included. It is put in past the page's own policy, which
- * rightly lets no foreign script in. The page must allow scripts (`javaScriptEnabled`).
+ * Runs axe-core with all of its rules, best practices included, or with some. It is put in past the page's own policy,
+ * which rightly lets no foreign script in. The page must allow scripts (`javaScriptEnabled`).
  */
-export async function axeFindings(page: Page): Promise<AxeFinding[]> {
+export async function axeFindings(page: Page, rules?: readonly string[]): Promise<AxeFinding[]> {
   await page.evaluate(axeSource);
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as AxeGlobal;
-    return (await axe.run({ resultTypes: ["violations"] })).violations;
-  });
+  const violations = await page.evaluate(
+    async (runOnly) => {
+      const { axe } = globalThis as unknown as AxeGlobal;
+      return (await axe.run({ resultTypes: ["violations"], ...(runOnly && { runOnly }) })).violations;
+    },
+    rules as string[] | undefined,
+  );
   return violations.map(({ id, impact, nodes }) => ({
     rule: id,
     impact,
@@ -127,4 +150,28 @@ export function overflowPx(page: Page): Promise<number> {
   return page.evaluate(
     "document.documentElement.scrollWidth - document.documentElement.clientWidth",
   ) as Promise<number>;
+}
+
+/** From the narrowest phone to a desktop. */
+const widths = [320, 390, 1280];
+
+/**
+ * Holds that a page, as it stands, fits every screen, and that axe finds nothing in it: in the light with all of its
+ * rules, in the dark, in which nothing but the colours is another, with that of the colours.
+ * @param judged the widths at which axe looks
+ */
+export async function expectSound(page: Page, judged: readonly number[] = [390]): Promise<void> {
+  const size = page.viewportSize();
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 844 });
+    expect({ page: page.url(), width, overflow: await overflowPx(page) }).toMatchObject({
+      width,
+      overflow: 0,
+    });
+    if (judged.includes(width)) expect(await axeFindings(page)).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: "dark" });
+  expect(await axeFindings(page, ["color-contrast"])).toEqual([]);
+  await page.emulateMedia({ colorScheme: "light" });
+  if (size !== null) await page.setViewportSize(size);
 }
