@@ -6,11 +6,10 @@ import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
-import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 import { operand } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { exitCodes, note, print, table } from "../terminal/output.ts";
-import { openSources, readSource, type Source } from "../verify/files.ts";
+import { openSources, readSource } from "../verify/files.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
 /** The most envelopes in one check: all verdicts are in memory until they are printed. */
@@ -46,14 +45,12 @@ export const checkCommand = operatorCommand({
 type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
 type Located = AttestationCheck & { readonly place: Place };
 
-const nowhere: Place = { line: null, index: null };
-
 /** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
 async function checkFile(file: string, check: Check): Promise<Located[]> {
   const results: Located[] = [];
   for await (const source of openSources([file], process.stdin, [])) {
-    for await (const one of checkSource(source, check)) {
-      if (results.push(one) > maxChecked)
+    for await (const item of readSource(source)) {
+      if (results.push({ ...(await check(item)), place: item.place }) > maxChecked)
         throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
     }
   }
@@ -62,28 +59,6 @@ async function checkFile(file: string, check: Check): Promise<Located[]> {
     throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${only.problem}`);
   }
   return results;
-}
-
-async function* checkSource(source: Source, check: Check): AsyncGenerator<Located> {
-  const undecided = async (reason: RefusalReason) => {
-    const judged = await check({ place: nowhere, refusal: refuse(reason) });
-    return { ...judged, place: nowhere };
-  };
-  if ("reason" in source) return yield await undecided(source.reason);
-  let count = 0;
-  try {
-    for await (const item of readSource(source.chunks)) {
-      count++;
-      yield { ...(await check(item)), place: item.place };
-    }
-  } catch (error) {
-    // The file system's errors carry a code of their own; ours and the program's faults must show.
-    const isReadError =
-      !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
-    if (!isReadError) throw error;
-    return yield await undecided("FILE_UNREADABLE");
-  }
-  if (count === 0) yield await undecided("NO_ENVELOPE");
 }
 
 function describeCheck({ place, verdict, reason, verificationId, record: kept }: Located) {

@@ -7,7 +7,7 @@ import { flag } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { exitCodes, listing, note, print, readable } from "../terminal/output.ts";
-import { createBar, createRate } from "../terminal/progress.ts";
+import { createBar } from "../terminal/progress.ts";
 import { logHeadOf, noLog, retentionMarkOf } from "./open-evidence.ts";
 
 export const auditCommand = operatorCommand({
@@ -43,8 +43,7 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   const { driver, stores, secrets, clock, config } = operator;
   // Before the database: what it says was signed for is there then.
   const head = logHeadOf(config).read();
-  let bar: ReturnType<typeof createBar> | undefined;
-  const rate = createRate("leaves");
+  const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
       store: createAuditStore(driver),
@@ -54,13 +53,10 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
       now: clock.now(),
       mark: await retentionMarkOf(operator),
       signatures: createSignatureChecks(await stores.keys.list(), { all }),
-      onProgress(done, total) {
-        bar ??= createBar({ label: "audit", total });
-        bar.show(done, rate(done));
-      },
+      onProgress: (done, total) => bar.show(done, { total }),
     });
   } finally {
-    bar?.stop();
+    bar.stop();
   }
 }
 

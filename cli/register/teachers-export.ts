@@ -5,7 +5,7 @@ import { command, configOf, flag, operand } from "../command.ts";
 import { withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { hint, note, print } from "../terminal/output.ts";
-import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
+import { createBar, hasProgress } from "../terminal/progress.ts";
 import { dependenciesOf, filterArgs, filterOf } from "./teachers-list.ts";
 
 /** Names under which other programs expect something else than CSV or NDJSON. */
@@ -37,14 +37,14 @@ export const exportCommand = command({
     const output = prepareOutput({ flag: "the file", path: file, force: args.force === true, config });
     await withOperator(config, async (operator) => {
       const total = hasProgress() ? await operator.stores.teachers.count() : 0;
-      const [bar, rate] = [createBar({ label: "exporting", total }), createRate("teachers")];
+      const bar = createBar({ label: "exporting", unit: "teachers", total });
       const counts = { teachers: 0, profilesLeftOut: 0 };
       const pieces = exportTeachers(dependenciesOf(operator), { format, filter });
       async function* text(): AsyncGenerator<string> {
         for await (const piece of pieces) {
           counts.teachers += piece.teachers;
           counts.profilesLeftOut += piece.profilesLeftOut;
-          bar.show(counts.teachers, rate(counts.teachers));
+          bar.show(counts.teachers);
           yield piece.text;
         }
         // A file with a header alone looks like a register; an import refuses it too.

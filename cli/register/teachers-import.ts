@@ -15,7 +15,7 @@ import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
 import { type OutputFile, prepareOutput } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
-import { type Bar, createBar, createRate } from "../terminal/progress.ts";
+import { type Bar, createBar } from "../terminal/progress.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
 import { readEvery, readSource, sourceArgs } from "./import-source.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
@@ -265,32 +265,21 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-type Progress = { show(phase: ImportPhase): void; stop(): void };
-
 /** Two bars, one after the other, on a terminal only. */
-function createProgress(totalBytes: number): Progress {
-  let bar: Bar | undefined;
-  let rate: ReturnType<typeof createRate>;
-  let shown: ImportPhase["phase"] | undefined;
-
-  function begin({ phase, total, done }: ImportPhase): Bar {
-    bar?.stop();
-    shown = phase;
-    // A run that goes on has not applied the rows before: they say nothing about how fast it is.
-    const from = phase === "apply" ? done : 0;
-    rate = createRate(phase === "check" ? "MB" : "rows", from);
-    return createBar({
-      label: phase === "check" ? "checking" : "applying",
-      total: total ?? totalBytes,
-      from,
-    });
-  }
-
+function createProgress(totalBytes: number): { show(phase: ImportPhase): void; stop(): void } {
+  let shown: { readonly phase: ImportPhase["phase"]; readonly bar: Bar } | undefined;
   return {
-    show(progress) {
-      if (shown !== progress.phase || bar === undefined) bar = begin(progress);
-      bar.show(progress.done, rate(progress.done));
+    show({ phase, total, done }) {
+      if (shown?.phase !== phase) {
+        shown?.bar.stop();
+        const words =
+          phase === "check" ? { label: "checking", unit: "MB" } : { label: "applying", unit: "rows" };
+        // A run that goes on has not applied the rows before.
+        const from = phase === "apply" ? done : 0;
+        shown = { phase, bar: createBar({ ...words, total: total ?? totalBytes, from }) };
+      }
+      shown.bar.show(done);
     },
-    stop: () => bar?.stop(),
+    stop: () => shown?.bar.stop(),
   };
 }

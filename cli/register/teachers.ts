@@ -22,7 +22,7 @@ import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Cell, hint, listing, print, record, table } from "../terminal/output.ts";
-import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
+import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 
 /** How far back `revoke` looks for partners that were told VALID. */
@@ -230,8 +230,8 @@ const sweepCommand = operatorCommand({
   args: byArg,
   async act({ stores: { teachers }, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
-    const [bar, rate] = [createBar({ label: "announcing", total }), createRate("licences")];
-    const onProgress = (announced: number) => bar.show(announced, rate(announced));
+    const bar = createBar({ label: "announcing", unit: "licences", total });
+    const onProgress = (announced: number) => bar.show(announced);
     const result = await sweep(teachers, { calendar, clock, actor, onProgress }).finally(bar.stop);
     print(args, result, () => record(result));
     if (result.events > 0) hint(args, "tvs webhooks list shows which partners were told");

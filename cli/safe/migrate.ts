@@ -20,7 +20,7 @@ import { becomeOwner } from "../register/data-owner.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { note, print, readable, table } from "../terminal/output.ts";
-import { createBar, createRate } from "../terminal/progress.ts";
+import { createBar } from "../terminal/progress.ts";
 import { ensureDataDir } from "./vault.ts";
 
 /** How messages call the option. */
@@ -118,9 +118,11 @@ async function migrate(args: MigrateArgs, config: Config, target: Config): Promi
     if (!hasDatabase(target)) ensureDataDir(target);
     return withTarget(target, async (driver) => {
       await requireFree(driver, { ...movable, from, to });
-      const progress = createProgress();
-      const move = { source, target: driver, from, to, now: systemClock.now(), onProgress: progress.show };
-      return moveRegister({ ...move, register: movable.register }).finally(progress.stop);
+      // Over both passes: each row is copied, and read again on both sides.
+      const bar = createBar({ label: "moving", unit: "rows" });
+      const onProgress = (done: number, total: number) => bar.show(done, { total });
+      const move = { source, target: driver, from, to, now: systemClock.now(), onProgress };
+      return moveRegister({ ...move, register: movable.register }).finally(bar.stop);
     });
   });
   const rows = tables.reduce((sum, one) => sum + one.rows, 0);
@@ -165,19 +167,6 @@ function refuseOtherMasterKey({ database, masterKeyFile }: Config, register: str
   if (deriveSecrets(readFileSync(masterKeyFile, "utf8")).check === register) return;
   const message = `${masterKeyFile} is the master key of another register; give --to another folder`;
   throw new TvsError("MASTER_KEY_WRONG", message);
-}
-
-/** A bar over both passes: each row is copied, and read again on both sides. */
-function createProgress(): { show(done: number, total: number): void; stop(): void } {
-  const rate = createRate("rows");
-  let bar: ReturnType<typeof createBar> | undefined;
-  return {
-    show(done, total) {
-      bar ??= createBar({ label: "moving", total });
-      bar.show(done, rate(done));
-    },
-    stop: () => bar?.stop(),
-  };
 }
 
 type Moved = {

@@ -3,8 +3,8 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export type Bar = {
-  /** @param text what stands behind the percentage, the rate as a rule */
-  show(done: number, text: string): void;
+  /** @param more `total` is of how much, where that was not known; `counted` what its rate goes by, unless by `done` */
+  show(done: number, more?: { readonly total?: number; readonly counted?: number }): void;
   stop(): void;
 };
 
@@ -15,11 +15,34 @@ export function hasProgress(): boolean {
   return process.stderr.isTTY === true;
 }
 
-/**
- * @param options `label` is what is being done; `from` is where it began, when part was done before
- */
-export function createBar({ label, total, from = 0 }: { label: string; total: number; from?: number }): Bar {
-  if (!hasProgress() || total <= from) return silent;
+type BarOptions = {
+  /** What is being done. */
+  readonly label: string;
+  /** What its rate counts; MB for bytes. */
+  readonly unit: string;
+  readonly total?: number;
+  /** Where it began, when part was done before: that says nothing about how fast it is. */
+  readonly from?: number;
+};
+
+/** A bar that is there from the first step on. */
+export function createBar({ label, unit, total: known = 0, from = 0 }: BarOptions): Bar {
+  if (!hasProgress()) return silent;
+  const startedAt = performance.now();
+  let bar: SingleBar | undefined;
+  return {
+    show(done, { total = known, counted = done - from } = {}) {
+      if (total <= from) return;
+      bar ??= startBar(label, total, from);
+      const perSecond = counted / Math.max(0.001, (performance.now() - startedAt) / 1_000);
+      // Before the first step nobody knows how long there is left.
+      if (done > from) bar.update(Math.min(done, total), { text: rateText(perSecond, unit) });
+    },
+    stop: () => bar?.stop(),
+  };
+}
+
+function startBar(label: string, total: number, from: number): SingleBar {
   const bar = new SingleBar(
     {
       format: `${label} [{bar}] {percentage} %  {text}  {eta_formatted} left`,
@@ -33,22 +56,11 @@ export function createBar({ label, total, from = 0 }: { label: string; total: nu
     Presets.legacy,
   );
   bar.start(total, from, { text: "" });
-  return {
-    show(done, text) {
-      // Before the first step nobody knows how long there is left.
-      if (done > from) bar.update(Math.min(done, total), { text });
-    },
-    stop: () => bar.stop(),
-  };
+  return bar;
 }
 
-/** A rate since the start, as text: `1,234 rows/s`. */
-export function createRate(unit: string, from = 0): (done: number) => string {
-  const startedAt = performance.now();
-  return (done) => {
-    const perSecond = (done - from) / Math.max(0.001, (performance.now() - startedAt) / 1_000);
-    return unit === "MB"
-      ? `${(perSecond / 1e6).toFixed(1)} MB/s`
-      : `${Math.round(perSecond).toLocaleString("en")} ${unit}/s`;
-  };
+/** A rate as text: `1,234 rows/s`. */
+function rateText(perSecond: number, unit: string): string {
+  const count = unit === "MB" ? (perSecond / 1e6).toFixed(1) : Math.round(perSecond).toLocaleString("en");
+  return `${count} ${unit}/s`;
 }

@@ -98,10 +98,6 @@ function beginsWithRecords(head: Uint8Array): boolean {
   return lines.some((line) => !/^\s*\S*["[\]{},]/.test(line) || isRecord(line));
 }
 
-function tooLarge(line: number | null): EnvelopeItem {
-  return { place: { line, index: null }, refusal: refuse("INPUT_TOO_LARGE") };
-}
-
 function withoutMark(head: Uint8Array): Uint8Array {
   const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
   return hasMark ? head.subarray(3) : head;
@@ -138,7 +134,7 @@ async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Env
     }
     unfinished.push(new Uint8Array(chunk.subarray(end)));
     unfinishedBytes += chunk.length - end;
-    if (unfinishedBytes > maxDocumentBytes) return yield tooLarge(counter.line + 1);
+    if (unfinishedBytes > maxDocumentBytes) return yield refused("INPUT_TOO_LARGE", counter.line + 1);
   }
   yield* readLineBlock(concatenated(unfinished), counter);
 }
@@ -159,13 +155,40 @@ async function collect(
   return { bytes: concatenated(parts), isWhole: false };
 }
 
+/**
+ * What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so.
+ * @param watch sees the bytes as they are read
+ */
+export async function* readSource(
+  source: Source,
+  watch: (chunks: Bytes) => Bytes = (chunks) => chunks,
+): AsyncGenerator<EnvelopeItem> {
+  if ("reason" in source) return yield refused(source.reason);
+  let found = 0;
+  try {
+    for await (const item of readItems(watch(source.chunks))) {
+      found++;
+      yield item;
+    }
+  } catch (error) {
+    // The file system's errors carry a code; anything else is a fault of this program and must show.
+    if (!(error instanceof Error && "code" in error && typeof error.code === "string")) throw error;
+    return yield refused("FILE_UNREADABLE");
+  }
+  if (found === 0) yield refused("NO_ENVELOPE");
+}
+
+function refused(reason: RefusalReason, line: number | null = null): EnvelopeItem {
+  return { place: { line, index: null }, refusal: refuse(reason) };
+}
+
 /** The envelopes of one file, from its bytes. */
-export async function* readSource(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
+async function* readItems(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);
   if (head.isWhole) return yield* readEnvelopes(head.bytes);
   if (beginsWithRecords(head.bytes)) return yield* readLines(resumed(withoutMark(head.bytes), iterator));
   const document = await collect([head.bytes], iterator, maxDocumentBytes);
   if (document.isWhole) yield* readEnvelopes(document.bytes);
-  else yield tooLarge(null);
+  else yield refused("INPUT_TOO_LARGE");
 }

@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import process from "node:process";
 import type { Verdict } from "../../src/partner/reasons.ts";
 import type { Verification } from "../../src/partner/verification.ts";
-import { createBar, createRate, hasProgress } from "../terminal/progress.ts";
+import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import type { Bytes } from "./files.ts";
 import type { Format, Location } from "./format.ts";
 
@@ -19,8 +19,6 @@ export type Printer = {
   /** The same bytes; the progress goes by how much of them was asked for. */
   watched(chunks: Bytes): Bytes;
 };
-
-type Progress = { show(bytes: number, envelopes: number): void; stop(): void };
 
 /** Less than this is judged before anybody has read the bar. */
 const leastBytes = 32 * 1024 * 1024;
@@ -42,13 +40,11 @@ async function sizeOf(paths: readonly string[]): Promise<number | null> {
  *
  * @param paths what is to be judged
  */
-export async function createProgress(paths: readonly string[]): Promise<Progress | null> {
+export async function createProgress(paths: readonly string[]): Promise<Bar | null> {
   if (!hasProgress() || process.stdout.isTTY === true) return null;
   const totalBytes = await sizeOf(paths);
   if (totalBytes === null || totalBytes < leastBytes) return null;
-  const bar = createBar({ label: "verifying", total: totalBytes });
-  const rate = createRate("envelopes");
-  return { show: (bytes, envelopes) => bar.show(bytes, rate(envelopes)), stop: bar.stop };
+  return createBar({ label: "verifying", unit: "envelopes", total: totalBytes });
 }
 
 const flushCharacters = 64 * 1024;
@@ -63,7 +59,7 @@ const flushCharacters = 64 * 1024;
 export function createPrinter(
   stdout: (text: string) => void | Promise<void>,
   format: Format,
-  progress: Progress | null,
+  progress: Bar | null,
 ) {
   const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
@@ -76,7 +72,7 @@ export function createPrinter(
   async function* watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
       bytes += chunk.length;
-      progress?.show(bytes, tally.valid + tally.refused + tally.undecidable);
+      progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
       yield chunk;
     }
   }
