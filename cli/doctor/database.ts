@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import { explainError } from "../../src/delivery/outcome.ts";
-import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, fail, ok } from "../../src/domain/check.ts";
 import { judge } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
@@ -193,33 +193,32 @@ async function checkReadings(
 
 /** @returns null for a database of another program */
 async function checkSchema(driver: Driver): Promise<Check | null> {
-  const name = "schema";
+  const { ok, warn, fail } = checkNamed("schema");
   let found: Awaited<ReturnType<typeof inspectSchema>>;
   try {
     found = await inspectSchema((sql) => driver.query(sql));
   } catch (error) {
     if (!isTvsError(error)) throw error;
-    return fail(name, "this program does not know it", error.message);
+    return fail("this program does not know it", error.message);
   }
   if (found === null) return null;
   if (found.difference !== null) {
     const advice =
       "stop the service, find out who can write to the database, and restore a backup from before; " +
       "its answers since then cannot be relied on";
-    return fail(name, `it was changed by another program: ${found.difference}`, advice);
+    return fail(`it was changed by another program: ${found.difference}`, advice);
   }
   if (found.version < schemaVersion)
     return warn(
-      name,
       `${found.version} of ${schemaVersion}`,
       "tvs upgrade brings it to this program's, after a backup; so does tvs serve at its start",
     );
-  return ok(name, `${found.version}, as this program expects it`);
+  return ok(`${found.version}, as this program expects it`);
 }
 
 async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: boolean): Promise<Check> {
-  const name = "integrity";
-  if (driver.kind === "remote") return ok(name, "left to the libSQL server");
+  const { ok, fail } = checkNamed("integrity");
+  if (driver.kind === "remote") return ok("left to the libSQL server");
   const isSmall = (sizeBytes ?? 0) <= quickBytes;
   const pragmas = full
     ? ["PRAGMA integrity_check(1)"]
@@ -230,17 +229,13 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
     const [row] = await driver.query(pragma);
     if (String(Object.values(row ?? {})[0]) !== "ok") {
       return fail(
-        name,
         "the database is damaged",
         "stop the service, keep the files, restore the last good backup",
       );
     }
   }
-  if (full) return ok(name, "every page and index is sound");
-  return ok(
-    name,
-    isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too",
-  );
+  if (full) return ok("every page and index is sound");
+  return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
 }
 
 function timesOf(key: SigningKey): number[] {
@@ -261,17 +256,13 @@ function checkClock(times: readonly number[], now: number): Check {
 
 /** Checks that the native engine loads, which the executable unpacks first. */
 export async function checkEngine(): Promise<Check> {
-  const name = "database-engine";
+  const { ok, fail } = checkNamed("database-engine");
   try {
     const connection = await openConnection(":memory:");
     const [row] = connection.all("SELECT sqlite_version() AS version");
     connection.close();
-    return ok(name, `SQLite ${row?.version}`);
+    return ok(`SQLite ${row?.version}`);
   } catch {
-    return fail(
-      name,
-      "it cannot be loaded",
-      "set BUN_TMPDIR to a folder that is writable and not mounted noexec",
-    );
+    return fail("it cannot be loaded", "set BUN_TMPDIR to a folder that is writable and not mounted noexec");
   }
 }

@@ -3,7 +3,7 @@
 import { existsSync, statSync } from "node:fs";
 import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
 import type { AttestationMaintenance } from "../../src/domain/attestations.ts";
-import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
@@ -39,31 +39,31 @@ export async function checkLog(
 }
 
 function judgeOrigin({ origin, epoch, size }: EvidenceFigures, issuer: string | undefined): Check {
-  const name = "log";
+  const { ok, warn } = checkNamed("log");
   const found = `${origin}, epoch ${epoch}, ${countLeaves(size)}`;
-  if (issuer === undefined || size === 0 || originOf(issuer, epoch) === origin) return ok(name, found);
+  if (issuer === undefined || size === 0 || originOf(issuer, epoch) === origin) return ok(found);
   const advice =
     `its name is no longer the issuer's (${originOf(issuer, epoch)}): partners find the log by it. If the new ` +
     'address is to stay, tvs log epoch --reason "new address"';
-  return warn(name, found, advice);
+  return warn(found, advice);
 }
 
 /** Looks at the checkpoint beside the master key, and whether the database still has what it was signed for. */
 async function checkHead(figures: EvidenceFigures, store: EvidenceStore, file: string): Promise<Check> {
-  const name = "log-head";
+  const { ok, warn, fail } = checkNamed("log-head");
   try {
     const note = openPinnedCheckpoint(file).read();
     if (note === null) return judgeNoHead(figures, file);
     const loss = await lossSince(treeHeadOf(note), figures, store);
-    if (loss !== null) return fail(name, `the database is behind ${file}: ${loss}`, behindAdvice);
+    if (loss !== null) return fail(`the database is behind ${file}: ${loss}`, behindAdvice);
   } catch (error) {
     if (!isTvsError(error)) throw error;
     const advice =
       "move it away, and put a checkpoint in its place that you know to be genuine, an anchor's for example";
-    return fail(name, error.message, advice);
+    return fail(error.message, advice);
   }
   const isOpen = (statSync(file).mode & 0o022) !== 0;
-  return isOpen ? warn(name, `${file} can be written by others`, `chmod 600 ${file}`) : ok(name, file);
+  return isOpen ? warn(`${file} can be written by others`, `chmod 600 ${file}`) : ok(file);
 }
 
 /** What of a kept checkpoint the database cannot show any more; null when it has it all. Appends nothing. */
@@ -87,12 +87,12 @@ async function lossSince(
 }
 
 function judgeNoHead({ signedSize }: EvidenceFigures, file: string): Check {
-  const name = "log-head";
-  if (signedSize === 0) return ok(name, "none yet; it is written with the first checkpoint");
+  const { ok, warn } = checkNamed("log-head");
+  if (signedSize === 0) return ok("none yet; it is written with the first checkpoint");
   const advice =
     "tvs serve writes it anew, from the database as it is now: if that may be an old copy, first compare it with an " +
     "anchor or with what a partner has";
-  return warn(name, `${file} is missing`, advice);
+  return warn(`${file} is missing`, advice);
 }
 
 const dayMs = 86_400_000;
@@ -100,23 +100,19 @@ const dayMs = 86_400_000;
 /** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
 export async function checkAccessLog(config: Config, now: number): Promise<Check> {
   const { callsFolder } = config;
-  const name = "access-log";
+  const { ok, warn } = checkNamed("access-log");
   const former = formerCallsFile(config);
   if (existsSync(former))
-    return warn(
-      name,
-      `${former} is of an earlier version, and read no more`,
-      "delete it, with its -wal and -shm",
-    );
-  if (!existsSync(callsFolder)) return ok(name, "there is none yet");
+    return warn(`${former} is of an earlier version, and read no more`, "delete it, with its -wal and -shm");
+  if (!existsSync(callsFolder)) return ok("there is none yet");
   try {
     const noCalls = { first: 0, last: 0 };
     const { dropped } = await readCalls(callsFolder, { since: now - dayMs, statuses: noCalls, limit: 1 });
-    if (dropped === 0) return ok(name, callsFolder);
+    if (dropped === 0) return ok(callsFolder);
     const advice = "the service's log says why: free some space, or mend the folder";
-    return warn(name, `${callsFolder}; ${dropped} calls of the last day are missing`, advice);
+    return warn(`${callsFolder}; ${dropped} calls of the last day are missing`, advice);
   } catch (error) {
-    return warn(name, (error as Error).message, "move it away; the service starts a new one");
+    return warn((error as Error).message, "move it away; the service starts a new one");
   }
 }
 
@@ -138,23 +134,21 @@ export function checkRetention(
   config: Config,
   { oldest, now }: { oldest: OldestAttestation | null; now: number },
 ): Check {
-  const name = "retention";
+  const { ok, warn } = checkNamed("retention");
   const retention = stored.get(retentionSetting) ?? keepForever;
   const found = `attestations are kept: ${retention}`;
   const masterKey = masterKeyAtHand(config);
-  if (retention === keepForever || masterKey === undefined) return ok(name, found);
+  if (retention === keepForever || masterKey === undefined) return ok(found);
   if (isOwnRetention(retention, stored.get(retentionTagSetting), deriveSecrets(masterKey))) {
     const until = now - (parseRetention(retention) ?? 0) - dayMs;
-    if (oldest === null || oldest.issuedAt >= until) return ok(name, found);
+    if (oldest === null || oldest.issuedAt >= until) return ok(found);
     return warn(
-      name,
       `${found}, but attestation ${oldest.id} is from ${isoTime(oldest.issuedAt)}`,
       "tvs serve deletes what is old once a minute, and only what log.checkpoint beside the master key proves to be as it " +
         "was signed for: look in its log, then tvs log audit",
     );
   }
   return warn(
-    name,
     `${found}, which nobody has said with this register's master key: nothing is deleted`,
     `find out who can write to the database, then tvs serve --keep-attestations ${retention}; a register of an earlier ` +
       "release is taken over by its next tvs serve",

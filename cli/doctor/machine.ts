@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
-import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";
@@ -63,26 +63,25 @@ function octal(mode: number): string {
 }
 
 export function checkDataDirectory(config: Config): Check {
-  const name = "data-directory";
+  const { ok, warn, fail } = checkNamed("data-directory");
   const folder = homeOf(config);
   if (!existsSync(folder)) {
     return warn(
-      name,
       `${folder} does not exist yet`,
       "tvs serve or tvs teachers import creates it; if there should be data, check --data",
     );
   }
-  if (!statSync(folder).isDirectory()) return fail(name, `${folder} is not a folder`, "give --data a folder");
+  if (!statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
   const mode = modeOf(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     const advice = `run tvs as the folder's owner, or chown the folder to this user`;
-    return fail(name, `${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
+    return fail(`${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
   }
   if (isOpen(mode))
-    return warn(name, `${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
-  return ok(name, `${folder}, mode ${octal(mode)}`);
+    return warn(`${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
+  return ok(`${folder}, mode ${octal(mode)}`);
 }
 
 /**
@@ -90,13 +89,12 @@ export function checkDataDirectory(config: Config): Check {
  *   could not be asked
  */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
-  const name = "master-key";
+  const { ok, fail } = checkNamed("master-key");
   const file = config.masterKeyFile;
   const isGiven = config.masterKey !== undefined;
   if (!isGiven && !existsSync(file)) {
-    if (stored === null) return ok(name, "none yet; it is created with the register");
+    if (stored === null) return ok("none yet; it is created with the register");
     return fail(
-      name,
       `${file} is missing`,
       "put back the master.key that belongs to this database, or set TVS_MASTER_KEY",
     );
@@ -106,23 +104,21 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
     check = deriveSecrets(config.masterKey ?? readFileSync(file, "utf8")).check;
   } catch (error) {
     return fail(
-      name,
       `${isGiven ? "TVS_MASTER_KEY" : file} cannot be read or is not a master key`,
       (error as Error).message,
     );
   }
   if (typeof stored === "string" && stored !== check) {
     return fail(
-      name,
       "it is not the one this database was made with",
       "put back the master.key that belongs to this database",
     );
   }
   if (!isGiven && isOpen(modeOf(file))) {
-    return fail(name, `${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
+    return fail(`${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
   }
   const where = isGiven ? "from TVS_MASTER_KEY" : `${file}, mode ${octal(modeOf(file))}`;
-  return ok(name, typeof stored === "string" ? `${where}, belongs to this database` : where);
+  return ok(typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
 /**
@@ -130,31 +126,29 @@ export function checkMasterKey(config: Config, stored: string | null | undefined
  * files and copies too.
  */
 export function checkFileModes(config: Config): Check {
-  const name = "file-modes";
+  const { ok, warn } = checkNamed("file-modes");
   const folder = homeOf(config);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok(name, "no files yet");
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok("no files yet");
   if (isWindows)
-    return warn(name, "Windows goes by access lists, which are not looked at here", accessAdvice(config));
+    return warn("Windows goes by access lists, which are not looked at here", accessAdvice(config));
   const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
   const open = files.map((file) => join(folder, file)).filter((file) => isOpen(modeOf(file)));
   const [first = ""] = open;
-  if (open.length === 0) return ok(name, `${files.length} files, open to their owner only`);
+  if (open.length === 0) return ok(`${files.length} files, open to their owner only`);
   const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;
   const found = `${first}${others} open to other users (mode ${octal(modeOf(first))})`;
-  return warn(name, found, `chmod 600 ${open.join(" ")}`);
+  return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
 export function checkDisk(config: Config): Check {
-  const name = "disk";
+  const { ok, warn, fail } = checkNamed("disk");
   let folder = homeOf(config);
   while (!existsSync(folder)) folder = dirname(folder);
   const { bavail, bsize } = statfsSync(folder);
   const bytes = Number(bavail) * Number(bsize);
   const found = `${Math.floor(bytes / mebibyte)} MiB free at ${folder}`;
-  if (bytes < emptyBytes) return fail(name, found, "free some space: writes are about to be refused");
-  return bytes < scarceBytes
-    ? warn(name, found, "free some space before the next import or backup")
-    : ok(name, found);
+  if (bytes < emptyBytes) return fail(found, "free some space: writes are about to be refused");
+  return bytes < scarceBytes ? warn(found, "free some space before the next import or backup") : ok(found);
 }
 
 /**
@@ -162,7 +156,7 @@ export function checkDisk(config: Config): Check {
  * @param uid who runs it
  */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
-  const name = "temp-directory";
+  const { ok, warn } = checkNamed("temp-directory");
   const folder = environment.BUN_TMPDIR || tmpdir();
   const advice = "set BUN_TMPDIR to a folder that is writable and not mounted noexec";
   let probe: string | undefined;
@@ -170,10 +164,10 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
     probe = mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
     writeFileSync(program, "", { mode: 0o700 });
-    if (!isExecutable(program)) return warn(name, `${folder} does not run programs (noexec)`, advice);
-    return checkLeftEngines(folder, uid) ?? ok(name, folder);
+    if (!isExecutable(program)) return warn(`${folder} does not run programs (noexec)`, advice);
+    return checkLeftEngines(folder, uid) ?? ok(folder);
   } catch {
-    return warn(name, `${folder} cannot be written`, advice);
+    return warn(`${folder} cannot be written`, advice);
   } finally {
     if (probe !== undefined) rmSync(probe, { recursive: true, force: true });
   }
@@ -212,13 +206,12 @@ function isExecutable(path: string): boolean {
 }
 
 export function checkDescriptors(): Check {
-  const name = "file-descriptors";
+  const { ok, warn } = checkNamed("file-descriptors");
   const limit = readMaxFiles();
-  if (limit === null) return ok(name, "the limit cannot be read on this system");
+  if (limit === null) return ok("the limit cannot be read on this system");
   const found = `${limit} at once`;
-  if (limit >= minDescriptors) return ok(name, found);
+  if (limit >= minDescriptors) return ok(found);
   return warn(
-    name,
     found,
     "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)",
   );
@@ -226,35 +219,34 @@ export function checkDescriptors(): Check {
 
 /** Checks that something keeps the clock right: quotas, expiry at midnight and `iat` go by it. */
 export async function checkTimeSync(): Promise<Check> {
-  const name = "time-sync";
-  if (existsSync("/run/systemd/timesync/synchronized")) return ok(name, "synchronised by systemd-timesyncd");
+  const { ok, warn } = checkNamed("time-sync");
+  if (existsSync("/run/systemd/timesync/synchronized")) return ok("synchronised by systemd-timesyncd");
   if (!existsSync("/run/systemd/system"))
-    return ok(name, "this system does not say whether its clock is synchronised");
+    return ok("this system does not say whether its clock is synchronised");
   try {
     const args = ["show", "--property=NTPSynchronized", "--value"];
     const { stdout } = await promisify(execFile)("timedatectl", args, { timeout: commandMs });
     return stdout.trim() === "yes"
-      ? ok(name, "the clock is synchronised")
-      : warn(name, "the clock is not synchronised", "timedatectl set-ntp true, or start chrony");
+      ? ok("the clock is synchronised")
+      : warn("the clock is not synchronised", "timedatectl set-ntp true, or start chrony");
   } catch {
-    return ok(name, "timedatectl does not say whether the clock is synchronised");
+    return ok("timedatectl does not say whether the clock is synchronised");
   }
 }
 
 /** Checks the files that `serve` would use for HTTPS. */
 export function checkTls(tls: ServeConfig["tls"], now: number): Check {
-  const name = "tls";
-  if (tls === undefined) return ok(name, "not used");
+  const { ok, warn, fail } = checkNamed("tls");
+  if (tls === undefined) return ok("not used");
   try {
     const pem = readFileSync(tls.certFile, "utf8");
     const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
     const chain = blocks.map((block) => new X509Certificate(block));
     const [leaf] = chain;
     if (leaf === undefined)
-      return fail(name, `${tls.certFile} contains no certificate`, "give the server's chain in PEM form");
+      return fail(`${tls.certFile} contains no certificate`, "give the server's chain in PEM form");
     if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
       return fail(
-        name,
         "the private key does not belong to the certificate",
         "give the key that --tls-cert was made for",
       );
@@ -262,18 +254,16 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
     const end = checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
     if (end.result === "fail" || (modeOf(tls.keyFile) & 0o007) === 0) return end;
     const found = `${tls.keyFile} is open to every user (mode ${octal(modeOf(tls.keyFile))})`;
-    return warn(name, found, `chmod 600 ${tls.keyFile}`);
+    return warn(found, `chmod 600 ${tls.keyFile}`);
   } catch {
     const advice = "both must be PEM files that this user may read, the key not encrypted";
-    return fail(name, `${tls.certFile} or ${tls.keyFile} cannot be read`, advice);
+    return fail(`${tls.certFile} or ${tls.keyFile} cannot be read`, advice);
   }
 }
 
 function checkEnd(end: number, now: number): Check {
-  const name = "tls";
-  if (end <= now) return fail(name, `the certificate or its chain expired at ${isoTime(end)}`, "renew it");
+  const { ok, warn, fail } = checkNamed("tls");
+  if (end <= now) return fail(`the certificate or its chain expired at ${isoTime(end)}`, "renew it");
   const found = `valid until ${isoTime(end)}`;
-  return end - now < renewalMs
-    ? warn(name, found, "renew it soon, then restart the service")
-    : ok(name, found);
+  return end - now < renewalMs ? warn(found, "renew it soon, then restart the service") : ok(found);
 }

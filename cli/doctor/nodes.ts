@@ -1,6 +1,6 @@
 /** What `tvs doctor` says of the nodes besides what the console says of them: their keys, and this machine's clock. */
 
-import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed } from "../../src/domain/check.ts";
 import {
   clockAhead,
   clockBoundsMs,
@@ -12,13 +12,13 @@ import { nodesWithout } from "../../src/domain/rotation.ts";
 
 /** Judges whether every node could sign with the next key, which a rotation would wait for. */
 export function judgeLoaded(nodes: readonly Node[], pendingKid: string): Check {
-  const name = "node-keys";
+  const { ok, warn } = checkNamed("node-keys");
   const behind = nodesWithout(pendingKid, nodes);
-  if (behind.length === 0) return ok(name, "all have loaded the pending key");
+  if (behind.length === 0) return ok("all have loaded the pending key");
   const advice =
     "a node loads a key within a second: if it still has not, look at its log and restart it; tvs keys rotate is " +
     "refused until then";
-  return warn(name, `the pending key is not loaded by ${behind.map(({ url }) => url).join(", ")}`, advice);
+  return warn(`the pending key is not loaded by ${behind.map(({ url }) => url).join(", ")}`, advice);
 }
 
 /** Compares this machine's clock with the database's, where that is another one's. */
@@ -32,12 +32,12 @@ export async function checkDatabaseClock(nodes: Pick<NodeStore, "now">): Promise
 
 /** @param aheadMs by how much this machine's clock is ahead of the database's */
 export function judgeDatabaseClock(aheadMs: number): Check {
-  const name = "database-clock";
+  const { ok, warn, fail } = checkNamed("database-clock");
   const off = Math.abs(aheadMs);
-  if (off <= clockBoundsMs.warned) return ok(name, "this machine's clock and the database's agree");
+  if (off <= clockBoundsMs.warned) return ok("this machine's clock and the database's agree");
   const found = `this machine's clock is ${describeClock(aheadMs)} the database's`;
   const advice = "set the clock that is wrong (timedatectl, chronyc tracking)";
   return off > clockBoundsMs.refused
-    ? fail(name, found, `${advice}; until then commands and tvs serve are refused here`)
-    : warn(name, found, advice);
+    ? fail(found, `${advice}; until then commands and tvs serve are refused here`)
+    : warn(found, advice);
 }

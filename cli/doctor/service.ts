@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { type Check, fail, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
 import { endsIn } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
@@ -50,35 +50,33 @@ const flaws = {
 
 /** Checks the issuer, which envelopes name for ever: it must be the service's own, and others must reach it. */
 function checkIssuer(stored: ReadonlyMap<string, string>, config: Config): Check {
-  const name = "issuer";
+  const { ok, warn } = checkNamed("issuer");
   const issuer = config.issuer ?? stored.get("issuer");
   const advice = "start tvs serve with --issuer https://…, its public address, which is remembered";
-  if (issuer === undefined) return warn(name, "none yet", advice);
+  if (issuer === undefined) return warn("none yet", advice);
   const flaw = issuerFlaw(issuer);
-  if (flaw !== null) return warn(name, `${issuer} is ${flaws[flaw]}`, advice);
+  if (flaw !== null) return warn(`${issuer} is ${flaws[flaw]}`, advice);
   if (config.issuer === undefined && !isIssuerTold(stored))
-    return warn(name, `${issuer} was never set: it is where the service listened`, advice);
-  return ok(name, issuer);
+    return warn(`${issuer} was never set: it is where the service listened`, advice);
+  return ok(issuer);
 }
 
 /** Checks that people can see whose service this is, and whom to write to when a record is wrong. */
 function checkSite(stored: ReadonlyMap<string, string>): Check {
-  const name = "site";
+  const { ok, warn } = checkNamed("site");
   const { name: registry, contact, reportUrl } = rememberedSite(stored.get("site") ?? "{}");
   const advice = "start tvs serve with --site FILE, which is remembered; tvs help service";
-  if (registry === null) return warn(name, "no page says whose service this is", advice);
+  if (registry === null) return warn("no page says whose service this is", advice);
   if (Object.keys(contact).length === 0 && reportUrl === null)
-    return warn(name, `${registry}, but no page says whom to write to`, advice);
-  return ok(name, registry);
+    return warn(`${registry}, but no page says whom to write to`, advice);
+  return ok(registry);
 }
 
 /** Checks a setting for tests, which is remembered like the others. */
 function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
-  const name = "private-webhooks";
-  if (stored.get("allow_private_webhooks") !== "true")
-    return ok(name, "webhooks go to public IP addresses only");
+  const { ok, warn } = checkNamed("private-webhooks");
+  if (stored.get("allow_private_webhooks") !== "true") return ok("webhooks go to public IP addresses only");
   return warn(
-    name,
     "webhooks may go to private addresses and over http",
     "restart tvs serve with TVS_ALLOW_PRIVATE_WEBHOOKS=false, unless this is a test",
   );
@@ -86,7 +84,7 @@ function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
 
 /** Checks which engine `serve` would sign with, and how fast it is, on a key that is thrown away. */
 export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Promise<Check> {
-  const name = "signing";
+  const { fail } = checkNamed("signing");
   let signer: ChosenSigner | undefined;
   try {
     const secrets = deriveSecrets(newMasterKey());
@@ -95,9 +93,9 @@ export async function checkSigning({ signingEngine, cryptoMbFile }: Config): Pro
     await signer.load({ keys: [key], active: key, pending: key });
     return judgeSigning(signer, await measure(signer, key.kid));
   } catch (error) {
-    if (isTvsError(error, "CONFIG_INVALID")) return fail(name, "`tvs serve` would not start", error.message);
+    if (isTvsError(error, "CONFIG_INVALID")) return fail("`tvs serve` would not start", error.message);
     const advice = "use the tvs executable, or a current Bun or Deno";
-    return fail(name, "this runtime cannot sign with RSA", advice);
+    return fail("this runtime cannot sign with RSA", advice);
   } finally {
     await signer?.close();
   }
@@ -108,14 +106,12 @@ export function judgeSigning(
   signer: Pick<ChosenSigner, "engine" | "reason" | "isTogetherMissed">,
   perSecond: number,
 ): Check {
-  const name = "signing";
+  const { ok, warn } = checkNamed("signing");
   const { engine, reason } = signer;
   const instead = reason === null ? "" : ` (instead of OpenSSL: ${reason})`;
   const more = signer.isTogetherMissed ? "; this processor can sign eight at once, with libcrypto-mb11" : "";
   const found = `${engine.description}, ${perSecond} RSA-2048 signatures a second${instead}${more}`;
-  return perSecond < slowPerSecond
-    ? warn(name, found, "give the service more processor time")
-    : ok(name, found);
+  return perSecond < slowPerSecond ? warn(found, "give the service more processor time") : ok(found);
 }
 
 async function measure(signer: ChosenSigner, kid: string): Promise<number> {
@@ -138,19 +134,17 @@ type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
 
 /** Checks that where the service listens and whose headers it trusts fit together. */
 export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
-  const name = "proxy";
+  const { ok, warn } = checkNamed("proxy");
   const isLocal = isLoopbackHost(host);
   const world = trustedProxies.find(isWorld);
   if (world !== undefined) {
     return warn(
-      name,
       `${world} is trusted as a proxy`,
       "anybody could claim any IP address: trust only the proxy (--trusted-proxy 10.0.0.5/32)",
     );
   }
   if (!isLocal && trustedProxies.length === 0 && tls === undefined) {
     return warn(
-      name,
       `the service listens on ${host} without TLS and without a trusted proxy`,
       "API keys would be sent in clear text: give --tls-port, or put a proxy in front and name it with --trusted-proxy",
     );
@@ -158,13 +152,12 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
   const foreign = trustedProxies.filter((one) => !isLoopbackHost(one.replace(/\/\d+$/, "")));
   if (isLocal && foreign.length > 0 && foreign.length === trustedProxies.length) {
     return warn(
-      name,
       `${foreign.join(", ")} is trusted, but only this machine reaches ${host}`,
       "trust 127.0.0.1/32 when the proxy runs here, or listen where the proxy can reach it (--host)",
     );
   }
   const heard = trustedProxies.length === 0 ? "no proxy is trusted" : `trusted: ${trustedProxies.join(", ")}`;
-  return ok(name, `listens on ${host}, ${heard}`);
+  return ok(`listens on ${host}, ${heard}`);
 }
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
@@ -178,26 +171,23 @@ export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
   registered: number,
 ): Check {
-  const name = "client-certificates";
+  const { ok, warn } = checkNamed("client-certificates");
   const named = clientCertFrom.join(", ");
   const world = clientCertFrom.find(isWorld);
   if (world !== undefined) {
     return warn(
-      name,
       `Client-Cert is trusted from ${world}`,
       "anybody there can call as any partner whose certificate they have seen: name only the proxy (--client-cert-from 10.0.0.5/32)",
     );
   }
   if (clientCertFrom.length > 0 && registered === 0) {
     return warn(
-      name,
       `Client-Cert is trusted from ${named}, and no certificate is registered`,
       "leave --client-cert-from (TVS_CLIENT_CERT_FROM) out until a partner calls with one",
     );
   }
   if (clientCertFrom.length > 0) {
     return warn(
-      name,
       `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
       'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
         'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
@@ -206,14 +196,13 @@ export function checkClientCertificates(
   }
   if (registered > 0 && trustedProxies.length > 0 && tls === undefined) {
     return warn(
-      name,
       `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
       "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
         "name it with --client-cert-from; or speak TLS here (--tls-port)",
     );
   }
   const where = "they are accepted at --tls-port, or from --client-cert-from";
-  return ok(name, registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
+  return ok(registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
 }
 
 function isWorld(network: string): boolean {
@@ -226,14 +215,14 @@ type Named = { readonly partnerId: string; readonly url: string };
 
 /** Checks that the host names of the enabled endpoints have an address from here. */
 export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
-  const name = "webhook-receivers";
-  if (endpoints.length === 0) return ok(name, "no endpoint is enabled");
+  const { ok, warn } = checkNamed("webhook-receivers");
+  if (endpoints.length === 0) return ok("no endpoint is enabled");
   const hosts = Map.groupBy(endpoints, ({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ""));
   const found = await Promise.all(
     [...hosts.keys()].map(async (host) => [host, await resolves(host)] as const),
   );
   const lost = found.filter(([, isFound]) => !isFound).flatMap(([host]) => hosts.get(host) ?? []);
-  if (lost.length === 0) return ok(name, `every host name has an IP address (${hosts.size})`);
+  if (lost.length === 0) return ok(`every host name has an IP address (${hosts.size})`);
   const shown = lost
     .slice(0, namesInOneLine)
     .map(({ partnerId, url }) => `${new URL(url).hostname} of ${partnerId}`);
@@ -242,7 +231,7 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
     lost.length === endpoints.length
       ? "check this machine's resolver (/etc/resolv.conf) first"
       : "ask the partner for a URL that works: tvs partners webhook set PARTNER URL";
-  return warn(name, `no IP address for ${shown.join(", ")}${more}`, advice);
+  return warn(`no IP address for ${shown.join(", ")}${more}`, advice);
 }
 
 async function resolves(host: string): Promise<boolean> {

@@ -34,3 +34,9 @@ function found(result: Check["result"]) {
 export const ok = found("ok");
 export const warn = found("warn");
 export const fail = found("fail");
+
+/** The findings of one check, for who makes no other. */
+export function checkNamed(name: string) {
+  const named = (make: typeof ok) => (text: string, more?: string | More) => make(name, text, more);
+  return { ok: named(ok), warn: named(warn), fail: named(fail) };
+}
