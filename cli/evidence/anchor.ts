@@ -4,34 +4,29 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { LogAnchor } from "../../src/domain/evidence/anchors.ts";
 import type { LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
-import {
-  createTimeStampRequest,
-  readTimeStamp,
-  type TimeStamp,
-} from "../../src/domain/evidence/time-stamp.ts";
+import { createTimeStampRequest, readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
-import { command, configOf, type OurCommand, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { type OurCommand, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
 import { print, record } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { anchorExportCommand, anchorListCommand, judgeLine } from "./anchors.ts";
 import { evidenceBuilderOf } from "./open-evidence.ts";
 
-/** What a time-stamp authority is asked for. */
-type AuthorityOptions = {
-  readonly url: URL;
-  readonly policy: string | undefined;
-  readonly timeoutMs: number;
-};
-
-type Outcome = {
+/** What was handed out, and what is told of it besides: to programs, and to people. */
+type HandedOut = {
   readonly anchor: Omit<LogAnchor, "id">;
-  readonly placed: PlacedCheckpoint | null;
-  readonly stamp: TimeStamp | null;
+  readonly value: Pick<PlacedCheckpoint, "state"> & {
+    readonly file: string | null;
+    readonly checked: number | null;
+    readonly timeStamp: object | null;
+  };
+  readonly words: Readonly<Record<string, string>>;
 };
 
-const makeCommand = command({
+const makeCommand = operatorCommand({
   description:
     "Hand the newest checkpoint of the evidence log out, having made one when entries are not covered yet: to a folder, " +
     "in a file each, or to a time-stamp authority (RFC 3161), whose answer is compared with the question and kept, and " +
@@ -44,59 +39,55 @@ const makeCommand = command({
     "  tvs log anchor export 7 /mnt/case-42",
   args: {
     place: {
-      ...operand("An existing folder, or the address of a time-stamp authority"),
+      ...operand("An existing folder, or the address of a time-stamp authority", readPlace),
       valueHint: "DIR|URL",
     },
-    "tsa-policy": option("OID", "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1"),
+    "tsa-policy": option(
+      "OID",
+      "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1",
+      readPolicy,
+    ),
     ...timeoutArg,
   },
-  async run({ args }) {
-    const authority = readAuthority(args);
-    const folder = authority === null ? requireFolder(args.place, "PLACE") : null;
-    await withOperator(configOf(args), async (operator) => {
-      const newest = await newestCheckpoint(operator);
-      if (newest === null) {
-        print(args, null, () => "nothing to hand out yet: the evidence log has no entry");
-        return;
-      }
-      const { epoch, checkpoint } = newest;
-      const outcome =
-        authority === null
-          ? await toFolder(folder ?? "", checkpoint, operator)
-          : await toAuthority(authority, checkpoint, operator);
-      // What lay there already was handed out before.
-      const isNew = outcome.placed?.state !== "kept";
-      const id = isNew ? await createLogAnchorStore(operator.driver).add(outcome.anchor) : null;
-      print(args, describeOutcome(outcome, epoch, checkpoint, id), () =>
-        outcomeText(outcome, epoch, checkpoint, id),
-      );
-    });
+  check({ place, "tsa-policy": policy, timeout }) {
+    if (place instanceof URL || (policy === undefined && timeout === undefined)) return;
+    throw new TvsError("USAGE", "--tsa-policy and --timeout are for the address of an authority");
+  },
+  async act(operator, args) {
+    const { place, "tsa-policy": policy, timeout: timeoutMs = defaultTimeoutMs } = args;
+    const newest = await newestCheckpoint(operator);
+    if (newest === null) {
+      print(args, null, () => "nothing to hand out yet: the evidence log has no entry");
+      return;
+    }
+    const { epoch, checkpoint } = newest;
+    const { anchor, value, words } =
+      place instanceof URL
+        ? await toAuthority(place, checkpoint, { operator, policy, timeoutMs })
+        : await toFolder(place, checkpoint, operator);
+    // What lay there already was handed out before.
+    const id = value.state === "kept" ? null : await createLogAnchorStore(operator.driver).add(anchor);
+    const { kind, size, token } = anchor;
+    const [signed, anchoredAt] = [isoTime(checkpoint.signedAt), isoTime(anchor.anchoredAt)];
+    const check = token === null || id === null ? null : judgeLine(epoch, size, id);
+    const log = { origin: epoch.origin, epoch: epoch.epoch, size, checkpointAt: signed, anchoredAt };
+    print(args, { id, kind, place: anchor.place, ...log, ...value, check }, () =>
+      record({ log: epoch.origin, size, signed, ...words, ...(check === null ? {} : { kept: id, check }) }),
+    );
   },
 });
 
-/** @returns null for a folder. @throws TvsError USAGE, INPUT_UNREADABLE */
-function readAuthority({
-  place,
-  "tsa-policy": policy,
-  timeout,
-}: {
-  place: string;
-  "tsa-policy"?: string | undefined;
-  timeout?: number | undefined;
-}): AuthorityOptions | null {
-  if (!/^https?:/i.test(place)) {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(place))
-      throw new TvsError("USAGE", `PLACE: ${place} is neither a folder nor an http or https address`);
-    if (policy === undefined && timeout === undefined) return null;
-    throw new TvsError("USAGE", "--tsa-policy and --timeout are for the address of an authority");
-  }
-  if (policy !== undefined && !/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(policy))
-    throw new TvsError("USAGE", "--tsa-policy must be an object identifier such as 1.3.6.1.4.1.601.10.3.1");
-  return {
-    url: readHttpUrl(place, "URL"),
-    policy,
-    timeoutMs: timeout ?? defaultTimeoutMs,
-  };
+/** An authority's address, or a folder. @throws TvsError USAGE */
+function readPlace(text: string, flag: string): URL | string {
+  if (/^https?:/i.test(text)) return readHttpUrl(text, flag);
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return requireFolder(text, flag);
+  throw new TvsError("USAGE", `${flag}: ${text} is neither a folder nor an http or https address`);
+}
+
+/** @throws TvsError USAGE */
+function readPolicy(text: string, flag: string): string {
+  if (/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(text)) return text;
+  throw new TvsError("USAGE", `${flag} must be an object identifier such as 1.3.6.1.4.1.601.10.3.1`);
 }
 
 /** @returns null while there is nothing to sign for: a timer is set up before the first call. @throws TvsError LOG_BEHIND */
@@ -113,86 +104,41 @@ async function toFolder(
   folder: string,
   checkpoint: StoredCheckpoint,
   { stores, clock }: Operator,
-): Promise<Outcome> {
+): Promise<HandedOut> {
   const epochs = await stores.evidence.epochs();
-  const placed = await placeCheckpoint(folder, checkpoint, { epochs, store: stores.evidence });
+  const { file, state, checked } = await placeCheckpoint(folder, checkpoint, {
+    epochs,
+    store: stores.evidence,
+  });
   const { epoch, size } = checkpoint;
-  const anchor = {
-    epoch,
-    size,
-    kind: "folder",
-    place: folder,
-    anchoredAt: clock.now(),
-    token: null,
-  } as const;
-  return { placed, anchor, stamp: null };
-}
-
-async function toAuthority(
-  { url, policy, timeoutMs }: AuthorityOptions,
-  { epoch, size, note: signedNote }: StoredCheckpoint,
-  { clock }: Operator,
-): Promise<Outcome> {
-  const content = new TextEncoder().encode(signedNote);
-  const { bytes, nonce } = createTimeStampRequest(content, policy);
-  const post = { type: "application/timestamp-query", body: bytes };
-  const called = "the time-stamp authority";
-  const { status, body: token } = await fetchBounded({ url, called, timeoutMs, post });
-  if (status !== 200)
-    throw new TvsError(
-      "INPUT_UNREADABLE",
-      `${called} at ${url.origin}${url.pathname} answered HTTP ${status}`,
-    );
-  const now = clock.now();
-  const stamp = readTimeStamp(token, { content, asked: { nonce, policy, now } });
-  const place = `${url.origin}${url.pathname}`;
-  return { stamp, placed: null, anchor: { epoch, size, kind: "rfc3161", place, anchoredAt: now, token } };
-}
-
-function describeOutcome(
-  { anchor, placed, stamp }: Outcome,
-  epochOf: LogEpoch,
-  { signedAt }: StoredCheckpoint,
-  id: number | null,
-) {
-  const { kind, place, epoch, size, anchoredAt } = anchor;
-  const { origin } = epochOf;
+  const before = `${checked} of this log, all in agreement with the database`;
   return {
-    id,
-    kind,
-    place,
-    origin,
-    epoch,
-    size,
-    checkpointAt: isoTime(signedAt),
-    anchoredAt: isoTime(anchoredAt),
-    file: placed?.file ?? null,
-    state: placed?.state ?? "written",
-    checked: placed?.checked ?? null,
-    timeStamp: stamp === null ? null : describeStamp(stamp),
-    check: stamp === null || id === null ? null : judgeLine(epochOf, size, id),
+    anchor: { kind: "folder", place: folder, epoch, size, anchoredAt: clock.now(), token: null },
+    value: { file, state, checked, timeStamp: null },
+    words: { file, state: state === "kept" ? "was there already" : state, before },
   };
 }
 
-const describeStamp = (stamp: TimeStamp) => ({ ...stamp, time: isoTime(stamp.time) });
-
-function outcomeText(
-  { anchor, placed, stamp }: Outcome,
-  epoch: LogEpoch,
-  { signedAt }: StoredCheckpoint,
-  id: number | null,
-): string {
-  const common = { log: epoch.origin, size: anchor.size, signed: isoTime(signedAt) };
-  if (placed !== null) {
-    const { file, state, checked } = placed;
-    const before = `${checked} of this log, all in agreement with the database`;
-    return record({ ...common, file, state: state === "kept" ? "was there already" : state, before });
-  }
-  if (stamp === null || id === null) return "";
-  const { time, policy, serial } = stamp;
-  const said = { "time-stamped": isoTime(time), policy, serial };
-  const check = judgeLine(epoch, anchor.size, id);
-  return record({ ...common, authority: anchor.place, ...said, kept: id, check });
+async function toAuthority(
+  url: URL,
+  { epoch, size, note: signedNote }: StoredCheckpoint,
+  asking: { operator: Operator; policy: string | undefined; timeoutMs: number },
+): Promise<HandedOut> {
+  const { operator, policy, timeoutMs } = asking;
+  const content = new TextEncoder().encode(signedNote);
+  const { bytes, nonce } = createTimeStampRequest(content, policy);
+  const post = { type: "application/timestamp-query", body: bytes };
+  const [called, place] = ["the time-stamp authority", `${url.origin}${url.pathname}`];
+  const { status, body: token } = await fetchBounded({ url, called, timeoutMs, post });
+  if (status !== 200) throw new TvsError("INPUT_UNREADABLE", `${called} at ${place} answered HTTP ${status}`);
+  const now = operator.clock.now();
+  const stamp = readTimeStamp(token, { content, asked: { nonce, policy, now } });
+  const time = isoTime(stamp.time);
+  return {
+    anchor: { kind: "rfc3161", place, epoch, size, anchoredAt: now, token },
+    value: { file: null, state: "written", checked: null, timeStamp: { ...stamp, time } },
+    words: { authority: place, "time-stamped": time, policy: stamp.policy, serial: stamp.serial },
+  };
 }
 
 export const logAnchorCommand: OurCommand = {
