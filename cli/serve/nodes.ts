@@ -1,19 +1,17 @@
 import { isoTime } from "../../src/domain/clock.ts";
 import type { Node } from "../../src/domain/nodes.ts";
-import { command, configOf, group } from "../command.ts";
-import { withOperator } from "../open.ts";
-import { print, table } from "../terminal/output.ts";
+import { group } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { type Columns, listing, print } from "../terminal/output.ts";
 
-const listCommand = command({
+const listCommand = operatorCommand({
   description:
     "Show every tvs serve over this register: live, or gone because it was not seen for 10 seconds. One that ended " +
     "well is not listed; one that did not is for a day",
   example: "tvs nodes list\n  tvs nodes list --json | jq -r '.[] | select(.state == \"gone\").url'",
-  async run({ args }) {
-    await withOperator(configOf(args), async ({ stores }) => {
-      const nodes = await stores.nodes.list();
-      print(args, nodes.map(describeNode), () => nodeTable(nodes));
-    });
+  async act({ stores }, args) {
+    const nodes = await stores.nodes.list();
+    print(args, nodes.map(describeNode), () => listing(nodes, nodeColumns));
   },
 });
 
@@ -30,14 +28,16 @@ export function describeNode({ nodeId, host, url, version, startedAt, seenAt, st
   };
 }
 
-function nodeTable(nodes: readonly Node[]): string {
-  const rows = nodes.map((node) => {
-    const { url, host, version, startedAt, seenAt, state } = describeNode(node);
-    const keeper = node.keepsHouse ? "keeps house" : null;
-    return [url, host, version, startedAt, seenAt, state, clockText(node), keeper];
-  });
-  return table(["URL", "HOST", "VERSION", "STARTED", "SEEN", "STATE", "CLOCK", "DUTY"], rows);
-}
+const nodeColumns: Columns<Node> = {
+  URL: "url",
+  HOST: "host",
+  VERSION: "version",
+  STARTED: ({ startedAt }) => isoTime(startedAt),
+  SEEN: ({ seenAt }) => isoTime(seenAt),
+  STATE: "state",
+  CLOCK: clockText,
+  DUTY: ({ keepsHouse }) => (keepsHouse ? "keeps house" : null),
+};
 
 function clockText({ clockAheadMs }: Node): string {
   const seconds = Math.round(Math.abs(clockAheadMs) / 1_000);

@@ -34,7 +34,7 @@ type TimeStampRequest = {
 };
 
 /** What an authority's answer says. That the authority said it is not checked here. */
-export type TimeStamp = {
+type TimeStamp = {
   /** The authority's time, ms since the epoch. */
   readonly time: number;
   /** The number that the authority gave it, in hex. */
