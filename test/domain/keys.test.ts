@@ -153,35 +153,22 @@ describe("a compromised key", () => {
   const since = now - 5 * dayMs;
   const change = { since, bits: 2048, now };
 
-  test("that was active is replaced by the pending one at once", () =>
+  test.each<["active" | "pending", object]>([
+    ["active", { state: "compromised", compromisedSince: since, retiredAt: now, sealed: null }],
+    ["pending", { state: "compromised", compromisedSince: since, retiredAt: null, sealed: null }],
+  ])("that was %s is replaced at once, and published no more", (which, record) =>
     withStores(async ({ keys }) => {
-      const { active, pending } = await fillRing(keys, now);
-      await compromiseKey(keys, secrets, { ...change, kid: active.kid });
+      const before = await fillRing(keys, now);
+      const { kid } = before[which];
+      await compromiseKey(keys, secrets, { ...change, kid });
       const ring = keyRing(await keys.list());
-      expect(ring.active.kid).toBe(pending.kid);
-      expect([active.kid, pending.kid]).not.toContain(ring.pending.kid);
-      expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(active.kid);
-      const flagged = ring.keys.find((key) => key.kid === active.kid);
-      expect(flagged).toMatchObject({
-        state: "compromised",
-        compromisedSince: since,
-        retiredAt: now,
-        sealed: null,
-      });
-    }));
-
-  test("that was pending is replaced, and the active one goes on", () =>
-    withStores(async ({ keys }) => {
-      const { active, pending } = await fillRing(keys, now);
-      await compromiseKey(keys, secrets, { ...change, kid: pending.kid });
-      const ring = keyRing(await keys.list());
-      expect(ring.active.kid).toBe(active.kid);
-      expect(ring.pending.kid).not.toBe(pending.kid);
-      expect(ring.keys.find((key) => key.kid === pending.kid)).toMatchObject({
-        state: "compromised",
-        retiredAt: null,
-      });
-    }));
+      const other = which === "active" ? before.pending : before.active;
+      expect(ring.active.kid).toBe(other.kid);
+      expect([kid, other.kid]).not.toContain(ring.pending.kid);
+      expect(jwks(ring).keys.map((key) => key.kid)).not.toContain(kid);
+      expect(ring.keys.find((key) => key.kid === kid)).toMatchObject(record);
+    }),
+  );
 
   test("that was retired leaves the ring as it is, and keeps the earliest time", () =>
     withStores(async (world) => {

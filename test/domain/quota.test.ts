@@ -51,6 +51,10 @@ const minuteMs = 60_000;
 /** The end of the day of {@link start}, in epoch seconds. */
 const dayEnd = Date.parse("2026-03-02T00:00:00Z") / 1000;
 
+/** How a call of noon is refused until the day ends, and until the minute does. */
+const untilDayEnd = { window: "day", resetAt: dayEnd, retryAfterSeconds: 12 * 3600 };
+const untilMinuteEnd = { window: "minute", resetAt: minuteEnd, retryAfterSeconds: 60 };
+
 /** A database that nobody asks. */
 const noStore = {
   used: () => Promise.reject(new Error("asked")),
@@ -116,13 +120,8 @@ describe("the windows of the clock", () => {
     const quota = aQuota(clock);
     const daily = partner({ perDay: 1 });
     expect(work(quota, daily)).toBeNull();
-    expect(work(quota, daily)).toEqual({
-      limit: 3,
-      remaining: 0,
-      resetAt: dayEnd,
-      window: "day",
-      retryAfterSeconds: 1,
-    });
+    const told = { ...untilDayEnd, limit: 3, remaining: 0, retryAfterSeconds: 1 };
+    expect(work(quota, daily) as object).toEqual(told);
     clock.add(1);
     expect(quota.state(daily)).toEqual({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
     expect(work(quota, daily)).toBeNull();
@@ -148,28 +147,14 @@ describe("a spent day", () => {
     const quota = aQuota(aClock(start));
     work(quota, spent);
     entered(quota, spent);
-    expect(work(quota, spent)).toMatchObject({
-      window: "day",
-      remaining: 0,
-      resetAt: dayEnd,
-      retryAfterSeconds: 12 * 3600,
-    });
+    expect(work(quota, spent)).toMatchObject({ ...untilDayEnd, remaining: 0 });
   });
 
   test("with the minute spent too, the longer wait counts", () => {
     const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, spent);
-    expect(refused(quota, spent)).toMatchObject({
-      window: "day",
-      resetAt: dayEnd,
-      retryAfterSeconds: 12 * 3600,
-    });
-    const minuteOnly = partner({ perDay: 100 });
-    expect(refused(quota, minuteOnly)).toMatchObject({
-      window: "minute",
-      resetAt: minuteEnd,
-      retryAfterSeconds: 60,
-    });
+    expect(refused(quota, spent)).toMatchObject(untilDayEnd);
+    expect(refused(quota, partner({ perDay: 100 }))).toMatchObject(untilMinuteEnd);
   });
 });
 
@@ -192,12 +177,8 @@ describe("what a call costs", () => {
 
   test("is for its commit to charge: a call of the minute and the day, and what they have room for", () => {
     const call = entered(aQuota(aClock(start)), partner());
-    expect(call.chargeFor(1)).toEqual({
-      partnerId: "agency",
-      starts,
-      calls: 1,
-      limits: { minute: 3, day: 10 },
-    });
+    const limits = { minute: 3, day: 10 };
+    expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
   });
 
   test("is held while it is under way, and given back when it comes to nothing", () => {
@@ -226,25 +207,17 @@ describe("what a call costs", () => {
     const fitting = aQuota(aClock(start));
     expect(work(fitting, partner(), 3)).toBeNull();
     expect(fitting.state(partner()).remaining).toBe(0);
-    expect(work(aQuota(aClock(start)), partner(), 4)).toMatchObject({
-      window: "minute",
-      retryAfterSeconds: 60,
-    });
-    expect(work(aQuota(aClock(start)), partner({ perMinute: 20, perDay: 3 }), 4)).toMatchObject({
-      window: "day",
-    });
+    expect(work(aQuota(aClock(start)), partner(), 4)).toMatchObject(untilMinuteEnd);
+    const daily = partner({ perMinute: 20, perDay: 3 });
+    expect(work(aQuota(aClock(start)), daily, 4)).toMatchObject(untilDayEnd);
   });
 
   test("a batch that is refused holds only the token it came with, and what is left is told exactly", () => {
     const quota = aQuota(aClock(start));
     const large = partner({ perMinute: 5 });
     const call = entered(quota, large);
-    expect(refusalOf(() => void call.chargeFor(6))).toMatchObject({
-      window: "minute",
-      limit: 5,
-      remaining: 4,
-      resetAt: minuteEnd,
-    });
+    const told = { ...untilMinuteEnd, limit: 5, remaining: 4 };
+    expect(refusalOf(() => void call.chargeFor(6)) as object).toEqual(told);
     expect(quota.state(large).remaining).toBe(4);
     expect(work(quota, large, 4)).toBeNull();
   });
@@ -336,10 +309,7 @@ describe("a call whose commit was refused", () => {
     const call = entered(quota, partner());
     call.chargeFor(1);
     await call.reread();
-    expect(refusalOf(() => call.enter(partner()))).toMatchObject({
-      window: "minute",
-      remaining: 0,
-    });
+    expect(refusalOf(() => call.enter(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
     expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
     const raised = partner({ perMinute: 4 });
     call.enter(raised);
