@@ -116,32 +116,22 @@ describe("the source that a timer imports", () => {
 
   test("has failed when its last run did, however lately it was seen", () => {
     const failed = { at: now - hourMs, what: "it answers 503" };
-    expect(notWell({ importWatch: { ...watch, seenAt: now - 2 * hourMs, failed } })).toMatchObject([
-      {
-        found:
-          "the import of https://registry.example/a.csv failed at 2026-03-01T08:30:00.000Z: it answers 503",
-        command: ["teachers", "import", "https://registry.example/a.csv", "--dry-run"],
-      },
-    ]);
+    const found = `the import of ${watch.source} failed at 2026-03-01T08:30:00.000Z: it answers 503`;
+    const command = ["teachers", "import", watch.source, "--dry-run"];
+    const checks = notWell({ importWatch: { ...watch, seenAt: now - 2 * hourMs, failed } });
+    expect(checks).toMatchObject([{ found, command }]);
   });
 });
 
 describe("the evidence log", () => {
   const late = { ...anAnchor, anchoredAt: now - 26 * hourMs };
+  const givenUp = { ...anAnchor, place: "/srv/old", anchoredAt: now - 31 * 24 * hourMs };
 
   test.each([
     ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
     ["nothing to hand out", { signedSize: 0, anchors: [] }],
     ["an old anchor of a log that has not grown since", { anchors: [{ ...late, size: 8 }] }],
-    [
-      "a place that was given up for another",
-      {
-        anchors: [
-          { ...anAnchor, size: 8 },
-          { ...late, place: "/srv/old", anchoredAt: now - 31 * 24 * hourMs },
-        ],
-      },
-    ],
+    ["a place that was given up for another", { anchors: [{ ...anAnchor, size: 8 }, givenUp] }],
   ])("is well with %s", (_, change) => {
     expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
   });
@@ -223,8 +213,8 @@ describe("the partners' keys and certificates", () => {
       well,
     );
     expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
-    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toHaveLength(1);
-    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).not.toEqual(well);
+    const isNamed = expect.stringContaining("the last key of body ends");
+    expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
   });
 });
 

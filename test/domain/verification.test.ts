@@ -24,10 +24,8 @@ describe("one question", () => {
       const envelope = JSON.parse(body);
       const { payload, protectedHeader } = await verified(world, envelope);
       expect(replayed).toBe(false);
-      expect(headers).toEqual({
-        "X-Verification-Id": envelope.verificationId,
-        "X-Signature-Kid": world.active.kid,
-      });
+      const told = { "X-Verification-Id": envelope.verificationId, "X-Signature-Kid": world.active.kid };
+      expect(headers).toEqual(told);
       expect(payload as object).toEqual({
         iss: "https://teachers.example",
         aud: "agency",
@@ -45,22 +43,11 @@ describe("one question", () => {
       const envelope = JSON.parse((await world.one(ask({ regNo }, { examBatch: "2026/1" }))).body);
       expect(await world.stored()).toEqual([
         {
-          verificationId: envelope.verificationId,
-          partnerId: "agency",
-          issuedAt: iat,
-          kid: world.active.kid,
-          endpoint: "eligibility-check",
-          purpose,
-          policyVersion: defaultPolicy.version,
-          teacherId: 1,
-          reference: `regNo:${regNo}`,
-          ninIndex: null,
-          status: "VALID",
-          eligible: true,
-          context: '{"examBatch":"2026/1"}',
-          credential: "KeyId0000000",
-          requestId: "request-1",
-          jws: envelope.signature,
+          ...{ verificationId: envelope.verificationId, partnerId: "agency", issuedAt: iat },
+          ...{ kid: world.active.kid, endpoint: "eligibility-check", purpose },
+          ...{ policyVersion: defaultPolicy.version, teacherId: 1, reference: `regNo:${regNo}` },
+          ...{ ninIndex: null, status: "VALID", eligible: true, context: '{"examBatch":"2026/1"}' },
+          ...{ credential: "KeyId0000000", requestId: "request-1", jws: envelope.signature },
         },
       ]);
     }));
@@ -79,13 +66,8 @@ describe("one question", () => {
         found: false,
         reasons: ["TEACHER_NOT_FOUND"],
       });
-      const [row] = await world.stored();
-      expect(row).toMatchObject({
-        teacherId: null,
-        reference: "tId:1",
-        status: "NOT_FOUND",
-        eligible: false,
-      });
+      const kept = { teacherId: null, reference: "tId:1", status: "NOT_FOUND", eligible: false } as const;
+      expect(await world.stored()).toMatchObject([kept]);
     }));
 
   test("is judged on the day that it is in the service's time zone", () =>

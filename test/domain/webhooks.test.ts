@@ -28,12 +28,8 @@ describe("setting an endpoint", () => {
       await world.addPartner("board");
       const { endpoint, secret } = await set(world, "https://one.example/");
       expect(secret).toMatch(/^whsec_[0-9A-Za-z]{43}$/);
-      expect(endpoint).toMatchObject({
-        url: "https://one.example/",
-        events: [...eventTypes],
-        teachers: "all",
-        disabledAt: null,
-      });
+      const terms = { url: "https://one.example/", events: [...eventTypes], teachers: "all" } as const;
+      expect(endpoint).toMatchObject({ ...terms, disabledAt: null });
       expect(Buffer.from(endpoint.secret).includes(Buffer.from(secret))).toBe(false);
       const moved = { ...endpoint, partnerId: "another" };
       expect(() => signingSecrets(world.secrets, moved, 0)).toThrow("does not open");
@@ -71,10 +67,8 @@ describe("rotating a secret", () => {
   test("twice at once makes one new secret, and says so to the other", () =>
     withWebhooks(async (world) => {
       await world.subscribe("board", "http://127.0.0.1:9/");
-      const twice = await Promise.allSettled([
-        rotateWebhookSecret(world, "board"),
-        rotateWebhookSecret(world, "board"),
-      ]);
+      const rotate = () => rotateWebhookSecret(world, "board");
+      const twice = await Promise.allSettled([rotate(), rotate()]);
       expect(twice.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
     }));
 });
@@ -103,19 +97,10 @@ describe("the state of an endpoint", () => {
   test("commands on an endpoint that is not there say how to make one", () =>
     withWebhooks(async (world) => {
       await world.addPartner("board");
-      for (const act of [
-        requireEndpoint,
-        disableWebhook,
-        enableWebhook,
-        removeWebhook,
-        testWebhook,
-        rotateWebhookSecret,
-      ]) {
-        expect(await rejection(act(world, "board"))).toMatchObject({
-          code: "NOT_KNOWN",
-          message: expect.stringContaining("partners webhook set"),
-        });
-      }
+      const acts = [requireEndpoint, disableWebhook, enableWebhook, removeWebhook, testWebhook];
+      const refusal = { code: "NOT_KNOWN", message: expect.stringContaining("partners webhook set") };
+      for (const act of [...acts, rotateWebhookSecret])
+        expect(await rejection(act(world, "board"))).toMatchObject(refusal);
     }));
 });
 
@@ -125,22 +110,18 @@ describe("deliveries", () => {
       for (const name of ["one", "two"]) await world.subscribe(name, "http://127.0.0.1:9/");
       await world.putMany(["A/B/C/1", "A/B/C/2"]);
       await removeWebhook(world, "two");
-      const list = async (filter: object) =>
-        (await world.webhooks.deliveries({ limit: 10, ...filter })).map(
-          (one) => `${one.partnerId} ${one.state}`,
-        );
+      const list = async (filter: object) => {
+        const found = await world.webhooks.deliveries({ limit: 10, ...filter });
+        return found.map((one) => `${one.partnerId} ${one.state}`);
+      };
       expect(await list({})).toEqual(["two dead", "one pending", "two dead", "one pending"]);
       expect(await list({ limit: 1 })).toEqual(["two dead"]);
       expect(await list({ state: "dead" })).toEqual(["two dead", "two dead"]);
       expect(await list({ partnerId: "one" })).toEqual(["one pending", "one pending"]);
       expect(await list({ state: "pending", partnerId: "two" })).toEqual([]);
       expect(await list({ state: "delivered" })).toEqual([]);
-      expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual({
-        pending: 2,
-        held: 0,
-        dead: 2,
-        oldestDueAt: "2026-05-01T09:00:00.000Z",
-      });
+      const backlog = { pending: 2, held: 0, dead: 2, oldestDueAt: "2026-05-01T09:00:00.000Z" };
+      expect(await webhookBacklog(world.webhooks, world.clock.now())).toEqual(backlog);
     }));
 
   test("that are dead are retried by partner and time, where there is an endpoint", () =>
@@ -170,17 +151,12 @@ describe("deliveries", () => {
       await world.subscribe("board", "http://127.0.0.1:9/");
       await world.put("A/B/C/1");
       const now = world.clock.now();
-      await world.outbox.lease([{ partnerId: "board", limit: 1, except: [] }], {
-        token: "t",
-        now,
-        until: now + 1,
-      });
+      const lease = { token: "t", now, until: now + 1 };
+      await world.outbox.lease([{ partnerId: "board", limit: 1, except: [] }], lease);
       const [delivery] = await world.webhooks.deliveries({ limit: 1 });
       expect(delivery?.leased).toBe(true);
       const deliveryId = delivery?.deliveryId ?? "";
-      expect(await rejection(retryDelivery(world, deliveryId))).toMatchObject({
-        message: expect.stringContaining("in progress"),
-      });
+      expect(String(await rejection(retryDelivery(world, deliveryId)))).toContain("in progress");
       world.clock.add(1);
       expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });
     }));

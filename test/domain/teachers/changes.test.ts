@@ -35,25 +35,17 @@ describe("a revocation", () => {
     withStoresAt("2026-05-01T23:30:00Z", async (world) => {
       const { id } = await world.put(regNo);
       const change = await act(world, "revoke", "decision 14");
+      const record = { licenseRevokedOn: "2026-05-02", licenseRevokedReason: "decision 14" };
       expect(change).toMatchObject({
-        teacher: {
-          licenseRevokedOn: "2026-05-02",
-          licenseRevokedReason: "decision 14",
-          announcedStatus: "REVOKED",
-          version: 2,
-        },
-        before: { license: "VALID" },
-        after: { license: "REVOKED" },
+        teacher: { ...record, announcedStatus: "REVOKED", version: 2 },
+        ...{ before: { license: "VALID" }, after: { license: "REVOKED" } },
       });
       expect(await world.find(regNo)).toEqual(change.teacher);
       expect(await told(world)).toEqual(["license.revoked", "REVOKED", "VALID"]);
+      const rest = { certificate: "VERIFIED", active: true } as const;
       expect((await world.teachers.history(id)).at(-1)).toEqual({
-        at: world.clock.now(),
-        action: "revoke",
-        actor: "cli:ada",
-        reason: "decision 14",
-        before: { license: "VALID", certificate: "VERIFIED", active: true },
-        after: { license: "REVOKED", certificate: "VERIFIED", active: true },
+        ...{ at: world.clock.now(), action: "revoke", actor: "cli:ada", reason: "decision 14" },
+        ...{ before: { license: "VALID", ...rest }, after: { license: "REVOKED", ...rest } },
       });
     }));
 
@@ -62,9 +54,8 @@ describe("a revocation", () => {
       await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
       world.clock.set("2026-06-03T09:00:00Z");
       await act(world, "revoke", "x");
-      expect(
-        (await world.events(regNo)).slice(-2).map(({ eventType, occurredAt }) => [eventType, occurredAt]),
-      ).toEqual([
+      const last = (await world.events(regNo)).slice(-2);
+      expect(last.map(({ eventType, occurredAt }) => [eventType, occurredAt])).toEqual([
         ["license.expired", "2026-05-31T23:00:00.000Z"],
         ["license.revoked", "2026-06-03T09:00:00.000Z"],
       ]);
@@ -76,10 +67,8 @@ describe("a revocation", () => {
       const { id } = await world.put(regNo, { active: false });
       const before = (await world.events(regNo)).length;
       await act(world, "revoke", "decision 14");
-      expect((await world.teachers.history(id)).at(-1)).toMatchObject({
-        action: "revoke",
-        reason: "decision 14",
-      });
+      const noted = { action: "revoke", reason: "decision 14" } as const;
+      expect((await world.teachers.history(id)).at(-1)).toMatchObject(noted);
       await act(world, "reactivate");
       expect((await world.events(regNo)).length).toBe(before);
       expect(await world.find(regNo)).toMatchObject({ active: true, announcedStatus: "REVOKED" });
@@ -133,9 +122,8 @@ describe("changes at the same time", () => {
         act({ ...world, teachers }, "revoke", "second"),
       ]);
       expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-      expect(
-        (await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked"),
-      ).toHaveLength(1);
+      const told = (await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked");
+      expect(told).toHaveLength(1);
     }));
 
   test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
@@ -154,11 +142,8 @@ describe("changes at the same time", () => {
         },
       };
       await act({ ...world, teachers: slow }, "deactivate", "left");
-      expect(await world.find(regNo)).toMatchObject({
-        active: false,
-        licenseRevokedReason: "meanwhile",
-        version: 3,
-      });
+      const both = { active: false, licenseRevokedReason: "meanwhile", version: 3 };
+      expect(await world.find(regNo)).toMatchObject(both);
       expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "REVOKED"]);
     }));
 
@@ -198,14 +183,11 @@ describe("a reference", () => {
 
   test("that is neither is a usage error which does not repeat it", () => {
     for (const text of ["", "X/Y/Z", "12x", "99999999999999999", "ada@example.com"]) {
-      let message = "";
-      try {
-        teacherKeyOf(text);
-      } catch (error) {
-        message = (error as Error).message;
-      }
-      expect(message).toStartWith("REF must be");
-      if (text !== "") expect(message).not.toContain(text);
+      const refusal = expect.objectContaining({
+        code: "USAGE",
+        message: "REF must be a registration number of four segments (A/B/C/D) or a teacher id (digits)",
+      });
+      expect(() => teacherKeyOf(text)).toThrow(refusal);
     }
   });
 });
@@ -219,19 +201,9 @@ describe("a reason", () => {
   });
 
   test("must be printable, short, and hold no contact and no NIN", () => {
-    const bad = [
-      "",
-      "   ",
-      "x".repeat(501),
-      "two\nlines",
-      "bell\u0007",
-      "zero\u200bwidth",
-      "NIN 12345678901",
-      "ada@example.com",
-      "+2348031234567",
-      "call 0803 123 4567",
-    ];
-    for (const text of bad)
+    const unprintable = ["", "   ", "x".repeat(501), "two\nlines", "bell\u0007", "zero\u200bwidth"];
+    const personal = ["NIN 12345678901", "ada@example.com", "+2348031234567", "call 0803 123 4567"];
+    for (const text of [...unprintable, ...personal])
       expect(() => checkReason(text)).toThrow(expect.objectContaining({ code: "USAGE" }));
   });
 });
