@@ -3,7 +3,7 @@ import type { Outbox } from "../domain/deliveries.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
-import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
+import { licenseStatuses } from "../partner/contract.ts";
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */
@@ -23,34 +23,25 @@ export const databaseRequests = ["read", "commit"] as const;
 export const groupBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
 /** What is counted, each by its name. All of them only grow, but for what is under way. */
-type WorkCount =
-  | "signatures made"
-  | "signatures failed"
-  | "signatures under way"
-  | "commits"
-  | "commits: acts"
-  /** For how long no other thread could commit. */
-  | "commits: held ms"
-  | `commits: up to ${(typeof groupBounds)[number]} acts`
-  | `deliveries: ${(typeof deliveryOutcomes)[number]}`
-  /** Requests to the server that the database lies on, each a round trip. A file has none. */
-  | `requests: ${(typeof databaseRequests)[number]}`
-  | `answers: ${AnswerOperation} ${LicenseStatus}`;
-
-/** What a thread has met at worst, and in which period; which period it is stands in the block of the main thread. */
-type WorstCase = "queue peak" | "lag peak" | "period of the peaks" | "period";
-
-const names: readonly (WorkCount | WorstCase)[] = [
+const counts = [
   ...(["signatures made", "signatures failed", "signatures under way"] as const),
+  // `held ms`: for how long no other thread could commit.
   ...(["commits", "commits: acts", "commits: held ms"] as const),
   ...groupBounds.map((bound) => `commits: up to ${bound} acts` as const),
   ...deliveryOutcomes.map((outcome) => `deliveries: ${outcome}` as const),
+  // Requests to the server that the database lies on, each a round trip. A file has none.
   ...databaseRequests.map((kind) => `requests: ${kind}` as const),
   ...answerOperations.flatMap((operation) =>
     licenseStatuses.map((status) => `answers: ${operation} ${status}` as const),
   ),
-  ...(["queue peak", "lag peak", "period of the peaks", "period"] as const),
 ];
+type WorkCount = (typeof counts)[number];
+
+/** What a thread has met at worst, and in which period; which period it is stands in the block of the main thread. */
+const worstCases = ["queue peak", "lag peak", "period of the peaks", "period"] as const;
+type WorstCase = (typeof worstCases)[number];
+
+const names: readonly (WorkCount | WorstCase)[] = [...counts, ...worstCases];
 const places = new Map(names.map((name, place) => [name, place]));
 
 /** What the service has done since it started. */
