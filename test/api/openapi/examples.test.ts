@@ -28,7 +28,7 @@ import * as examples from "./examples.ts";
 
 /**
  * Asks the real app for every answer that the OpenAPI document shows. Only what is made anew each time (ids, keys and
- * signatures) may differ; that the shown signatures are genuine is in openapi.test.ts.
+ * signatures) may differ; that the shown signatures are genuine is in document.test.ts.
  */
 
 const prefix = "/v1/inter-agency";

@@ -49,3 +49,9 @@ test.each(schemas)("%s is in the document what the routes check", (name, schema)
   });
   expect(rulesOf({ $ref: `#/components/schemas/${name}` })).toEqual(checked as Json);
 });
+
+test("every schema that the routes check is in the list", () => {
+  const listed = schemas.map(([, schema]) => schema);
+  const isMissing = ([, schema]: [string, v.GenericSchema]) => !listed.includes(schema);
+  expect(Object.entries(requests).filter(isMissing)).toEqual([]);
+});

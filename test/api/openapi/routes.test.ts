@@ -85,12 +85,15 @@ describe("routes and operations", () => {
     /^\/(teacher|v1)\//.test(path) &&
     !/^(\/(docs|examples|getting-started|help)\b|$)/.test(path.slice(prefix.length));
 
-  test("are the same", () => {
+  test("are the same, and ask for the same scopes", () => {
     const contract = routes
       .filter(({ path }) => isContract(path))
-      .map(({ method, path }) => `${method.toLowerCase()} ${path}`);
+      .map((one) => `${one.method.toLowerCase()} ${one.path} ${"scope" in one ? one.scope : ""}`);
+    const scopesOf = (ways: object[]) => new Set(ways.flatMap((way) => Object.values(way).flat()));
     const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method} ${path}`),
+      Object.entries(item as unknown as Record<string, { security: object[] }>).map(
+        ([method, { security }]) => `${method} ${path} ${[...scopesOf(security)]}`,
+      ),
     );
     expect(operations.sort()).toEqual(contract.sort());
   });
