@@ -2,8 +2,10 @@
 
 import { fieldNamed, type ImportField, squeezed } from "./fields.ts";
 
+type OtherNames = { readonly means: string; readonly mayMean?: string };
+
 /** As names are compared: lower case, without gaps. The second list may mean something else, too. */
-const otherNames: Readonly<Record<ImportField, { readonly means: string; readonly mayMean?: string }>> = {
+const otherNames: Readonly<Partial<Record<ImportField, OtherNames>>> = {
   regNo: {
     means:
       "registrationno registrationnumber regnumber regnno regdno registrationid teacherregno teacherregistrationno teacherregistrationnumber",
@@ -64,10 +66,7 @@ const otherNames: Readonly<Record<ImportField, { readonly means: string; readonl
 const namesOf = (list = "") => list.split(" ").filter((name) => name !== "");
 const meaning = new Map<string, ImportField>();
 const possible = new Map<string, ImportField[]>();
-for (const [field, { means, mayMean }] of Object.entries(otherNames) as [
-  ImportField,
-  { means: string; mayMean?: string },
-][]) {
+for (const [field, { means, mayMean }] of Object.entries(otherNames) as [ImportField, OtherNames][]) {
   for (const name of namesOf(means)) meaning.set(name, field);
   for (const name of namesOf(mayMean)) possible.set(name, [...(possible.get(name) ?? []), field]);
 }
