@@ -14,6 +14,7 @@ import {
   describeEvent,
   describeHistoryLine,
   describeTeacher,
+  revocationText,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
 import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
@@ -94,13 +95,6 @@ function teacherText({
     "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
     "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
   });
-}
-
-function revocationText(teacher: Omit<Described, "profile">): string {
-  const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
-  if (licenseRevokedOn === null) return "no";
-  const by = licenseRevokedBy === "operator" ? "the operator" : "an extract";
-  return `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"} (by ${by})`;
 }
 
 function yesNo(flag: boolean): string {

@@ -10,7 +10,7 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../domain/teachers/changes.ts";
-import { describeTeacher } from "../domain/teachers/record.ts";
+import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
@@ -36,12 +36,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
     ["Teacher id", shown.tId],
     ["Licence today", statusBadge(shown.licenseStatus)],
     ["Licence", `${shown.licenseIssueDate ?? "–"} to ${shown.licenseExpiryDate ?? "–"}`],
-    [
-      "Revoked",
-      shown.licenseRevokedOn === null
-        ? "no"
-        : `${shown.licenseRevokedOn}, ${shown.licenseRevokedReason ?? "no reason given"} (by ${shown.licenseRevokedBy === "operator" ? "the operator" : "an extract"})`,
-    ],
+    ["Revoked", revocationText(shown)],
     [
       "Certificate",
       `${shown.certificateStatus}${shown.certificateIssueDate === null ? "" : `, ${shown.certificateIssueDate}`}`,

@@ -10,28 +10,10 @@ export function describeStored(teacher: StoredTeacher) {
   const { id, ninIndex, emailIndex, phoneIndex, updatedAt, ...fields } = teacher;
   return {
     recordId: id,
-    regNo: fields.regNo,
-    tId: fields.tId,
-    name: fields.name,
+    ...fields,
     ninOnFile: ninIndex !== null,
-    ninVerified: fields.ninVerified,
     emailOnFile: emailIndex !== null,
     phoneOnFile: phoneIndex !== null,
-    state: fields.state,
-    category: fields.category,
-    source: fields.source,
-    active: fields.active,
-    certificateStatus: fields.certificateStatus,
-    certificateIssueDate: fields.certificateIssueDate,
-    licenseIssueDate: fields.licenseIssueDate,
-    licenseExpiryDate: fields.licenseExpiryDate,
-    licenseRevokedOn: fields.licenseRevokedOn,
-    licenseRevokedReason: fields.licenseRevokedReason,
-    licenseRevokedBy: fields.licenseRevokedBy,
-    photoUrl: fields.photoUrl,
-    profile: fields.profile,
-    announcedStatus: fields.announcedStatus,
-    version: fields.version,
     updatedAt: isoTime(updatedAt),
   };
 }
@@ -44,6 +26,16 @@ export function describeTeacher(
   const today = calendar.dateAt(clock.now());
   const { daysRemaining } = licenseOn(teacher, today);
   return { ...describeStored(teacher), licenseStatus: licenseStatusOn(teacher, today), daysRemaining };
+}
+
+type Revocation = Pick<StoredTeacher, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
+
+/** Whether the licence was revoked: when, why and by whom. */
+export function revocationText(teacher: Revocation): string {
+  const { licenseRevokedOn, licenseRevokedReason, licenseRevokedBy } = teacher;
+  if (licenseRevokedOn === null) return "no";
+  const by = licenseRevokedBy === "operator" ? "the operator" : "an extract";
+  return `${licenseRevokedOn}, ${licenseRevokedReason ?? "no reason given"} (by ${by})`;
 }
 
 export function describeEvent({ eventId, eventType, occurredAt }: Omit<TeacherEvent, "body">) {
