@@ -106,37 +106,21 @@ function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T>
   };
 }
 
-/** The documents that were asked for last, as many as {@link maxKept} holds. */
+/** Documents by their names. Beyond {@link maxKept} they are begun anew, as what a thread remembers of addresses is. */
 function createKept() {
   const kept = new Map<string, PublicDocument>();
   let characters = 0;
-
-  function get(name: string): PublicDocument | undefined {
-    const found = kept.get(name);
-    if (found === undefined) return undefined;
-    kept.delete(name);
-    kept.set(name, found);
-    return found;
-  }
-
-  function drop(name: string): void {
-    const found = kept.get(name);
-    if (found === undefined) return;
-    kept.delete(name);
-    characters -= found.body.length + costOfOne;
-  }
-
-  function add(name: string, document: PublicDocument): PublicDocument {
-    // Two who asked at once have both come with it.
-    drop(name);
-    kept.set(name, document);
-    characters += document.body.length + costOfOne;
-    for (const oldest of kept.keys()) {
-      if (characters <= maxKept) break;
-      drop(oldest);
-    }
-    return document;
-  }
-
-  return { get, add };
+  return {
+    get: (name: string) => kept.get(name),
+    add(name: string, document: PublicDocument): PublicDocument {
+      const cost = document.body.length + costOfOne;
+      if (characters + cost > maxKept) {
+        kept.clear();
+        characters = 0;
+      }
+      kept.set(name, document);
+      characters += cost;
+      return document;
+    },
+  };
 }

@@ -23,6 +23,7 @@ import { makeFolder } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aPartner, aTeacher } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
+import { expectDocumented, isDescribed } from "./described.ts";
 import { resolve } from "./document.ts";
 import * as examples from "./examples.ts";
 
@@ -105,7 +106,9 @@ async function openExampleWorld() {
     const body = typeof init.body === "string" ? init.body : JSON.stringify(init.body);
     const method = init.method ?? (init.body === undefined ? "GET" : "POST");
     const response = await answerOf(app, path, { method, headers, ...(body && { body }) });
-    return (await response.json()) as unknown;
+    return isDescribed(path)
+      ? expectDocumented(response, path, method)
+      : ((await response.json()) as unknown);
   }
 
   return {

@@ -1,0 +1,69 @@
+/** What the OpenAPI document says of an answer. */
+
+import { expect } from "bun:test";
+import { answerErrors, document, resolve } from "./document.ts";
+
+type Described = {
+  headers: Record<string, unknown>;
+  content?: Record<string, { schema: { $ref?: string } }>;
+};
+
+/** The path of the document that a request's matches, found as a client would. */
+function templateOf(path: string) {
+  const { pathname } = new URL(path, "http://service.test");
+  return Object.entries(document.paths).find(([template]) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+").replaceAll(".", "\\.")}$`).test(pathname),
+  );
+}
+
+export function isDescribed(path: string): boolean {
+  return templateOf(path) !== undefined;
+}
+
+/** The operation that describes a request. */
+function operationOf(
+  path: string,
+  method: string,
+): { path: string; responses: Record<string, { $ref: string }> } {
+  const found = templateOf(path);
+  if (found === undefined) throw new Error(`no path describes ${path}`);
+  const operations = found[1] as unknown as Record<string, { responses: Record<string, { $ref: string }> }>;
+  // An answer to a wrong method belongs to no operation: all operations of the path describe it.
+  const operation = operations[method.toLowerCase()] ?? Object.values(operations)[0];
+  if (operation === undefined) throw new Error(`${path} has no operation`);
+  return { path: found[0], responses: operation.responses };
+}
+
+/** Headers that say nothing about this service. */
+const ordinary = /^(content-|access-control-|vary$|x-content-type-options$)/;
+/** Documented headers that only some answers of a status carry: a database that is gone cannot say what is left. */
+function occasional(status: number): readonly string[] {
+  const quota = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+  return status >= 500 ? quota : ["idempotent-replayed"];
+}
+
+/** Holds an answer against what the document says of it: status, headers, media type, and every member. */
+export async function expectDocumented(response: Response, path: string, method: string): Promise<unknown> {
+  const { responses } = operationOf(path, method);
+  const described = resolve(responses[response.status]?.$ref ?? "#/missing") as Described | undefined;
+  if (described === undefined) throw new Error(`${method} ${path} does not describe ${response.status}`);
+
+  const documented = Object.keys(described.headers).map((name) => name.toLowerCase());
+  const sent = [...response.headers.keys()].filter((name) => !ordinary.test(name));
+  expect(sent.filter((name) => !documented.includes(name))).toEqual([]);
+  const missing = documented.filter((name) => !sent.includes(name));
+  expect(missing.filter((name) => !occasional(response.status).includes(name))).toEqual([]);
+
+  const text = await response.text();
+  const [type, content] = Object.entries(described.content ?? {})[0] ?? [];
+  if (type === undefined || content === undefined) {
+    expect(text).toBe("");
+    return undefined;
+  }
+  expect(response.headers.get("Content-Type")?.split(";")[0]).toBe(type);
+  const body = type === "application/json" ? JSON.parse(text) : text;
+  const name = /[^/]+$/.exec(content.schema.$ref ?? "")?.[0];
+  if (name === undefined) return body;
+  expect(answerErrors(name, body)).toEqual([]);
+  return body;
+}
