@@ -82,7 +82,6 @@ export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttem
 
 function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResult {
   return {
-    outcome: "failed",
     status: null,
     error: refusal,
     retryAfterSeconds: null,

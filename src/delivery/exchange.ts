@@ -72,13 +72,7 @@ export function createExchange(options: ExchangeOptions = {}): Exchange {
     const { error, status } = response;
     const retryAfterSeconds = error === null ? null : parseRetryAfter(response.retryAfter, clock.now());
     const durationMs = Math.round(performance.now() - startedMs);
-    return {
-      outcome: error === null ? "acknowledged" : "failed",
-      status,
-      error,
-      retryAfterSeconds,
-      durationMs,
-    };
+    return { status, error, retryAfterSeconds, durationMs };
   }
 
   function close(): void {

@@ -19,7 +19,6 @@ export const deliveryErrors = {
 export type DeliveryError = keyof typeof deliveryErrors;
 
 export type AttemptResult = {
-  readonly outcome: "acknowledged" | "failed";
   /** The HTTP status, as soon as there was one, even when the attempt failed later. */
   readonly status: number | null;
   /** Null when acknowledged. */

@@ -4,13 +4,7 @@ import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
 import { disableWebhook, enableWebhook, removeWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
-import { withBoard, withWebhooks } from "../harness/webhooks.ts";
-
-const ok = () => ({ status: 200 });
-
-function regNos(count: number, from = 0): string[] {
-  return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
-}
+import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 describe("an endpoint", () => {
   test("that answers 410 is disabled at once and its deliveries are held until it is enabled", () =>
@@ -74,7 +68,7 @@ describe("an endpoint", () => {
       withEndpoint(
         () => null,
         (silent) =>
-          withEndpoint(ok, async ({ url, received }) => {
+          withEndpoint(takesAll, async ({ url, received }) => {
             await world.subscribe("silent", silent.url);
             for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
             // Room for fewer than the silent one would take, and more deliveries than room.
@@ -124,7 +118,7 @@ describe("an endpoint", () => {
     ));
 
   test("gets nothing while it or its partner is disabled, then what was held", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       const sender = world.sender();
       await world.put("A/B/C/1");
       await world.partners.disable("board", world.clock.now());
@@ -143,7 +137,7 @@ describe("an endpoint", () => {
     }));
 
   test("that was removed gets nothing, and what it was to be told is dead", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       await world.putMany(regNos(3));
       expect(await removeWebhook(world, "board")).toBe(3);
       await world.sender().settle();
@@ -153,7 +147,7 @@ describe("an endpoint", () => {
 
   test("is sent a test that names nobody", () =>
     withWebhooks((world) =>
-      withEndpoint(ok, async ({ url, received }) => {
+      withEndpoint(takesAll, async ({ url, received }) => {
         const secret = await world.subscribe("board", url, { events: ["license.revoked"] });
         await world.subscribe("other", url);
         const { deliveryId, event } = await testWebhook(world, "board");
@@ -173,7 +167,7 @@ describe("an endpoint", () => {
 
 describe("a restore's hold", () => {
   test("keeps everything back until it is released, whatever endpoint is enabled", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       await world.settings.write({ hold_webhooks: "true" });
       const sender = world.sender();
       await world.put("A/B/C/1");

@@ -12,7 +12,6 @@ describe("the request", () => {
     const headers = { "X-AGENCY-Event-Id": "evt_1", "Content-Type": "application/json" };
     const result = await makeExchange().deliver(requestTo(receiver.port, { headers }));
     expect(result).toMatchObject({
-      outcome: "acknowledged",
       status: 200,
       error: null,
       retryAfterSeconds: null,
@@ -51,7 +50,7 @@ describe("an answer that acknowledges", () => {
     ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
   ])("%s", async (_name, answer, status) => {
     const result = await deliverTo((socket) => socket.write(answer));
-    expect(result).toMatchObject({ outcome: "acknowledged", status, error: null, retryAfterSeconds: null });
+    expect(result).toMatchObject({ status, error: null, retryAfterSeconds: null });
     expect(result.durationMs).toBeGreaterThanOrEqual(0);
   });
 
@@ -60,7 +59,7 @@ describe("an answer that acknowledges", () => {
     ["HTTP/1.1 without a length, ended by closing", "HTTP/1.1 200 OK\r\n\r\nok"],
   ])("%s", async (_name, answer) => {
     const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ outcome: "acknowledged", status: 200 });
+    expect(result).toMatchObject({ status: 200, error: null });
   });
 
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
@@ -87,7 +86,7 @@ describe("an answer that acknowledges", () => {
   ])("%s is cut, and its connection closed", async (_name, answer) => {
     const receiver = await receive(answer);
     const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ outcome: "acknowledged", status: 200 });
+    expect(result).toMatchObject({ status: 200, error: null });
     await receiver.closed;
   });
 });
@@ -111,7 +110,7 @@ describe("an answer that fails the attempt", () => {
       socket.write(`HTTP/1.1 ${status} X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n`),
     );
     const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ outcome: "failed", status, error, retryAfterSeconds: null });
+    expect(result).toMatchObject({ status, error, retryAfterSeconds: null });
     expect(receiver.requests).toHaveLength(1);
   });
 
@@ -125,7 +124,7 @@ describe("an answer that fails the attempt", () => {
     );
     const clock = { now: () => Date.UTC(2026, 2, 1, 12) };
     const result = await makeExchange({ clock }).deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ outcome: "failed", status: 503, retryAfterSeconds });
+    expect(result).toMatchObject({ status: 503, retryAfterSeconds });
   });
 
   test("a bad status needs no body: one that never comes does not hold the attempt", async () => {
@@ -148,7 +147,7 @@ describe("an answer that fails the attempt", () => {
     ["too many headers", `HTTP/1.1 200 OK\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
   ])("%s is RESPONSE_MALFORMED", async (_name, answer) => {
     const result = await deliverTo((socket) => socket.write(answer), { deadlineMs: 2000 });
-    expect(result).toMatchObject({ outcome: "failed", error: "RESPONSE_MALFORMED" });
+    expect(result).toMatchObject({ error: "RESPONSE_MALFORMED" });
   });
 
   test("headers without end are cut", async () => {
@@ -157,7 +156,7 @@ describe("an answer that fails the attempt", () => {
       pour(socket, `X: ${"x".repeat(1000)}\r\n`);
     });
     const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ outcome: "failed", status: null, error: "RESPONSE_MALFORMED" });
+    expect(result).toMatchObject({ status: null, error: "RESPONSE_MALFORMED" });
     await receiver.closed;
   });
 
@@ -166,7 +165,7 @@ describe("an answer that fails the attempt", () => {
     ["closing within the headers", "HTTP/1.1 200 OK\r\nContent-"],
   ])("%s is CONNECTION_LOST", async (_name, answer) => {
     const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ outcome: "failed", status: null });
+    expect(result).toMatchObject({ status: null });
     expect(["CONNECTION_LOST", "RESPONSE_MALFORMED"]).toContain(result.error ?? "");
   });
 
@@ -175,7 +174,7 @@ describe("an answer that fails the attempt", () => {
     ["chunks without an end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"],
   ])("%s is RESPONSE_INCOMPLETE", async (_name, answer) => {
     const result = await deliverTo((socket) => socket.end(answer));
-    expect(result).toMatchObject({ outcome: "failed", status: 200, error: "RESPONSE_INCOMPLETE" });
+    expect(result).toMatchObject({ status: 200, error: "RESPONSE_INCOMPLETE" });
   });
 
   test("a connection reset within the body is RESPONSE_INCOMPLETE", async () => {
@@ -184,21 +183,21 @@ describe("an answer that fails the attempt", () => {
         setTimeout(() => socket.resetAndDestroy(), 10);
       });
     });
-    expect(result).toMatchObject({ outcome: "failed", error: "RESPONSE_INCOMPLETE" });
+    expect(result).toMatchObject({ error: "RESPONSE_INCOMPLETE" });
   });
 
   test("a body whose chunks are malformed is RESPONSE_MALFORMED", async () => {
     const result = await deliverTo((socket) =>
       socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n"),
     );
-    expect(result).toMatchObject({ outcome: "failed", status: 200, error: "RESPONSE_MALFORMED" });
+    expect(result).toMatchObject({ status: 200, error: "RESPONSE_MALFORMED" });
   });
 
   test("nobody listening is CONNECT_FAILED", async () => {
     const receiver = await receive(() => {});
     receiver.close();
     const result = await makeExchange().deliver(requestTo(receiver.port));
-    expect(result).toMatchObject({ outcome: "failed", status: null, error: "CONNECT_FAILED" });
+    expect(result).toMatchObject({ status: null, error: "CONNECT_FAILED" });
   });
 });
 

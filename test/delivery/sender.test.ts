@@ -5,17 +5,11 @@ import { rotateWebhookSecret } from "../../src/domain/webhooks.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
-import { withBoard, withWebhooks } from "../harness/webhooks.ts";
-
-const ok = () => ({ status: 200 });
-
-function regNos(count: number, from = 0): string[] {
-  return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
-}
+import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
 describe("a delivery", () => {
   test("arrives with the contract's headers and the event's exact bytes, and is delivered", () =>
-    withBoard(ok, async ({ world, received, secret }) => {
+    withBoard(takesAll, async ({ world, received, secret }) => {
       const { id } = await world.put("A/B/C/1");
       await world.sender().settle();
       expect(received.length).toBe(1);
@@ -129,7 +123,7 @@ describe("a delivery", () => {
     ));
 
   test("goes to no private address unless that is allowed, whatever was allowed when it was saved", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       await world.put("A/B/C/1");
       let allowed = false;
       const sender = world.sender({ allowPrivate: () => allowed });
@@ -166,7 +160,7 @@ describe("a delivery", () => {
 
 describe("a secret", () => {
   test("signs together with its successor while a rotation lasts, the new one first", () =>
-    withBoard(ok, async ({ world, received, secret: old }) => {
+    withBoard(takesAll, async ({ world, received, secret: old }) => {
       const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 60_000 });
       expect(secret).not.toBe(old);
       const sender = world.sender();
@@ -183,7 +177,7 @@ describe("a secret", () => {
     }));
 
   test("that is rotated without overlap signs no more", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       const sender = world.sender();
       await sender.settle();
       const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 0 });
@@ -197,7 +191,7 @@ describe("a secret", () => {
 
 describe("a sender", () => {
   test("takes over what a dead one had leased, when its lease ends and not before", () =>
-    withBoard(ok, async ({ world, received }) => {
+    withBoard(takesAll, async ({ world, received }) => {
       await world.putMany(regNos(3));
       const now = world.clock.now();
       const requests = [{ partnerId: "board", limit: 2, except: [] }];

@@ -26,6 +26,13 @@ export type TestWebhooks = TestStores & {
   deliveries(): Promise<[string, string, number][]>;
 };
 
+/** An endpoint that takes everything. */
+export const takesAll = () => ({ status: 200 });
+
+export function regNos(count: number, from = 0): string[] {
+  return Array.from({ length: count }, (_, index) => `A/B/C/${from + index}`);
+}
+
 /** A teacher without a certificate: whoever puts one into the register makes one event, license.verified. */
 const oneEvent = { certificateStatus: "NOT_FOUND" } as const;
 

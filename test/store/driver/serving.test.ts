@@ -135,20 +135,6 @@ describe("a snapshot", () => {
 });
 
 describe("the write-ahead log", () => {
-  test("would grow without end while somebody reads at any time", () =>
-    withServing(1, async ({ file, foreign, logBytes }) => {
-      const readers = [await openConnection(file), await openConnection(file)];
-      for (let n = 0; n < 12 * 16; n++) {
-        const reader = readers[n % 2] as Connection;
-        if (n >= 2) reader.exec("COMMIT");
-        reader.exec("BEGIN");
-        reader.all("SELECT 1 FROM work LIMIT 1");
-        foreign.transaction(Array.from({ length: 32 }, (_, i) => addRow(0, n * 32 + i)));
-      }
-      expect(logBytes()).toBeGreaterThan(12 * mebibyte);
-      for (const reader of readers) reader.close();
-    }));
-
   test("begins anew although somebody reads at any time", () =>
     withServing(2, async (world) => {
       expect(await writeBetweenReads(world, 30)).toBeLessThan(9 * mebibyte);
