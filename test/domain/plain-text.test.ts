@@ -18,8 +18,11 @@ const hidden: [string, string][] = [
 ];
 
 describe("a character that nobody sees", () => {
-  test.each(hidden)("rejects its row, whatever column it stands in: %s", (_name, mark) =>
+  test.each(hidden)("rejects its row, a reason and a partner's name, wherever it stands: %s", (_name, mark) =>
     withImports(async ({ add }) => {
+      const usage = expect.objectContaining({ code: "USAGE" });
+      expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
+      expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
       const fields = ["name", "state", "category", "license_revoked_reason"] as const;
       const text = `Ada${mark}Obi`;
       const bad = fields.map((field, n) => row(n, { license_revoked_on: "2026-01-01", [field]: text }));
@@ -30,16 +33,6 @@ describe("a character that nobody sees", () => {
       // White space is no part of a number, in a file nor in a search, and this mark counts as that.
       expect(report.rejected).toEqual(mark === "\ufeff" ? ofFields : [...ofFields, ofNumber]);
     }),
-  );
-
-  test.each(hidden)(
-    "is refused in a reason, a partner's name and a registration number: %s",
-    (_name, mark) => {
-      const usage = expect.objectContaining({ code: "USAGE" });
-      expect(() => checkReason(`Decision${mark}14`)).toThrow(usage);
-      expect(() => checkPartnerChange({ name: `Agency${mark}A` })).toThrow(usage);
-      if (mark !== "\ufeff") expect(canonicalRegNo(`TR/2019/LA/1${mark}2`)).toBeNull();
-    },
   );
 
   test("is no part of a registration number, not even where it would be spelling in a name", () => {

@@ -182,20 +182,21 @@ export async function auditFile({ file, head, now = askedAt, all = false }: Audi
 /**
  * Lets retention delete the first `count` attestations, as the service does when they have become ninety days old.
  * @param head the checkpoint beside the master key
- * @param onHeld told with which one it has to stop
+ * @returns how many it deleted, and with which ones it had to stop
  */
 export async function prune(
   { file, head }: Pick<Audited, "file" | "head">,
   count: number,
-  onHeld: (id: number) => void = () => {},
-): Promise<number> {
+): Promise<{ deleted: number; held: number[] }> {
   const driver = await openEmbedded({ file });
   try {
     const stores = createStores(driver);
     await stores.settings.write(retentionSettings("90d", secrets));
     const clock = aClock(new Date(Date.parse(startAt) + (count + 1) * 1000 + leastRetentionMs).toISOString());
     const pruning = { ...stores, head: aPinnedCheckpoint(head), secrets };
-    return await pruneAttestations(pruning, { clock, onHeld });
+    const held: number[] = [];
+    const deleted = await pruneAttestations(pruning, { clock, onHeld: (id) => held.push(id) });
+    return { deleted, held };
   } finally {
     await driver.close();
   }

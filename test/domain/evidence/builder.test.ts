@@ -88,53 +88,57 @@ test("keeps the later checkpoint of two builders, whichever writes last", () =>
     expect([sizeOf(head), (await evidence.newest())?.size]).toEqual([519, 519]);
   }));
 
-test("takes no epoch for a later one by what the database alone says of it", () =>
-  withLog(async ({ builder, head, tamper }) => {
-    // The same name and key, for another tree.
-    await tamper(
-      ["UPDATE log_epochs SET epoch = 2, previous = ?, size = 1", head.read() ?? ""],
-      ["DELETE FROM log_checkpoints"],
-      ["DELETE FROM log_tiles"],
-      ["DELETE FROM attestations WHERE id > 100"],
-    );
-    for (const verb of ["requireNotBehind", "sign", "checkpoint"] as const)
-      expect(await rejection(builder()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
-    expect(sizeOf(head)).toBe(512);
-  }));
+type Tampered = (log: KeptLog) => Promise<void>;
+type Verb = "requireNotBehind" | "sign" | "checkpoint" | "follow";
+const gone = (after: number): [string] => [`DELETE FROM attestations WHERE id > ${after}`];
 
-test("takes no epoch for a later one whose key nobody has sealed", () =>
-  withLog(async ({ builder, head, tamper, evidence }) => {
-    const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await evidence.epochs();
-    await tamper(
-      ["DELETE FROM attestations WHERE id > 100"],
-      [
-        `INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, previous)
-          VALUES (2, 'verify.example/log/2', ?, ?, 101, 1, 1, ?)`,
-        publicKey,
-        sealed,
-        head.read() ?? "",
-      ],
-    );
-    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
-      expect(await rejection(builder()[verb]())).toMatchObject({ code: "LOG_BEHIND" });
-  }));
-
-test("follows no database whose newest attestations were taken out, though its checkpoints are there", () =>
-  withLog(async ({ builder, tamper }) => {
-    await tamper(["DELETE FROM attestations WHERE id > 500"]);
-    expect(await rejection(builder().follow())).toMatchObject({ code: "LOG_BEHIND" });
-  }));
-
-test("follows no database in which others have got the ids of attestations that were taken out", () =>
-  withLog(async ({ builder, tamper, attestMore }) => {
-    await tamper(["DELETE FROM attestations WHERE id > 509"]);
-    await attestMore(5);
-    for (const verb of ["requireNotBehind", "follow", "sign"] as const)
-      expect(await rejection(builder()[verb]())).toMatchObject({
-        code: "LOG_BEHIND",
-        message: expect.stringContaining("its newest entry is another"),
-      });
-  }));
+test.each<[string, Tampered, readonly Verb[], string]>([
+  [
+    "takes no epoch for a later one by what the database alone says of it: the same name and key, for another tree",
+    async ({ tamper, head }) =>
+      tamper(
+        ["UPDATE log_epochs SET epoch = 2, previous = ?, size = 1", head.read() ?? ""],
+        ["DELETE FROM log_checkpoints"],
+        ["DELETE FROM log_tiles"],
+        gone(100),
+      ),
+    ["requireNotBehind", "sign", "checkpoint"],
+    "behind",
+  ],
+  [
+    "takes no epoch for a later one whose key nobody has sealed",
+    async ({ tamper, head, evidence }) => {
+      const [{ publicKey, sealed } = { publicKey: null, sealed: null }] = await evidence.epochs();
+      const sql = `INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, previous)
+        VALUES (2, 'verify.example/log/2', ?, ?, 101, 1, 1, ?)`;
+      await tamper(gone(100), [sql, publicKey, sealed, head.read() ?? ""]);
+    },
+    ["requireNotBehind", "follow", "sign"],
+    "behind",
+  ],
+  [
+    "follows no database whose newest attestations were taken out, though its checkpoints are there",
+    ({ tamper }) => tamper(gone(500)),
+    ["follow"],
+    "behind",
+  ],
+  [
+    "follows no database in which others have got the ids of attestations that were taken out",
+    async ({ tamper, attestMore }) => {
+      await tamper(gone(509));
+      await attestMore(5);
+    },
+    ["requireNotBehind", "follow", "sign"],
+    "its newest entry is another",
+  ],
+])("%s", (_what, tampered, refusing, says) =>
+  withLog(async (log) => {
+    await tampered(log);
+    const refusal = { code: "LOG_BEHIND", message: expect.stringContaining(says) };
+    for (const verb of refusing) expect(await rejection(log.builder()[verb]())).toMatchObject(refusal);
+    expect(sizeOf(log.head)).toBe(512);
+  }),
+);
 
 test("names the checkpoint before it in each, and covers all that was committed before", () =>
   withLog(async ({ builder, attestMore, evidence }) => {
