@@ -26,7 +26,7 @@ const exceptions: Readonly<Record<string, string>> = {
 const byTheClock = ["future.json", "expired.json", "not-yet-valid.json"];
 
 /** Programs of these begin in no time. */
-const judgeAllFixtures = ["javascript", "go"];
+const judgeAllFixtures = ["php", "go"];
 
 /** What the readers of JSON, base64 and times that languages bring would let through, each in its own way. */
 const ofEachLanguage = /^(?:nearly-json|spelling|outer-time)-/;
