@@ -18,7 +18,7 @@ export async function measureLoad(plan: LoadPlan): Promise<Measured> {
 }
 
 /** What is added for a load, whoever answered it. */
-export type LoadFigures = {
+type LoadFigures = {
   readonly name: string;
   readonly measured: Measured;
   readonly limit: MachineLimit | null;

@@ -51,7 +51,7 @@ export function day(days: number): string {
   return dateIn("Africa/Lagos", days);
 }
 
-export function addDays(date: string, days: number): string {
+function addDays(date: string, days: number): string {
   return new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10);
 }
 

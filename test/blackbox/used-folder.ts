@@ -5,7 +5,7 @@ import { copyData } from "../harness/databases.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { type Finished, patienceMs, type RunOptions, runJson, runTvs } from "../harness/program.ts";
 
-export type UsedFolder = {
+type UsedFolder = {
   readonly path: string;
   /** A data folder that has been used once; it has one partner, whose API key this is. */
   readonly used: string;

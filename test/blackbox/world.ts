@@ -12,7 +12,7 @@ import { csv, type Row, teachers } from "./registry.ts";
 export const issuer = "https://verify.example.gov";
 export const api = "/v1/inter-agency";
 
-export type WorldOptions = {
+type WorldOptions = {
   rows?: readonly Row[];
   /** Arguments of `serve` besides data folder, port and issuer. */
   args?: readonly string[];

@@ -34,7 +34,7 @@ export async function durationOf(act: () => Promise<unknown>): Promise<number> {
 }
 
 /** What was found of faults: how many, their names, or a sentence. */
-export type Faults = Readonly<Record<string, number | string | readonly string[]>>;
+type Faults = Readonly<Record<string, number | string | readonly string[]>>;
 
 /** Those faults that there were: of a program that keeps its promises, none. */
 export function broken(faults: Faults): Faults {

@@ -72,7 +72,7 @@ export function admit(authorization: string | undefined): void {
 }
 
 /** @throws Refusal 400 */
-export function readQuestion(body: unknown): Question {
+function readQuestion(body: unknown): Question {
   const { identifier, purpose } = (body ?? {}) as Partial<Question>;
   if (typeof identifier?.regNo !== "string") throw new Refusal(400, "identifier.regNo is required");
   if (purpose === undefined || !Object.hasOwn(policy.purposes, purpose))
