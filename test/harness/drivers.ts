@@ -47,6 +47,18 @@ export const driverKinds: readonly DriverKind[] = [
   remote,
 ];
 
+/** Runs over a database without tables, which is gone afterwards. */
+export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
+  const database = await kind.create();
+  const driver = await database.open();
+  try {
+    await act(driver);
+  } finally {
+    await driver.close();
+    await database.destroy();
+  }
+}
+
 /** The database of one group of tests. */
 export type OpenDatabase = {
   /** The connection that all of them share; there once `beforeAll` has begun. */

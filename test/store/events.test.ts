@@ -11,18 +11,8 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
+import { numbers } from "../harness/random.ts";
 import { anApiKey, aPartner, aTeacher } from "../harness/samples.ts";
-
-/** Numbers from 0 to below 1, the same ones in each run (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const partnerIds = ["a", "b", "c", "d", "e"];
 const teacherCount = 130;
@@ -33,9 +23,8 @@ type Planned = { teacherId: number; eventType: EventType; eventId: string };
 
 describeDrivers("events", (_kind, database) => {
   let driver: Driver;
-  const random = randomNumbers(7);
-  const below = (n: number) => Math.floor(random() * n);
-  const isLikely = (chance: number) => random() < chance;
+  const below = numbers(7);
+  const isLikely = (chance: number) => below(1_000) < chance * 1_000;
 
   beforeAll(async () => {
     driver = database.driver();

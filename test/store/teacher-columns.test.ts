@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
 import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import {
@@ -17,6 +14,7 @@ import { createStatusStore } from "../../src/store/status.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
+import { makeFolder } from "../harness/folder.ts";
 import { numbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
@@ -67,15 +65,15 @@ function lookedUp(stored: StoredTeacher): Record<string, unknown> {
 describeDrivers("a teacher's columns", (_kind, database) => {
   let driver: Driver;
   let teachers: TeacherStore;
-  let folder: string;
+  let folder: Awaited<ReturnType<typeof makeFolder>>;
 
   beforeAll(async () => {
     driver = database.driver();
     teachers = createTeacherStore(driver);
-    folder = await mkdtemp(join(tmpdir(), "tvs-columns-"));
+    folder = await makeFolder();
   });
   afterAll(async () => {
-    await rm(folder, { recursive: true });
+    await folder.remove();
   });
 
   async function expectEverywhere(content: TeacherContent, version: number): Promise<StoredTeacher> {
@@ -115,7 +113,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   });
 
   test("are written the same by an import, a record's as a whole and a single field's", async () => {
-    const imports = createImportStore(driver, folder);
+    const imports = createImportStore(driver, folder.path);
     let run = await imports.begin({ file: "columns", sha256: "", options: "{}", at: 1 });
     const commit = async (write: Parameters<typeof imports.commit>[1][number]) => {
       const next = { ...run, applied: run.applied + 1 };

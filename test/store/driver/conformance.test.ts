@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
-import { describeDrivers } from "../../harness/drivers.ts";
+import { describeDrivers, withEmpty } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 /** What every driver must do. */
@@ -17,17 +17,8 @@ describeDrivers("driver", (kind, opened) => {
   });
 
   /** Runs over a database of its own: the table of the other tests is none of this program's. */
-  async function withOwn(act: (own: Driver) => Promise<void>): Promise<void> {
-    const other = await kind.create();
-    const own = await other.open();
-    try {
-      await migrate(own, 1_700_000_000_000);
-      await act(own);
-    } finally {
-      await own.close();
-      await other.destroy();
-    }
-  }
+  const withOwn = (act: (own: Driver) => Promise<void>) =>
+    withEmpty(kind, (own) => migrate(own, 1_700_000_000_000).then(() => act(own)));
 
   test("gives back what was stored, of every type", async () => {
     const bytes = new Uint8Array([0, 1, 255]);

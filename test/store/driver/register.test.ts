@@ -1,27 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Driver } from "../../../src/store/driver/driver.ts";
 import { holdsRegister, migrate, readSchema, schemaVersion } from "../../../src/store/driver/migrations.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { createSettingsStore } from "../../../src/store/settings.ts";
-import { driverKinds } from "../../harness/drivers.ts";
+import { driverKinds, withEmpty } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 import { migrateTo } from "./old-database.ts";
-
-/** Runs over a database without tables, which is gone afterwards. */
-async function withEmpty(
-  kind: (typeof driverKinds)[number],
-  act: (driver: Driver) => Promise<void>,
-): Promise<void> {
-  const database = await kind.create();
-  const driver = await database.open();
-  try {
-    await act(driver);
-  } finally {
-    await driver.close();
-    await database.destroy();
-  }
-}
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`a register over ${kind.name}`, () => {

@@ -8,7 +8,7 @@ import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { aClock } from "../../harness/clock.ts";
-import { driverKinds } from "../../harness/drivers.ts";
+import { driverKinds, withEmpty } from "../../harness/drivers.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { anAttestation, aSigningKey, secrets } from "../../harness/samples.ts";
 
@@ -26,10 +26,8 @@ const anchor =
 
 for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))) {
   describe.skipIf(kind.unavailable !== undefined)(`figures of the log: ${kind.name}`, () => {
-    test("say how far it is, since when what waits, and where each place stopped", async () => {
-      const database = await kind.create();
-      const driver = await database.open();
-      try {
+    test("say how far it is, since when what waits, and where each place stopped", () =>
+      withEmpty(kind, async (driver) => {
         await migrate(driver, 0);
         await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("next", "pending"));
         const clock = aClock(startedAt);
@@ -83,10 +81,6 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
           { kind: "rfc3161", place: "https://tsa.example", epoch: 1, size: 1, anchoredAt: 3_000 },
           { kind: "folder", place: "/srv/a", epoch: 1, size: 3, anchoredAt: 2_000 },
         ]);
-      } finally {
-        await driver.close();
-        await database.destroy();
-      }
-    });
+      }));
   });
 }
