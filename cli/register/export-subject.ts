@@ -3,6 +3,7 @@ import { exportSubject, type SubjectExport } from "../../src/domain/teachers/sub
 import { command, configOf } from "../command.ts";
 import { keptLogOf } from "../evidence/open-evidence.ts";
 import { withOperator } from "../open.ts";
+import { readBounded } from "../safe/input-file.ts";
 import { type Cell, listing, note, print, record, table } from "../terminal/output.ts";
 import { printable, printableJson } from "../terminal/printable.ts";
 
@@ -27,14 +28,9 @@ export const exportSubjectCommand = command({
 
 /** The NIN comes on standard input because an argument would stand in the shell's history and in `ps`. */
 async function readLine(): Promise<string> {
-  let text = "";
-  for await (const chunk of process.stdin) {
-    text += String(chunk);
-    if (text.length > maxInputBytes) {
-      throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
-    }
-  }
-  return text.trim();
+  const bytes = await readBounded(process.stdin, maxInputBytes);
+  if (bytes === null) throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
+  return new TextDecoder().decode(bytes).trim();
 }
 
 function exportText({
