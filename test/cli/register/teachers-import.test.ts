@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
@@ -199,15 +199,6 @@ describe.concurrent("tvs teachers import", () => {
       }
       expect((await run(broken)).stderr).toContain("line 3");
       expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
-    }));
-
-  test("a report that cannot be written is noticed before anything is changed", () =>
-    withFolder(async ({ file, run, folder }) => {
-      const extract = await file("extract.csv", [row(1)]);
-      await mkdir(join(folder, "taken"));
-      expect((await run(extract, "--report", join(folder, "taken"))).code).toBe(2);
-      expect((await run(extract, "--report", extract)).code).toBe(2);
-      expect(JSON.parse((await run(extract, "--json")).stdout)).toMatchObject({ inserted: 1 });
     }));
 
   test.serial("goes on after it was stopped, and loses and doubles nothing", () =>

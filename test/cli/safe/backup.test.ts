@@ -154,7 +154,7 @@ describe.concurrent("tvs backup", () => {
       await open.close();
     }));
 
-  test("refuses a file that exists, a database that does not, and a database server", () =>
+  test("refuses a database that does not exist, and a database server", () =>
     withBackup(async ({ folder, file, tvs }) => {
       await expectRefusal(tvs("backup", file), 2);
       const missing = await tvs("backup", `${folder}/b2.db`, "--data", `${folder}/typo`);
