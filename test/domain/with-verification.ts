@@ -16,22 +16,15 @@ import { aPartner, aSettings, planImport, secrets } from "../harness/samples.ts"
 import { type TestStores, withStores } from "../harness/store.ts";
 
 export const start = "2026-03-01T09:30:00.250Z";
-
 export const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
-
 export const regNo = "LA/2019/PRI/04417";
-
 export const nin = "12345678901";
-
 export const purpose = "EMPLOYER_BACKGROUND_CHECK";
-
 export const blindIndex = createBlindIndex(secrets.blindIndexKey);
 
-export const ask = (identifier: Question["identifier"], context?: object): Question => ({
-  identifier,
-  purpose,
-  context,
-});
+export function ask(identifier: Question["identifier"], context?: object): Question {
+  return { identifier, purpose, context };
+}
 
 export type World = Awaited<ReturnType<typeof open>>;
 
@@ -52,13 +45,8 @@ async function open(stores: TestStores, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
   const signer = await openWebCrypto({ secrets });
-  const configuration = await createConfiguration({
-    ...stores,
-    secrets,
-    clock,
-    defaults: aSettings,
-    onKeys: (keys) => signer.load(keys),
-  });
+  const dependencies = { ...stores, secrets, clock, defaults: aSettings };
+  const configuration = await createConfiguration({ ...dependencies, onKeys: signer.load });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });
   const { attestations, teachers } = stores;
   const verification = createVerification({
@@ -92,16 +80,7 @@ async function open(stores: TestStores, around: Around) {
   const batch = (questions: Question[], idempotency?: Asked["idempotency"]) =>
     ask("batch", { questions, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
-  return {
-    ...stores,
-    ...ring,
-    clock,
-    configuration,
-    one,
-    batch,
-    stored,
-    quotaState: () => quota.state(partner),
-  };
+  return { ...stores, ...ring, clock, configuration, one, batch, stored };
 }
 
 export async function enrol(
@@ -118,9 +97,6 @@ export async function verified(
 ) {
   const keys = createLocalJWKSet(JSON.parse((await world.configuration.refresh()).jwks));
   const currentDate = new Date(world.clock.now());
-  return jwtVerify(envelope.signature, keys, {
-    issuer: envelope.issuer,
-    audience: envelope.audience,
-    currentDate,
-  });
+  const { issuer, audience } = envelope;
+  return jwtVerify(envelope.signature, keys, { issuer, audience, currentDate });
 }

@@ -7,7 +7,11 @@ import { lagos } from "../../harness/clock.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
-const actor = "test";
+const trigger = (world: TestStores, eventType: EventType, regNo: string) =>
+  triggerEvent(
+    { ...world, calendar: lagos, actor: "test" },
+    { eventType, key: { by: "regNo", value: regNo } },
+  );
 
 /** One teacher for each state from which an event can come. */
 const inEachState = sandboxTeachers.filter(({ tId }) =>
@@ -33,16 +37,12 @@ describe("a trigger", () => {
   test("gives the events of one teacher times of their own, in order", () =>
     withStores(async (world) => {
       await world.put("A/B/C/1");
-      const key = { by: "regNo", value: "A/B/C/1" } as const;
       for (const eventType of ["license.revoked", "license.revoked", "license.reinstated"] as const)
-        await triggerEvent({ ...world, calendar: lagos, actor }, { eventType, key });
-      const all = await world.events("A/B/C/1");
-      const triggered = all.slice(-4);
+        await trigger(world, eventType, "A/B/C/1");
+      const triggered = (await world.events("A/B/C/1")).slice(-4);
+      const [revoked, reinstated] = ["license.revoked", "license.reinstated"];
       expect(triggered.map(({ eventType }) => eventType)).toEqual([
-        "license.revoked",
-        "license.reinstated",
-        "license.revoked",
-        "license.reinstated",
+        ...[revoked, reinstated, revoked, reinstated],
       ]);
       const times = triggered.map(({ occurredAt }) => occurredAt);
       expect(times).toEqual([...new Set(times)].sort());
@@ -52,18 +52,13 @@ describe("a trigger", () => {
     withStores(async (world) => {
       await world.put("A/B/C/1", { licenseExpiryDate: "2026-05-03" });
       world.clock.set("2026-05-10T09:00:00Z");
-      const key = { by: "regNo", value: "A/B/C/1" } as const;
-      const done = await triggerEvent(
-        { ...world, calendar: lagos, actor },
-        { eventType: "license.reinstated", key },
-      );
+      const done = await trigger(world, "license.reinstated", "A/B/C/1");
       expect(done.before.map(({ eventType }) => eventType)).toEqual(["license.expired"]);
     }));
 
   test("is refused for a teacher who is not there", () =>
     withStores(async (world) => {
-      const key = { by: "tId", value: 5 } as const;
-      const asked = triggerEvent({ ...world, calendar: lagos, actor }, { eventType: "license.expired", key });
+      const asked = trigger(world, "license.expired", "NO/BO/DY/1");
       expect(await rejection(asked)).toMatchObject({ code: "NOT_KNOWN" });
     }));
 });
@@ -73,8 +68,7 @@ async function causes(
   { regNo, eventType }: { regNo: string; eventType: EventType },
 ): Promise<void> {
   const before = (await world.events(regNo)).length;
-  const key = { by: "regNo", value: regNo } as const;
-  const done = await triggerEvent({ ...world, calendar: lagos, actor }, { eventType, key });
+  const done = await trigger(world, eventType, regNo);
   const events = (await world.events(regNo)).slice(before);
   const caused = [...done.before.map((one) => one.eventType), eventType];
   expect([regNo, events.map((one) => one.eventType)]).toEqual([regNo, caused]);

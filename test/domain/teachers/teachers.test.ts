@@ -33,13 +33,8 @@ describe("a licence, to the day", () => {
   });
 
   test("holds although nobody knows since when", () => {
-    const expected = {
-      status: "VALID",
-      issueDate: null,
-      expiryDate: "2026-03-01",
-      daysRemaining: 0,
-    } as const;
-    expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(expected);
+    const held = { status: "VALID", issueDate: null, expiryDate: today, daysRemaining: 0 } as const;
+    expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(held);
   });
 
   test("of one day is valid on that day alone", () => {
@@ -52,19 +47,15 @@ describe("a licence, to the day", () => {
 describe("a licence that is none", () => {
   const none = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null } as const;
 
-  test("was never given", () => {
-    expect(on({ licenseIssueDate: null, licenseExpiryDate: null })).toEqual(none);
-  });
-
-  test("says nothing of how long it holds", () => {
-    expect(on({ licenseIssueDate: "2020-01-01", licenseExpiryDate: null })).toEqual(none);
-  });
-
-  test("belongs to a deactivated teacher, whatever else is on record", () => {
-    expect(on({ active: false })).toEqual(none);
-    expect(on({ active: false, licenseRevokedOn: "2026-01-01" })).toEqual(none);
-    expect(on({ active: false, licenseExpiryDate: "2020-01-01" })).toEqual(none);
-    expect(on({ active: false, licenseIssueDate: "2030-01-01" })).toEqual(none);
+  test.each([
+    ["was never given", { licenseIssueDate: null, licenseExpiryDate: null }],
+    ["says nothing of how long it holds", { licenseIssueDate: "2020-01-01", licenseExpiryDate: null }],
+    ["is a deactivated teacher's", { active: false }],
+    ["though it was revoked", { active: false, licenseRevokedOn: "2026-01-01" }],
+    ["though it has expired", { active: false, licenseExpiryDate: "2020-01-01" }],
+    ["though it would begin later", { active: false, licenseIssueDate: "2030-01-01" }],
+  ])("%s", (_why, changes) => {
+    expect(on(changes)).toEqual(none);
   });
 });
 
@@ -93,12 +84,8 @@ describe("a licence that starts later", () => {
   const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
 
   test("shows its dates but no days", () => {
-    expect(on(later)).toEqual({
-      status: "NOT_FOUND",
-      issueDate: "2026-03-02",
-      expiryDate: "2028-03-01",
-      daysRemaining: null,
-    });
+    const dates = { issueDate: "2026-03-02", expiryDate: "2028-03-01" };
+    expect(on(later)).toEqual({ status: "NOT_FOUND", ...dates, daysRemaining: null });
   });
 
   test("is told apart from no licence", () => {
