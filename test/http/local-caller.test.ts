@@ -31,9 +31,13 @@ describe("a request of this machine", () => {
     ["address", "192.0.2.7", local],
     ["address", "::ffff:192.0.2.7", local],
     ["address", "127.0.0.1.example", local],
+    ["address", "127.evil", local],
+    ["address", "2001:db8::1", local],
     ["address", "", local],
     ["name", "127.0.0.1", { Host: "evil.example" }],
     ["name", "127.0.0.1", { Host: "localhost.evil.example" }],
+    ["name", "127.0.0.1", { Host: "localhost.evil.example:9090" }],
+    ["name", "127.0.0.1", { Host: "127.0.0.1.evil.example" }],
     ["name", "127.0.0.1", { Host: "0.0.0.0" }],
     ["name", "127.0.0.1", {}],
     ...["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"].map(
