@@ -13,38 +13,38 @@ export type CommitLock = {
   release(): void;
   /** Whether any thread has it just now. */
   isTaken(): boolean;
-  /** Says that this thread is about to read in a snapshot. @returns false while nobody should, for a checkpoint */
-  enterSnapshot(): boolean;
-  leaveSnapshot(): void;
-  /** Whether any thread reads in a snapshot. */
-  hasSnapshots(): boolean;
-  /** Where the checkpoint is that lets the write-ahead log begin anew. */
-  checkpoint(): CheckpointState;
+  /** Says that this thread is about to read in a view. @returns false while the log is to begin anew */
+  enterView(): boolean;
+  leaveView(): void;
+  /** Whether any thread reads in a view. */
+  hasViews(): boolean;
+  /** How far it is that the write-ahead log begins anew. */
+  walRestart(): RestartState;
   /** Moves it on. @returns false when another thread has done so first */
-  moveCheckpoint(from: CheckpointState, to: CheckpointState): boolean;
-  /** The size of the log, in KiB, above which a checkpoint is wanted next. */
-  checkpointAbove(): number;
-  setCheckpointAbove(kib: number): void;
+  moveRestart(from: RestartState, to: RestartState): boolean;
+  /** The size of the log, in KiB, above which it is to begin anew next. */
+  restartAbove(): number;
+  setRestartAbove(kib: number): void;
   /**
    * Forgets a thread that has ended.
-   * @returns true when it still had the lock or a snapshot: only the end of the process gives such a thread's
+   * @returns true when it still had the lock or a read view: only the end of the process gives such a thread's
    *   connection, and the locks of it, back
    */
   forget(thread: number): boolean;
 };
 
-/** Nobody needs one; threads leave their snapshots and begin no other one; one thread does it. */
-export const checkpointStates = { none: 0, wanted: 1, underWay: 2 } as const;
-type CheckpointState = (typeof checkpointStates)[keyof typeof checkpointStates];
+/** Nobody needs it; threads leave their read views and begin no other one; one thread does it. */
+export const restartStates = { none: 0, wanted: 1, underWay: 2 } as const;
+type RestartState = (typeof restartStates)[keyof typeof restartStates];
 
-/** The words of the memory; behind them one for each thread, whether it reads in a snapshot. */
+/** The words of the memory; behind them one for each thread, whether it reads in a view. */
 const words = {
   lock: 0,
   owner: 1,
-  checkpoint: 2,
-  checkpointer: 3,
-  checkpointAbove: 4,
-  snapshots: 5,
+  restart: 2,
+  restarter: 3,
+  restartAbove: 4,
+  views: 5,
 } as const;
 const lockStates = { free: 0, held: 1, waitedFor: 2 } as const;
 /** Who was woken may have been ended meanwhile, and nobody else is told then: so everybody looks this often. */
@@ -53,7 +53,7 @@ const nobody = 0;
 
 /** Makes the memory for a number of threads. */
 export function newCommitLock(threads: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((words.snapshots + threads) * Int32Array.BYTES_PER_ELEMENT);
+  return new SharedArrayBuffer((words.views + threads) * Int32Array.BYTES_PER_ELEMENT);
 }
 
 /**
@@ -63,7 +63,7 @@ export function newCommitLock(threads: number): SharedArrayBuffer {
  */
 export function openCommitLock(memory: SharedArrayBuffer, thread: number): CommitLock {
   const cells = new Int32Array(memory);
-  const ownSnapshot = words.snapshots + thread;
+  const ownView = words.views + thread;
   const { free, held, waitedFor } = lockStates;
 
   function wait(waitMs: number): boolean {
@@ -106,33 +106,33 @@ export function openCommitLock(memory: SharedArrayBuffer, thread: number): Commi
       if (Atomics.exchange(cells, words.lock, free) === waitedFor) Atomics.notify(cells, words.lock, 1);
     },
     isTaken: () => Atomics.load(cells, words.lock) !== free,
-    enterSnapshot() {
-      // In this order: who wants a checkpoint says so first and looks for snapshots then.
-      Atomics.store(cells, ownSnapshot, 1);
-      if (Atomics.load(cells, words.checkpoint) === checkpointStates.none) return true;
-      Atomics.store(cells, ownSnapshot, 0);
+    enterView() {
+      // In this order: who wants a restart says so first and looks for views then.
+      Atomics.store(cells, ownView, 1);
+      if (Atomics.load(cells, words.restart) === restartStates.none) return true;
+      Atomics.store(cells, ownView, 0);
       return false;
     },
-    leaveSnapshot: () => void Atomics.store(cells, ownSnapshot, 0),
-    hasSnapshots: () => cells.subarray(words.snapshots).some((_, index) => isSet(index)),
-    checkpoint: () => Atomics.load(cells, words.checkpoint) as CheckpointState,
-    moveCheckpoint(from, to) {
-      if (Atomics.compareExchange(cells, words.checkpoint, from, to) !== from) return false;
-      Atomics.store(cells, words.checkpointer, to === checkpointStates.underWay ? thread + 1 : nobody);
+    leaveView: () => void Atomics.store(cells, ownView, 0),
+    hasViews: () => cells.subarray(words.views).some((_, index) => isSet(index)),
+    walRestart: () => Atomics.load(cells, words.restart) as RestartState,
+    moveRestart(from, to) {
+      if (Atomics.compareExchange(cells, words.restart, from, to) !== from) return false;
+      Atomics.store(cells, words.restarter, to === restartStates.underWay ? thread + 1 : nobody);
       return true;
     },
-    checkpointAbove: () => Atomics.load(cells, words.checkpointAbove),
-    setCheckpointAbove: (kib) => void Atomics.store(cells, words.checkpointAbove, kib),
+    restartAbove: () => Atomics.load(cells, words.restartAbove),
+    setRestartAbove: (kib) => void Atomics.store(cells, words.restartAbove, kib),
     forget(dead) {
       const had = Atomics.load(cells, words.owner) === dead + 1 || isSet(dead);
-      Atomics.store(cells, words.snapshots + dead, 0);
-      if (Atomics.load(cells, words.checkpointer) === dead + 1)
-        Atomics.store(cells, words.checkpoint, checkpointStates.none);
+      Atomics.store(cells, words.views + dead, 0);
+      if (Atomics.load(cells, words.restarter) === dead + 1)
+        Atomics.store(cells, words.restart, restartStates.none);
       return had;
     },
   };
 
   function isSet(index: number): boolean {
-    return Atomics.load(cells, words.snapshots + index) === 1;
+    return Atomics.load(cells, words.views + index) === 1;
   }
 }

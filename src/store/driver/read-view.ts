@@ -1,43 +1,43 @@
-import { type CommitLock, checkpointStates } from "./commit-lock.ts";
+import { type CommitLock, restartStates } from "./commit-lock.ts";
 import type { Connection } from "./connection.ts";
 import type { Row, Value } from "./driver.ts";
 
 /** Reads of one thread that share a view of the database. */
-type SnapshotReader = {
+type ReadView = {
   query(sql: string, args?: readonly Value[]): Row[];
   /** Looks whether the file is still the same. @throws TvsError STORE_UNAVAILABLE when it is another one by now */
   requireSameFile(): void;
-  /** Leaves the snapshot: the next read begins another one. */
+  /** Leaves the read view: the next read begins another one. */
   end(): void;
   close(): void;
 };
 
 /**
- * How long after a look at the file a snapshot ends, in milliseconds: what others committed, and that the file was
+ * How long after a look at the file a read view ends, in milliseconds: what others committed, and that the file was
  * replaced, is seen that much later at most.
  */
-const snapshotMs = 100;
+const viewMs = 100;
 
-type SnapshotOptions = {
+type ReadViewOptions = {
   readonly connection: Connection;
   readonly lock: CommitLock;
   /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
   requireSameFile(): void;
   /** Looks after the log: others may write while this thread does not. */
-  tendLog(): void;
+  tendWal(): void;
 };
 
 /**
  * Reads inside one read transaction: its page cache stays good, and no lock is taken. It begins with a read and ends when
- * it is old, also when no read comes any more, or when a checkpoint wants it; then each read is by itself for a moment.
+ * it is old, also when no read comes any more, or when the log is to begin anew; then each read is by itself for a moment.
  */
-export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
-  const { connection, lock, tendLog } = options;
+export function createReadView(options: ReadViewOptions): ReadView {
+  const { connection, lock, tendWal } = options;
   let isOpen = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const isOld = () => performance.now() - lookedAt >= snapshotMs;
+  const isOld = () => performance.now() - lookedAt >= viewMs;
 
   function requireSameFile(): void {
     const now = performance.now();
@@ -46,21 +46,21 @@ export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
     lookedAt = now;
   }
 
-  /** A commit has looked a moment ago: no snapshot lasts longer for it. */
+  /** A commit has looked a moment ago: no read view lasts longer for it. */
   function begin(): void {
     if (isOld()) requireSameFile();
-    if (!lock.enterSnapshot()) {
-      tendLog();
+    if (!lock.enterView()) {
+      tendWal();
       return;
     }
     try {
       connection.exec("BEGIN");
     } catch (error) {
-      lock.leaveSnapshot();
+      lock.leaveView();
       throw error;
     }
     isOpen = true;
-    timer ??= endLater(snapshotMs);
+    timer ??= endLater(viewMs);
   }
 
   function end(): void {
@@ -71,25 +71,25 @@ export function createSnapshotReader(options: SnapshotOptions): SnapshotReader {
     } catch {
       connection.rollBack();
     } finally {
-      lock.leaveSnapshot();
+      lock.leaveView();
     }
   }
 
-  /** For a thread that sleeps. It is not set anew with every snapshot: there may be thousands in a second. */
+  /** For a thread that sleeps. It is not set anew with every read view: there may be thousands in a second. */
   function endLater(ms: number): ReturnType<typeof setTimeout> {
     return setTimeout(() => {
       timer = undefined;
       if (!isOpen) return;
       if (isOld()) end();
-      else timer = endLater(Math.ceil(lookedAt + snapshotMs - performance.now()));
+      else timer = endLater(Math.ceil(lookedAt + viewMs - performance.now()));
     }, ms).unref();
   }
 
   return {
     query(sql, args) {
-      if (isOpen && (isOld() || lock.checkpoint() !== checkpointStates.none)) {
+      if (isOpen && (isOld() || lock.walRestart() !== restartStates.none)) {
         end();
-        tendLog();
+        tendWal();
       }
       if (!isOpen) begin();
       try {

@@ -5,8 +5,8 @@ import { createSerial } from "../../domain/serial.ts";
 import { openCommitLock } from "./commit-lock.ts";
 import { type Batch, type Connection, defaultLockWaitMs, lockRetryMs } from "./connection.ts";
 import { type Driver, type Row, type Statement, storeError, type Value } from "./driver.ts";
-import { createSnapshotReader } from "./read-view.ts";
-import { createLogUpkeep, logSettings } from "./wal.ts";
+import { createReadView } from "./read-view.ts";
+import { createWalUpkeep, walSettings } from "./wal.ts";
 
 /** How a file is read and written, by whom it is opened for. */
 export type FileAccess = Pick<Driver, "batch" | "renew" | "heldMs" | "isBusy" | "close"> & {
@@ -29,7 +29,7 @@ export type SharedFile = {
  * A larger one is of no use: leaf pages are different ones each time, and every commit of another thread empties it. To
  * map the file into memory (mmap_size) made look-ups dearer.
  */
-export const servingSettings = ["cache_size = -4096", ...logSettings];
+export const servingSettings = ["cache_size = -4096", ...walSettings];
 
 type ServingOptions = SharedFile & {
   readonly connection: Connection;
@@ -41,7 +41,7 @@ type ServingOptions = SharedFile & {
 
 /**
  * The file as a serving thread uses it: one connection for everything (a second one for the commits would save the
- * snapshot's page cache from them, and costs as much by its own). A snapshot ends before the thread's own commits, which
+ * read view's page cache from them, and costs as much by its own). A read view ends before the thread's own commits, which
  * it therefore always sees. Commits are made in place, one thread at a time: to hand them to a thread that only writes
  * costs more than what they do to the database.
  *
@@ -50,15 +50,15 @@ type ServingOptions = SharedFile & {
 export function createServing(options: ServingOptions): FileAccess {
   const { connection, lockWaitMs = defaultLockWaitMs } = options;
   const lock = openCommitLock(options.memory, options.thread);
-  const tendLog = createLogUpkeep({ ...options, lock });
-  const snapshot = createSnapshotReader({ ...options, lock, tendLog });
+  const tendWal = createWalUpkeep({ ...options, lock });
+  const view = createReadView({ ...options, lock, tendWal });
   const inTurn = createSerial();
   let heldMs = 0;
 
   /** @returns null when another process writes */
   function tryCommit(batch: Batch): Row[][] | null {
-    snapshot.requireSameFile();
-    snapshot.end();
+    view.requireSameFile();
+    view.end();
     if (!lock.take(lockWaitMs)) throw busy();
     const takenAt = performance.now();
     try {
@@ -75,7 +75,7 @@ export function createServing(options: ServingOptions): FileAccess {
     for (;;) {
       const rows = tryCommit(batch);
       if (rows !== null) {
-        tendLog();
+        tendWal();
         return rows;
       }
       if (performance.now() > deadline) throw busy();
@@ -84,7 +84,7 @@ export function createServing(options: ServingOptions): FileAccess {
   }
 
   function close(): void {
-    snapshot.close();
+    view.close();
     connection.close();
   }
 
@@ -92,18 +92,18 @@ export function createServing(options: ServingOptions): FileAccess {
   if (!isMainThread) process.once("exit", close);
 
   return {
-    query: snapshot.query,
+    query: view.query,
     batch(statements) {
       // From when it was asked for: behind others that wait for the same lock, it would wait as often.
       const deadline = performance.now() + lockWaitMs;
       return inTurn(() => commit(statements, deadline).catch(rethrow));
     },
-    renew: snapshot.end,
+    renew: view.end,
     heldMs: () => heldMs,
     isBusy: lock.isTaken,
     copyTo(target) {
-      snapshot.requireSameFile();
-      snapshot.end();
+      view.requireSameFile();
+      view.end();
       connection.all("VACUUM INTO ?", [target]);
     },
     async close() {

@@ -34,7 +34,7 @@ describe.each(users)("a database file in use by %s", (_user, optionsOf) => {
         const gone = { code: "STORE_UNAVAILABLE" };
         expect(await rejection(driver.batch([insert]))).toMatchObject(gone);
         expect(await rejection(driver.copyTo(`${file}.later`))).toMatchObject(gone);
-        // A snapshot that was begun before is answered from until it ends.
+        // A read view that was begun before is answered from until it ends.
         const ask = () => rejection(driver.query("SELECT * FROM person"));
         expect(await untilAnswer(ask, (error) => error !== undefined)).toMatchObject(gone);
         // Another file under its name does not bring it back.

@@ -47,7 +47,7 @@ const tasks = {
     await driver.close();
     return wrong;
   },
-  /** Reads, so that it has a snapshot, commits, reads again and ends by an exception. */
+  /** Reads, so that it has a read view, commits, reads again and ends by an exception. */
   async fail(data: ThreadTask) {
     const driver = await open(data);
     await driver.query("SELECT 1 FROM work");

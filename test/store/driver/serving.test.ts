@@ -59,14 +59,14 @@ function withServing(threads: number, act: (world: World) => Promise<void>): Pro
 const driverOf = ({ drivers }: World, thread: number) => drivers[thread] as Driver;
 const count = async (driver: Driver) => Number((await driver.query("SELECT count(*) AS n FROM work"))[0]?.n);
 
-/** Whether nobody reads in a snapshot of what the log holds. */
+/** Whether nobody reads in a view of what the log holds. */
 function isLogFree(foreign: Connection): boolean {
   // A connection that has not seen the newest commit yet is told at first that the log is busy.
   foreign.all("SELECT 1 FROM work LIMIT 1");
   return Number(foreign.all("PRAGMA wal_checkpoint(RESTART)")[0]?.busy) === 0;
 }
 
-/** Rows of some 2 kB, by one driver and the other in turn, each of which always reads in a snapshot. */
+/** Rows of some 2 kB, by one driver and the other in turn, each of which always reads in a view. */
 async function writeBetweenReads(world: World, mebibytes: number): Promise<number> {
   let most = 0;
   for (let n = 0; n < mebibytes * 16; n++) {
@@ -89,7 +89,7 @@ test("threads that commit and read at once lose nothing, always see what is thei
     expect(Number(row?.n)).toBe(4 * rowsOfThread);
   }));
 
-describe("a snapshot", () => {
+describe("a read view", () => {
   test("is one view of everything until it is renewed, which a thread that reads all the time sees soon", () =>
     withServing(2, async (world) => {
       const [reader, writer] = [driverOf(world, 0), driverOf(world, 1)];
@@ -200,7 +200,7 @@ test("a thread can tell that another one commits, and use the time", () =>
   }));
 
 describe("a thread that ends", () => {
-  test("by an exception gives back its snapshot and its connection", () =>
+  test("by an exception gives back its read view and its connection", () =>
     withServing(2, async (world) => {
       const worker = world.start(1, "fail");
       worker.on("error", () => {});
@@ -235,10 +235,10 @@ describe("a thread that ends", () => {
     expect(other.forget(1)).toBe(true);
   });
 
-  test("in a snapshot is told of, and keeps no checkpoint waiting for it", () => {
+  test("in a read view is told of, and keeps no restart of the log waiting for it", () => {
     const memory = newCommitLock(2);
     const [dead, other] = [openCommitLock(memory, 1), openCommitLock(memory, 0)];
-    expect(dead.enterSnapshot()).toBe(true);
-    expect([other.hasSnapshots(), other.forget(1), other.hasSnapshots()]).toEqual([true, true, false]);
+    expect(dead.enterView()).toBe(true);
+    expect([other.hasViews(), other.forget(1), other.hasViews()]).toEqual([true, true, false]);
   });
 });
