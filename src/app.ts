@@ -66,7 +66,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
       perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
       counts: options.addressCounts,
     }),
-    log: createEvidenceDocuments(service),
+    evidence: createEvidenceDocuments(service),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

@@ -14,25 +14,25 @@ const forEver = "public, max-age=31536000, immutable";
 /** The same two sizes may be asked of a later epoch's tree; to ask whether the answer is still good costs nothing. */
 const whileConfirmed = "public, no-cache";
 
-export const logCheckpoint: PublicHandler = withinLimit(async (call, { log }) =>
-  documentReply(call, await log.checkpoint(), asCheckpoint),
+export const logCheckpoint: PublicHandler = withinLimit(async (call, { evidence }) =>
+  documentReply(call, await evidence.checkpoint(), asCheckpoint),
 );
 
-export const logKey: PublicHandler = withinLimit(async (call, { log }) =>
-  documentReply(call, await log.key(), asKeys),
+export const logKey: PublicHandler = withinLimit(async (call, { evidence }) =>
+  documentReply(call, await evidence.key(), asKeys),
 );
 
-export const logInclusion: PublicHandler = withinLimit(async (call, { log }) => {
+export const logInclusion: PublicHandler = withinLimit(async (call, { evidence }) => {
   const leafHash = check(leafHashSchema, call.pathPart("leafHash"), "leafHash");
   const size = call.query("size") === undefined ? undefined : treeSize(call, "size");
-  return documentReply(call, await log.inclusion(leafHash, size), forEver);
+  return documentReply(call, await evidence.inclusion(leafHash, size), forEver);
 });
 
-export const logConsistency: PublicHandler = withinLimit(async (call, { log }) => {
+export const logConsistency: PublicHandler = withinLimit(async (call, { evidence }) => {
   const from = treeSize(call, "from");
   const to = treeSize(call, "to");
   if (from > to) throw new TvsError("REQUEST_INVALID", "from must not be above to");
-  return documentReply(call, await log.consistency(from, to), whileConfirmed);
+  return documentReply(call, await evidence.consistency(from, to), whileConfirmed);
 });
 
 /** A size in the query, which has one spelling. @throws TvsError REQUEST_INVALID */

@@ -21,7 +21,7 @@ import { searchTermSchema } from "./requests.ts";
 export type PublicParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
-  readonly log: EvidenceDocuments;
+  readonly evidence: EvidenceDocuments;
 };
 
 /** A call for everybody, within the limit of the address that it comes from. */
