@@ -22,11 +22,11 @@ export function newEvidenceDisk(): SharedArrayBuffer {
 }
 
 /**
- * Whether the disk still takes what an answer leaves behind: remembers that it refused evidence. On a full one a small change still goes through, for it fits into room
- * that the write-ahead log has already; an answer's evidence does not. Nobody may call meanwhile, because a load
- * balancer believes the probe, so the probe itself finds out that there is room again: by a commit as large as the
- * evidence of many answers, which is taken back at once. It does so only after a refusal: a healthy service would wear
- * its disk out.
+ * Whether the disk still takes what an answer leaves behind: remembers that it refused evidence. On a full one a small
+ * change still goes through, for it fits into room that the write-ahead log has already; an answer's evidence does not.
+ * Nobody may call meanwhile, because a load balancer believes the probe, so the probe itself finds out that there is
+ * room again: by a commit as large as the evidence of many answers, which is taken back at once. It does so only after
+ * a refusal: a healthy service would wear its disk out.
  */
 export function createEvidenceDisk(driver: Driver, memory: SharedArrayBuffer = newEvidenceDisk()) {
   const refusal = new Int32Array(memory);
