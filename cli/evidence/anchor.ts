@@ -13,7 +13,7 @@ import { print, record } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
 import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { anchorExportCommand, anchorListCommand, judgeLine } from "./anchors.ts";
-import { evidenceBuilderOf } from "./open-evidence.ts";
+import { checkpointOfAll } from "./open-evidence.ts";
 
 /** What was handed out, and what is told of it besides: to programs, and to people. */
 type HandedOut = {
@@ -94,7 +94,7 @@ function readPolicy(text: string, flag: string): string {
 async function newestCheckpoint(
   operator: Operator,
 ): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
-  const checkpoint = await evidenceBuilderOf(operator).checkpoint();
+  const checkpoint = await checkpointOfAll(operator);
   const epochs = await operator.stores.evidence.epochs();
   const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);
   return checkpoint === null || epoch === undefined ? null : { epoch, checkpoint };

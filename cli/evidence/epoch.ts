@@ -10,7 +10,7 @@ import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { note, print, readable, record } from "../terminal/output.ts";
-import { evidenceBuilderOf, logHeadOf, noLog, noteLoss, openingOf, prepareClosing } from "./open-evidence.ts";
+import { checkpointOfAll, logHeadOf, noLog, noteLoss, openingOf, prepareClosing } from "./open-evidence.ts";
 
 /** The longest reason, in characters: it stays in the log for ever. */
 const maxReason = 200;
@@ -44,7 +44,7 @@ export const epochCommand = operatorCommand({
     await prepareClosing(operator);
     const opened = await openNextEpoch(openingOf(operator), args.reason);
     const lost = await noteLoss(operator, opened);
-    const checkpoint = await evidenceBuilderOf(operator).checkpoint();
+    const checkpoint = await checkpointOfAll(operator);
     const key = await verifierKeyOf(opened);
     const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
     print(args, value, () => record(value));

@@ -6,7 +6,7 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import { group } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { hint, print } from "../terminal/output.ts";
-import { evidenceBuilderOf, noLog } from "./open-evidence.ts";
+import { checkpointOfAll, noLog } from "./open-evidence.ts";
 
 const checkpointCommand = operatorCommand({
   description: "Print the newest checkpoint, which covers every attestation so far; it is signed if need be",
@@ -14,7 +14,7 @@ const checkpointCommand = operatorCommand({
   async act(operator, args) {
     const { evidence } = operator.stores;
     if ((await evidence.epochs()).length === 0) throw noLog();
-    const newest = await evidenceBuilderOf(operator).checkpoint();
+    const newest = await checkpointOfAll(operator);
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
     const { epoch, signedAt, note } = newest;

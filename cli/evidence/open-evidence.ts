@@ -12,7 +12,7 @@ import {
 } from "../../src/domain/evidence/builder.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { type LogEpoch, nextId } from "../../src/domain/evidence/evidence.ts";
+import { type LogEpoch, nextId, type StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import {
   beginRetention,
   noteBegin,
@@ -104,28 +104,27 @@ export async function prepareClosing(operator: EvidenceOperator, { renew = true 
   await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.evidence);
 }
 
-/**
- * The builder. A command that needs a checkpoint of a database that was just restored first opens the epoch that is due,
- * as the next service would.
- * @param store over another driver than the operator's own, for work that depends on a lease
- */
+/** @param store over another driver than the operator's own, for work that depends on a lease */
 export function evidenceBuilderOf(
   operator: EvidenceOperator,
   store = operator.stores.evidence,
 ): EvidenceBuilder {
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
-  const onTaken = () => tellTaken(logHeadFile(config));
+  const onTaken = () => logTaken(logHeadFile(config));
   const head = logHeadOf(config);
-  const onMissing = tellMissing;
-  const builder = createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing, onTaken });
-  return {
-    ...builder,
-    async checkpoint() {
-      await openDue(operator);
-      return builder.checkpoint();
-    },
-  };
+  return createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: logMissing, onTaken });
+}
+
+/**
+ * What a command does that needs a checkpoint of all that was attested: in a database that was just restored it first
+ * opens the epoch that is due, as the next service would.
+ * @returns null when there is nothing to sign for
+ * @throws TvsError LOG_BEHIND
+ */
+export async function checkpointOfAll(operator: EvidenceOperator): Promise<StoredCheckpoint | null> {
+  await openDue(operator);
+  return evidenceBuilderOf(operator).checkpoint();
 }
 
 /**
@@ -136,7 +135,7 @@ export function evidenceBuilderOf(
 export async function openLog(operator: EvidenceOperator): Promise<void> {
   const builder = evidenceBuilderOf(operator);
   const due = await openDue(operator);
-  if (due !== null) tellOpened(due);
+  if (due !== null) logOpened(due);
   await builder.requireNotBehind();
   await ensureLog(openingOf(operator));
   await refuseBareMark(operator.stores.settings);
@@ -145,20 +144,20 @@ export async function openLog(operator: EvidenceOperator): Promise<void> {
   if (due !== null) await builder.checkpoint();
 }
 
-function tellTaken(file: string): void {
+function logTaken(file: string): void {
   const message =
     "no checkpoint of the evidence log was kept here, and the newest is taken from the database: if that may be an old " +
     "copy, compare it with an anchor or with what a partner has";
   log.warn(message, { file });
 }
 
-function tellMissing(id: number): void {
+function logMissing(id: number): void {
   const message =
     "an attestation was taken out of the database before the evidence log had it; tvs log audit says more";
   log.error(message, { attestation: id });
 }
 
-function tellOpened({ origin, reason }: LogEpoch): void {
+function logOpened({ origin, reason }: LogEpoch): void {
   const message = "the evidence log goes on in a new epoch; give its key (tvs log key) to all who verify";
   log.warn(message, { origin, reason });
 }

@@ -9,7 +9,7 @@ import { command, configOf, flag, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { note, print } from "../terminal/output.ts";
-import { evidenceBuilderOf, noLog } from "./open-evidence.ts";
+import { checkpointOfAll, noLog } from "./open-evidence.ts";
 
 export const proveCommand = command({
   description:
@@ -69,7 +69,7 @@ async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
   if (found === null) {
-    await evidenceBuilderOf(operator).checkpoint();
+    await checkpointOfAll(operator);
     found = await reader.inclusion(leaf);
   }
   if (found !== null && found !== "no-checkpoint") return found;

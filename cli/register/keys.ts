@@ -11,7 +11,7 @@ import type { Node } from "../../src/domain/nodes.ts";
 import { rotateKeys, untilRotatable } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
-import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
+import { checkpointOfAll } from "../evidence/open-evidence.ts";
 import { type Operator, type Stores, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -74,7 +74,7 @@ const rotateCommand = operatorCommand({
       args,
       `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
     );
-    await evidenceBuilderOf(operator).checkpoint();
+    await checkpointOfAll(operator);
     const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits: args.bits });
     if (early)
       note(
@@ -121,7 +121,7 @@ const compromiseCommand = operatorCommand({
       `Every envelope that ${kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
     );
     // A thief does not wait until the log is in order.
-    await evidenceBuilderOf(operator).checkpoint().catch(noteUnsigned);
+    await checkpointOfAll(operator).catch(noteUnsigned);
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(stores), keyColumns);
     hint(

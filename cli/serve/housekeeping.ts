@@ -104,7 +104,7 @@ function startWork(
       head: logHeadOf(operator.config),
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
-      onHeld: tellHeld,
+      onHeld: logHeld,
       onError: onError("maintenance of the attestations failed"),
     }),
     startBuilding({
@@ -119,7 +119,7 @@ function startWork(
   };
 }
 
-function tellHeld(attestation: number): void {
+function logHeld(attestation: number): void {
   const message =
     "from this attestation on nothing is deleted though it is old, because the checkpoint beside the master key does not " +
     "prove that it is as it was signed for; tvs log audit and tvs doctor say more";

@@ -1,6 +1,6 @@
 /** A register with attestations in its evidence log, made as the service makes them. */
 
-import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
+import { checkpointOfAll } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
@@ -49,7 +49,7 @@ export function withLog<T>(dataDir: string, act: (operator: Operator) => Promise
 /** The newest checkpoint, signed if need be. */
 export async function newestNote(dataDir: string): Promise<string> {
   return withLog(dataDir, async (operator) => {
-    const checkpoint = await evidenceBuilderOf(operator).checkpoint();
+    const checkpoint = await checkpointOfAll(operator);
     return checkpoint?.note ?? "";
   });
 }

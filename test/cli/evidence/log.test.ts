@@ -2,12 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import {
-  evidenceBuilderOf,
-  openingOf,
-  openLog,
-  retentionMarkOf,
-} from "../../../cli/evidence/open-evidence.ts";
+import { checkpointOfAll, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
 import { settleRestoredLog } from "../../../cli/evidence/restore-evidence.ts";
 import { withOperator } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
@@ -68,7 +63,7 @@ describe("tvs log", () => {
       async (operator) => {
         await ensureLog(openingOf(operator));
         await attest(operator.driver, attested);
-        await evidenceBuilderOf(operator).checkpoint();
+        await checkpointOfAll(operator);
         await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
         const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
         const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
@@ -94,7 +89,7 @@ describe("tvs log", () => {
       async (operator) => {
         await openLog(operator);
         await attest(operator.driver, attested);
-        await evidenceBuilderOf(operator).checkpoint();
+        await checkpointOfAll(operator);
         await operator.driver.batch([remove(3)]);
       },
       whenMade,
@@ -110,7 +105,7 @@ describe("tvs log", () => {
         operator.driver,
         [4, 5].map((n) => aSignedAttestation(n, signer)),
       );
-      await evidenceBuilderOf(operator).checkpoint();
+      await checkpointOfAll(operator);
       const [lost] = attested.slice(-1);
       const proven = await createEvidenceReader(operator.stores.evidence).inclusion(
         leafHash(lost?.jws ?? ""),
