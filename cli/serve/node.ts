@@ -4,8 +4,7 @@ import { hostname } from "node:os";
 import { v7 as uuidv7 } from "uuid";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { startFollowing } from "../../src/domain/evidence/schedule.ts";
+import { TvsError } from "../../src/domain/errors.ts";
 import { isWildcard } from "../../src/domain/networks.ts";
 import type { NodeMemory } from "../../src/domain/node-memory.ts";
 import {
@@ -20,7 +19,6 @@ import { repeat } from "../../src/domain/serial.ts";
 import { storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { NodeFigures } from "../../src/metrics/sources.ts";
-import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 
@@ -74,18 +72,17 @@ export async function admitNode(
 type RunOptions = Pick<Node, "nodeId" | "url" | "consolePort"> & {
   readonly configuration: Configuration;
   readonly memory: NodeMemory;
-  /** Told when the database has lost what the evidence log was signed for. */
-  readonly onLost?: ((error: TvsError) => void) | undefined;
+  /** Told when the housekeeping cannot build the evidence log or sign for it. */
+  readonly onLogError: (error: unknown) => void;
 };
 
 /** Joins the nodes and goes on saying that this one lives; the housekeeping follows the lease. */
 export async function runNode(
   operator: Operator,
-  { nodeId, url, consolePort, configuration, memory, onLost }: RunOptions,
+  { nodeId, url, consolePort, configuration, memory, onLogError }: RunOptions,
 ): Promise<RunningNode> {
   const { driver, stores, clock } = operator;
   const releaseGone = () => stores.outbox.releaseGone(clock.now());
-  const onLogError = evidenceFailureHandler(onLost);
   const housekeeping = createHousekeeping(operator, {
     nodeId,
     configuration,
@@ -118,7 +115,6 @@ export async function runNode(
     loadedPendingKid,
     onBeat,
   });
-  const stopFollowing = startFollowing({ builder: evidenceBuilderOf(operator), onError: onLogError });
   let failure = "";
   const stopBeating = repeat(
     () =>
@@ -143,19 +139,11 @@ export async function runNode(
     }),
     clockAheadMs: membership.clockAheadMs,
     async leave() {
-      await Promise.all([stopBeating(), stopFollowing()]);
+      await stopBeating();
       await housekeeping.stop();
       // Where the database is away, the others find out by themselves.
       await membership.leave().catch(() => {});
     },
-  };
-}
-
-/** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
-function evidenceFailureHandler(onLost: RunOptions["onLost"]): (error: unknown) => void {
-  return (error) => {
-    log.error("the evidence log has failed", { detail: String(error) });
-    if (isTvsError(error, "LOG_BEHIND")) onLost?.(error);
   };
 }
 

@@ -6,7 +6,9 @@ import { type Sender, startSender } from "../../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
 import type { Configuration, Snapshot } from "../../src/domain/configuration.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
+import { startFollowing } from "../../src/domain/evidence/schedule.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
 import { issuerToldName, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
@@ -21,7 +23,7 @@ import { openCallFiles } from "../../src/store/access-log/files.ts";
 import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { openLog } from "../evidence/open-evidence.ts";
+import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { upgradeRegister } from "../service/upgrade.ts";
@@ -94,8 +96,9 @@ export async function openService(
   let calls: CallLog | undefined;
   let server: OpenServer | undefined;
   let node: RunningNode | undefined;
+  let stopFollowing = async () => {};
   const closeParts = async () => {
-    await Promise.all([calls?.close(), server?.close(), node?.leave()]);
+    await Promise.all([calls?.close(), server?.close(), node?.leave(), stopFollowing()]);
     await operator.driver.close();
   };
   try {
@@ -114,15 +117,17 @@ export async function openService(
     const opened = await openServer(operator, { signing, memory, thread: 0, work, onCall, onLost });
     server = opened;
     const { configuration } = opened.service;
+    const onLogError = evidenceFailureHandler(onLost);
     const running = await runNode(operator, {
       nodeId,
       url,
       consolePort,
       configuration,
       memory: opened.node,
-      onLost,
+      onLogError,
     });
     node = running;
+    stopFollowing = startFollowing({ builder: evidenceBuilderOf(operator), onError: onLogError });
     const stopSending = startSending(operator, { node: running, configuration, work });
     return {
       operator,
@@ -148,6 +153,14 @@ export async function openService(
     await closeParts();
     throw error;
   }
+}
+
+/** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
+function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown) => void {
+  return (error) => {
+    log.error("the evidence log has failed", { detail: String(error) });
+    if (isTvsError(error, "LOG_BEHIND")) onLost?.(error);
+  };
 }
 
 /** Tells the commands, and the other nodes, what is agreed on. */
