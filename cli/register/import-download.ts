@@ -232,7 +232,7 @@ async function fetchBySftp({ source, url, address, file, signal }: Connecting): 
     });
     // A client that does not start, or ends early, tells why by its exit.
     child.stdin.on("error", () => {});
-    // In its own quotes only what readSource refuses is read in another way.
+    // In its own quotes only what parseSource refuses is read in another way.
     child.stdin.end(`get "${decodeURIComponent(url.pathname)}" "${basename(file)}"\n`);
     const code = await ended(child);
     if (statSync(file).size > maxBytes) throw tooLarge(source);

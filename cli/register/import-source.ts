@@ -33,7 +33,7 @@ type SourceArgs = {
 };
 
 /** @throws TvsError USAGE, which never repeats what may be secret */
-export function readSource(text: string, args: SourceArgs = {}): ImportSource {
+export function parseSource(text: string, args: SourceArgs = {}): ImportSource {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];
   const kind = scheme?.toLowerCase() ?? "file";
   if (kind !== "file" && kind !== "https" && kind !== "sftp")
@@ -87,8 +87,8 @@ function decodedPath({ pathname }: URL): string {
 /** More often no registry's file changes, and each run asks its server. */
 const leastEveryMs = 5 * 60_000;
 
-/** Reads how often. @returns milliseconds. @throws TvsError USAGE */
-export function readEvery(text: string, flag: string): number {
+/** @returns milliseconds. @throws TvsError USAGE */
+export function parseEvery(text: string, flag: string): number {
   const everyMs = parseDuration(text, flag);
   if (everyMs < leastEveryMs) throw usage(`${flag} must be at least 5m`);
   return everyMs;

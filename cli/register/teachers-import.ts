@@ -17,7 +17,7 @@ import { type OutputFile, prepareOutput } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
-import { readEvery, readSource, sourceArgs } from "./import-source.ts";
+import { parseEvery, parseSource, sourceArgs } from "./import-source.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
@@ -63,7 +63,7 @@ export const importCommand = command({
     every: option(
       "DURATION",
       "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
-      readEvery,
+      parseEvery,
     ),
     ...sourceArgs,
     ...byArg,
@@ -73,7 +73,7 @@ export const importCommand = command({
     const { file } = args;
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
-    const source = readSource(file, args);
+    const source = parseSource(file, args);
     const how = howToImport(args);
     const config = configOf(args);
     if (source.kind === "file") sizeOf(file);

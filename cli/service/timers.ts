@@ -4,7 +4,7 @@ import { isAbsolute } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import type { ImportTimer } from "../../src/domain/import/source.ts";
 import { type ArgsOf, option } from "../command.ts";
-import { readEvery, readSource, readSourceAuth, sourceArgs } from "../register/import-source.ts";
+import { parseEvery, parseSource, readSourceAuth, sourceArgs } from "../register/import-source.ts";
 import { readKeep } from "../safe/backup-folder.ts";
 import { readHttpUrl } from "../verify/bounded-fetch.ts";
 import { sourceAuthPath, type TimerJob } from "./units.ts";
@@ -121,7 +121,7 @@ export function importTimerOf(args: TimerValues): Omit<ImportTimer, "since"> | n
   const { import: source, every = defaults.importEvery } = args;
   return source === undefined
     ? null
-    : { source: readSource(source, args).name, everyMs: readEvery(every, "--every") };
+    : { source: parseSource(source, args).name, everyMs: parseEvery(every, "--every") };
 }
 
 /**
@@ -136,7 +136,7 @@ export function checkImport({ import: source, "source-auth": authFile }: TimerVa
 
 function importJob(args: TimerValues, text: string): TimerJob {
   const { every = defaults.importEvery, "source-auth": authFile } = args;
-  const source = readSource(text, args);
+  const source = parseSource(text, args);
   const place = source.kind === "file" ? absolute(text, "--import") : plainUrl(source.place, "--import");
   const sourceAuth = authFile === undefined ? undefined : absolute(authFile, "--source-auth");
   return {
@@ -147,7 +147,7 @@ function importJob(args: TimerValues, text: string): TimerJob {
       ...(sourceAuth === undefined ? [] : ["--source-auth", sourceAuthPath]),
       ...(args["allow-private-source"] === true ? ["--allow-private-source"] : []),
     ],
-    at: { everyMs: readEvery(every, "--every") },
+    at: { everyMs: parseEvery(every, "--every") },
     folder: null,
     sourceAuth,
   };
