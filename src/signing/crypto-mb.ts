@@ -103,7 +103,9 @@ function readNumbers(key: LoadedKey) {
     "rsa-exponent2": numbers.dq,
     "rsa-coefficient1": numbers.qInv,
   });
-  return isRead && new DataView(exponent.buffer).getBigUint64(0, true) === publicExponent ? numbers : null;
+  if (isRead && new DataView(exponent.buffer).getBigUint64(0, true) === publicExponent) return numbers;
+  overwrite(Object.values(numbers));
+  return null;
 }
 
 function createLaneKey(
@@ -146,14 +148,18 @@ function createLaneKey(
       for (const [lane, hash] of hashes.entries()) messages.set(hash, (lane + 1) * bytes - hashBytes);
       const isRight = compute();
       const made = hashes.map((_, lane) => signatures.slice(lane * bytes, (lane + 1) * bytes));
-      for (const part of [signatures, recovered, scratch]) part.fill(0);
+      overwrite([signatures, recovered, scratch]);
       return isRight ? made : null;
     },
     free() {
       // Held until here, all of them: the pointers to them keep nothing alive.
-      for (const part of [...Object.values(numbers), scratch]) part.fill(0);
+      overwrite([...Object.values(numbers), scratch]);
     },
   };
+}
+
+function overwrite(parts: readonly Uint8Array[]): void {
+  for (const part of parts) part.fill(0);
 }
 
 /** A message for each lane, with everything but the hash. */

@@ -57,8 +57,8 @@ export function createSigningLoop<K>({ calls, board, together, ...keys }: LoopPa
   }
 
   function takeOwn(): Task<K>[] {
-    const waiting = calls.count() + (sharing?.count() ?? 0);
-    const most = waiting >= together.from ? together.most : 1;
+    const isEnough = () => calls.count() + (sharing?.count() ?? 0) >= together.from;
+    const most = together.most > 1 && isEnough() ? together.most : 1;
     const tasks: Task<K>[] = [];
     for (let job = next(); job !== undefined; job = next()) {
       if (job.isOpen()) tasks.push(taskOf(job));
@@ -69,7 +69,7 @@ export function createSigningLoop<K>({ calls, board, together, ...keys }: LoopPa
   }
 
   function takeOthers(): Task<K>[] {
-    const most = board?.areOffered(together.from, hasKey) ? together.most : 1;
+    const most = together.most > 1 && board?.areOffered(together.from, hasKey) ? together.most : 1;
     const tasks: Task<K>[] = [];
     for (let claim = board?.claim(hasKey); board && claim !== undefined; claim = board.claim(hasKey)) {
       const mine = claim;
