@@ -8,6 +8,7 @@ import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
+import type { ListedStatus } from "../../src/partner/status-list.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import { printable } from "../terminal/printable.ts";
 
@@ -24,12 +25,12 @@ export type Location = { readonly file: string; readonly place: Place };
  * @param location where the envelope stood
  */
 function formatJson(verification: Verification, { file, place: { line, index } }: Location): string {
-  const { claimedIssuer, trust, log, warnings: told, checks, ...verdict } = verification;
+  const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
   const object = {
     ...verdict,
     // Who it claims to be from is said of those alone whose key is not known.
     ...(claimedIssuer === null ? {} : { claimedIssuer }),
-    ...{ trust, log, warnings: told, checks, file },
+    ...{ trust, log, statusList, warnings: told, checks, file },
     ...(line === null ? {} : { line }),
     ...(index === null ? {} : { index }),
   };
@@ -91,6 +92,11 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
   ];
 }
 
+function describeStatus(found: ListedStatus | null): string[] {
+  if (found === null) return [];
+  return row("status list", `${found.withdrawn ? "withdrawn" : "not withdrawn"} on ${found.signedAt}`);
+}
+
 function describeWarning(warning: Warning): string[] {
   return row("warning", `${warning}: ${warnings[warning]}`);
 }
@@ -143,6 +149,7 @@ function formatHuman(verification: Verification, location: Location, color: bool
     ...row("audience", verification.audience),
     ...row("kid", verification.kid),
     ...describeLog(verification.log, isGenuine),
+    ...describeStatus(verification.statusList),
     ...verification.warnings.flatMap(describeWarning),
     ...(result === null ? [] : describeResult(result)),
     ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),

@@ -4,8 +4,11 @@ import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
+import type { OfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
+import { parseDuration } from "../terminal/output.ts";
 import { type LogSettings, settledLogKey } from "./proof.ts";
+import { readPack } from "./status-lists.ts";
 
 export const verifyArgs = {
   jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
@@ -25,25 +28,39 @@ export const verifyArgs = {
     "FILE",
     "Remember the largest checkpoint seen of each log, and refuse a fork (TVS_VERIFY_LOG_STATE)",
   ),
+  "status-list": option(
+    "FILE",
+    "A status list of the service: refuse what was withdrawn since; may be given several times",
+  ),
+  pack: option(
+    "FILE",
+    "The service's offline pack: key history, status lists and issuer in one; --anchor pins its signer",
+  ),
+  "max-age": option("DURATION", "How old a status list may be (default 7d, and never beyond its own end)"),
   now: option("TIME", "Check as of this time (ISO 8601)"),
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key">;
+type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 
 /** The options as they were given. */
 export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly json?: boolean | undefined;
   /** Each of several. */
   readonly "log-key"?: readonly string[] | undefined;
+  readonly "status-list"?: readonly string[] | undefined;
 };
 
 /** Where the keys are, and who must have signed for whom. Paths are absolute. */
 export type VerifySettings = LogSettings & {
   readonly jwks: string | undefined;
   readonly keyHistory: string | undefined;
+  /** What stands in for the key history where none is named; its lists count with the others. */
+  readonly pack: { readonly path: string; readonly read: OfflinePack } | undefined;
+  readonly statusLists: readonly string[];
+  readonly maxListAgeSeconds: number | undefined;
   /** The key that must have signed the key history. */
   readonly anchor: string | undefined;
   readonly issuer: string;
@@ -67,15 +84,19 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
     flags["log-state"] || env.TVS_VERIFY_LOG_STATE,
   ].map((path) => (path ? resolve(path) : undefined));
   const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
-  const issuer = flags.issuer || env.TVS_VERIFY_ISSUER;
+  const lists = checkListFlags(flags);
+  const pack = flags.pack === undefined ? undefined : await openPack(flags.pack);
+  const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.read.issuer;
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
-  if (!jwks && !keyHistory)
-    throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both");
+  if (!jwks && !keyHistory && !pack)
+    throw usage("no keys to verify with: give --jwks FILE, --key-history FILE or both, or --pack FILE");
   // An empty variable of a script must not take the pin away.
   if (flags.anchor === "")
     throw usage("--anchor is empty: give the id of the key that signed the key history");
-  if (anchor && !keyHistory)
-    throw usage("--anchor names the key that signed a key history: give --key-history FILE as well");
+  if (anchor && !keyHistory && !pack)
+    throw usage(
+      "--anchor names the key that signed a key history: give --key-history FILE or --pack FILE as well",
+    );
   if (anchor && !isThumbprint(anchor))
     throw usage(
       "--anchor is a key id of 43 characters, as the service's health document shows it (activeKid)",
@@ -85,7 +106,21 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   checkProofFlags(flags, logKeys);
   const settled = await Promise.all(logKeys.map(settledLogKey));
-  return { jwks, keyHistory, anchor, issuer, audience, logKeys: settled, logState };
+  return { jwks, keyHistory, pack, ...lists, anchor, issuer, audience, logKeys: settled, logState };
+}
+
+async function openPack(path: string): Promise<VerifySettings["pack"]> {
+  return { path: resolve(path), read: await readPack(path) };
+}
+
+function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" | "maxListAgeSeconds"> {
+  const { pack, "status-list": lists = [], "max-age": maxAge } = flags;
+  if (pack === "" || lists.includes(""))
+    throw usage("--pack or --status-list is empty: give the file that the service serves");
+  if (maxAge !== undefined && pack === undefined && lists.length === 0)
+    throw usage("--max-age is for status lists: give --status-list FILE or --pack FILE as well");
+  const maxListAgeSeconds = maxAge === undefined ? undefined : parseDuration(maxAge, "--max-age") / 1000;
+  return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
 }
 
 /** What only a proof needs must not look as if it had been judged by. */

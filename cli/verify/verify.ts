@@ -19,6 +19,7 @@ import {
 } from "./options.ts";
 import { createPrinter, createProgress, type Tally } from "./printer.ts";
 import { openProof, readWhole } from "./proof.ts";
+import { readLists } from "./status-lists.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -37,7 +38,7 @@ type VerifyIo = {
 
 /** A command line as citty parses it. */
 type Line = {
-  readonly args: Omit<VerifyFlags, "log-key"> & { readonly _: readonly string[] };
+  readonly args: Omit<VerifyFlags, "log-key" | "status-list"> & { readonly _: readonly string[] };
   readonly rawArgs: string[];
 };
 
@@ -51,26 +52,41 @@ type Run = {
 
 const maxKeyFileMiB = 4;
 
-async function readSources({ jwks, keyHistory, anchor, issuer }: VerifySettings): Promise<KeySetSources> {
+async function readSources({
+  jwks,
+  keyHistory,
+  pack,
+  anchor,
+  issuer,
+}: VerifySettings): Promise<KeySetSources> {
   const read = (path: string, what: string) => readWhole(path, `the ${what} ${path}`, maxKeyFileMiB);
   return {
     issuer,
     ...(jwks === undefined ? {} : { jwks: await read(jwks, "JWKS") }),
+    ...(pack === undefined ? {} : { keyHistory: pack.read.keyHistory }),
     ...(keyHistory === undefined ? {} : { keyHistory: await read(keyHistory, "key history") }),
     ...(anchor === undefined ? {} : { anchor }),
   };
 }
 
+/** Null where nobody asked for a list; a pack without lists was asked. */
+async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
+  if (pack === undefined && statusLists.length === 0) return {};
+  const all = [...(await readLists(statusLists)), ...(pack?.read.statusLists ?? [])];
+  return { statusLists: all, ...(maxListAgeSeconds === undefined ? {} : { maxListAgeSeconds }) };
+}
+
 async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
   const { _: paths, ...flags } = args;
-  const given = await resolveSettings({ ...flags, "log-key": everyValue(rawArgs, "log-key") }, io.env);
+  const [logKeys, lists] = ["log-key", "status-list"].map((name) => everyValue(rawArgs, name));
+  const given = await resolveSettings({ ...flags, "log-key": logKeys, "status-list": lists }, io.env);
   if (paths.length === 0)
     throw new TvsError("USAGE", "nothing to verify: name files, a folder, or - for standard input");
   const { issuer, audience } = given;
   const now = flags.now === undefined ? io.now() : new Date(parseTime(flags.now, "--now"));
   const keys = await createKeySet(await readSources(given));
   const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
-  const options = { keys, issuer, audience, now, ...proof };
+  const options = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
   return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
@@ -81,10 +97,11 @@ function exitCode(tally: Tally): number {
 }
 
 /** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
-function trustNote({ trust }: KeySet, { keyHistory = "" }: VerifySettings): string {
+function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
+  const file = keyHistory ?? pack?.path ?? "";
   const signed = `signed by key ${trust.historySigner} on ${trust.historySignedAt}`;
-  return `trust rests on ${printable(keyHistory)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
+  return `trust rests on ${printable(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
 async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
@@ -92,8 +109,9 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
   const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
-  const { jwks, keyHistory, logKeys, logState } = given;
-  const keyFiles = [jwks, keyHistory, proof, logState, ...logKeys].filter((path) => path !== undefined);
+  const { jwks, keyHistory, pack, statusLists, logKeys, logState } = given;
+  const named = [jwks, keyHistory, pack?.path, proof, logState];
+  const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
       await judgeSource(source, options, printer);
@@ -152,7 +170,8 @@ function stopOnClosedPipe(error: Error & { code?: string }): void {
 
 const example =
   "tvs verify answers.ndjson --jwks jwks.json --key-history key-history.jose --issuer https://teachers.example --audience exam-body-a\n" +
-  "  tvs verify answer.json --proof answer.proof --log-key log.key";
+  "  tvs verify answer.json --proof answer.proof --log-key log.key\n" +
+  "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
 /**
  * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision

@@ -4,6 +4,7 @@ import { certificateStatuses, type EligibilityResult, licenseStatuses, sources }
 import { formatSeconds } from "./date-time.ts";
 import { addressOfIssuer } from "./envelope-codes.ts";
 import { Refusal, refuse } from "./reasons.ts";
+import type { StatusClaim } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
 
 /** Claims of the right types; whether they are the expected ones is another check. */
@@ -17,6 +18,8 @@ export type Claims = {
   /** `exp` and `nbf`: the service sets neither, but a signed limit is honoured. */
   readonly expiresSeconds: number | null;
   readonly notBeforeSeconds: number | null;
+  /** The place in a status list; null for an envelope that names none. */
+  readonly status: StatusClaim | null;
 };
 
 const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
@@ -66,6 +69,15 @@ function readLimit(value: JsonValue | undefined): number | null | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
+/** Null when absent; undefined when it names no place in a list. */
+function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
+  if (status === undefined) return null;
+  const list = isJsonObject(status) ? status.status_list : undefined;
+  const { idx, uri } = isJsonObject(list) ? list : {};
+  const isPlace = Number.isSafeInteger(idx) && Number(idx) >= 0 && typeof uri === "string" && uri !== "";
+  return isPlace ? { uri, idx: Number(idx) } : undefined;
+}
+
 /**
  * Reads all claims.
  *
@@ -79,6 +91,8 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
   if (expiresSeconds === undefined || notBeforeSeconds === undefined) {
     return refuse("CLAIM_TYPE", "The claim exp or nbf is not a number.");
   }
+  const status = readStatus(payload);
+  if (status === undefined) return refuse("CLAIM_TYPE", "The claim status names no place in a status list.");
   return {
     issuer: String(payload.iss),
     audience: String(payload.aud),
@@ -87,6 +101,7 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
     result: payload.result as unknown as EligibilityResult,
     expiresSeconds,
     notBeforeSeconds,
+    status,
   };
 }
 

@@ -67,6 +67,7 @@ export {
 } from "./reasons.ts";
 export type { VerifySignature } from "./rsa-key.ts";
 export type { VerifierKey } from "./signed-note.ts";
+export { type ListedStatus, type OfflinePack, readOfflinePack } from "./status-list.ts";
 export { type JsonValue, readStrictJson } from "./strict-json.ts";
 export type { Check, CheckName, KeyTrust, LogEvidence, Verification } from "./verification.ts";
 export {

@@ -113,6 +113,14 @@ export const refusalReasons = {
   OUTER_KID_DIFFERS: refused("The unsigned signatureKid differs from the key that signed."),
   OUTER_VERIFICATION_ID_DIFFERS: refused("The unsigned verificationId differs from the signed one."),
   OUTER_VERIFIED_AT_DIFFERS: refused("The unsigned verifiedAt is not the time of signing."),
+
+  STATUS_LIST_UNUSABLE: undecidable(
+    "No status list was given that can tell whether this was withdrawn since: fetch the list, or the offline pack, from the service.",
+  ),
+  STATUS_LIST_STALE: undecidable(
+    "The status list is too old to tell whether this was withdrawn since: fetch a newer one.",
+  ),
+  WITHDRAWN_SINCE: refused("The service's status list says that this was withdrawn after it was signed."),
 } as const satisfies Record<string, ReasonEntry>;
 
 /** What a reader should know of an envelope although it is accepted. The names are as stable as the reasons. */

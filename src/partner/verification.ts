@@ -5,6 +5,7 @@ import type { Claims } from "./claims.ts";
 import type { EligibilityResult } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
 import { type Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
+import type { ListedStatus } from "./status-list.ts";
 
 /** The checks, in the order in which they run; the first that fails gives the reason. */
 export const checkNames = [
@@ -21,6 +22,7 @@ export const checkNames = [
   "audience",
   "time",
   "outer",
+  "status",
 ] as const;
 export type CheckName = (typeof checkNames)[number];
 
@@ -79,6 +81,8 @@ export type Verification = {
   readonly trust: KeyTrust | null;
   /** What the proof shows; null without one, or when the check `log` was not passed. */
   readonly log: LogEvidence | null;
+  /** What the status list says of it; null when none was asked, or none that counts. */
+  readonly statusList: ListedStatus | null;
   /** What to know of an envelope that is valid all the same. */
   readonly warnings: readonly Warning[];
   /** All of `checkNames`, in order. */
@@ -97,6 +101,7 @@ export type Draft = {
   claimedIssuer: string | null;
   trust: KeyTrust | null;
   log: LogEvidence | null;
+  statusList: ListedStatus | null;
   warnings: readonly Warning[];
 };
 
@@ -116,7 +121,7 @@ export function skipped(detail: string): Passed {
 /** Begins a verification. */
 export function beginVerification(): Draft {
   const nothing = { kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null };
-  return { outcomes: [], ...nothing, warnings: noWarnings };
+  return { outcomes: [], ...nothing, statusList: null, warnings: noWarnings };
 }
 
 /** Notes the outcome of the next check of `checkNames`. */
@@ -144,6 +149,7 @@ function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly C
     claimedIssuer: draft.claimedIssuer,
     trust: draft.trust,
     log: draft.log,
+    statusList: draft.statusList,
     warnings: reason === null ? draft.warnings : noWarnings,
     checks,
   };

@@ -10,6 +10,13 @@ import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
 import { findOuterDifference } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
+import {
+  defaultMaxListAgeSeconds,
+  findStatus,
+  openStatusLists,
+  type StatusList,
+  statusListType,
+} from "./status-list.ts";
 import type { JsonObject, JsonValue } from "./strict-json.ts";
 import {
   accept,
@@ -17,6 +24,7 @@ import {
   type Draft,
   fail,
   note,
+  type Passed,
   passed,
   skipped,
   type Verification,
@@ -37,24 +45,32 @@ export type VerifyOptions = {
   readonly verifySignature?: VerifySignature;
   /** What `openLogProof` gave: the envelope must be the one in the log that it proves. */
   readonly proof?: LogProof;
+  /** The service's status lists (`application/statuslist+jwt`): what was withdrawn since is then refused. */
+  readonly statusLists?: readonly string[];
+  /** How old a status list may be; 7 days by default. Beyond its own end none counts. */
+  readonly maxListAgeSeconds?: number;
 };
 
-/** The same without a proof and with a synchronous RS256: no promise for each of a million envelopes. */
-export type SyncVerifyOptions = Omit<VerifyOptions, "proof"> & {
+/** The same without a proof and lists, and with a synchronous RS256: no promise for each of a million envelopes. */
+export type SyncVerifyOptions = Omit<VerifyOptions, "proof" | "statusLists"> & {
   readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
 };
 
 /** An envelope whose form, header and key are in order: only the signature can tell now. */
 type Opened = Form & { readonly draft: Draft; readonly key: KnownKey };
 
+/** The status lists that were given, each as it was opened; null without any. */
+type Lists = readonly (StatusList | Refusal)[] | null;
+
 /** A good signature, and what the log's proof shows when there is one. */
-type Found = { readonly opened: Opened; readonly logged: LogFinding | null };
+type Found = { readonly opened: Opened; readonly logged: LogFinding | null; readonly lists: Lists };
 
 /** What the cryptography says; null when this machine's failed. */
 type Answered = {
   readonly opened: Opened;
   readonly isGood: boolean | null;
   readonly logged: LogFinding | Refusal | null;
+  readonly lists: Lists;
 };
 
 const outcomes = {
@@ -71,14 +87,17 @@ const outcomes = {
   time: passed("Not signed in the future, and within the limits that it sets itself."),
   outer: passed("Every unsigned member is what is signed."),
   noOuter: skipped("A bare signature has no unsigned members to compare."),
+  noList: skipped("No status list was asked whether this was withdrawn since."),
+  noPlace: skipped("It names no place in a status list, so none was asked whether it was withdrawn since."),
 };
 
 const defaultToleranceSeconds = 60;
 
 function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
-  // The issuer signs its key history with the same keys; it must never pass for an envelope.
-  return header instanceof Refusal || header.typ !== keyHistoryType ? header : refuse("HEADER_TYP");
+  if (header instanceof Refusal) return header;
+  // The issuer signs its key history and its lists with the same keys; neither must ever pass for an envelope.
+  return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
 /** What another service signed is checked there, so whoever it claims to be from is named. */
@@ -119,8 +138,35 @@ function checkTime(claims: Claims, nowMs: number, options: VerifyOptions): Refus
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
+/** What the lists say of the envelope's place: only an answer that was a yes can have been withdrawn. */
+function judgeStatus(
+  { opened, lists }: Found,
+  claims: Claims,
+  options: VerifyOptions,
+  nowMs: number,
+): Passed | Refusal {
+  const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
+  if (lists === null) return outcomes.noList;
+  if (claims.status === null) return outcomes.noPlace;
+  const found = findStatus(claims.status, lists, {
+    issuer,
+    signedSeconds: claims.issuedAtSeconds,
+    nowSeconds: nowMs / 1000,
+    toleranceSeconds: clockToleranceSeconds ?? defaultToleranceSeconds,
+    maxAgeSeconds: maxListAgeSeconds ?? defaultMaxListAgeSeconds,
+  });
+  if (found instanceof Refusal) return found;
+  opened.draft.statusList = found;
+  const by = `the status list of ${found.signedAt}`;
+  if (!found.withdrawn) return passed(`Not withdrawn, by ${by}.`);
+  return claims.result.eligible
+    ? refuse("WITHDRAWN_SINCE", `It was withdrawn after it was signed, by ${by}.`)
+    : passed(`The answer was no already; now ${by} says withdrawn.`);
+}
+
 /** What was signed, against what the caller expects and what the envelope shows. */
-function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Verification {
+function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
+  const { opened } = found;
   const { draft, outer } = opened;
   draft.claims = claims;
   note(draft, outcomes.claims);
@@ -135,6 +181,9 @@ function judgeClaims(opened: Opened, claims: Claims, options: VerifyOptions): Ve
   const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
+  const status = judgeStatus(found, claims, options, nowMs);
+  if (status instanceof Refusal) return fail(draft, "status", status);
+  note(draft, status);
   draft.age = ageOf(claims, nowMs);
   return accept(draft);
 }
@@ -155,11 +204,11 @@ function judgeKey(found: Found, payload: JsonObject, options: VerifyOptions): Ve
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
   const claims = readClaims(payload, issuedAt);
-  return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(opened, claims, options);
+  return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(found, claims, options);
 }
 
 /** Every check after the cryptography. */
-function judge({ opened, isGood, logged }: Answered, options: VerifyOptions): Verification {
+function judge({ opened, isGood, logged, lists }: Answered, options: VerifyOptions): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
@@ -169,17 +218,21 @@ function judge({ opened, isGood, logged }: Answered, options: VerifyOptions): Ve
   note(draft, logged?.outcome ?? outcomes.noProof);
   const payload = readJwsObject(opened.jws.payload, "payload");
   if (payload instanceof Refusal) return fail(draft, "claims", payload);
-  return judgeKey({ opened, logged }, payload, options);
+  return judgeKey({ opened, logged, lists }, payload, options);
 }
 
 /** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
 function assertOptions(options: VerifyOptions): void {
-  const { issuer, audience, now, clockToleranceSeconds = 0 } = options;
+  const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
     throw new TypeError("verifyEnvelope needs the audience");
   if (now !== undefined && Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   if (!(clockToleranceSeconds >= 0)) throw new TypeError("clockToleranceSeconds is not a duration");
+  if (!(maxListAgeSeconds >= 0)) throw new TypeError("maxListAgeSeconds is not a duration");
+  const { statusLists = [] } = options as VerifyOptions;
+  if (!Array.isArray(statusLists) || statusLists.some((list) => typeof list !== "string"))
+    throw new TypeError("statusLists is not an array of texts");
 }
 
 /**
@@ -187,9 +240,10 @@ function assertOptions(options: VerifyOptions): void {
  *
  * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
  * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)
- * @param options the key set, the expected issuer and audience, the time, a tolerance in seconds, and a proof of the log
+ * @param options the key set, the expected issuer and audience, the time, a tolerance in seconds, a proof of the log, and the
+ * service's status lists, which say whether what is signed was withdrawn since
  * @returns the verdict, with every check that was made; a bad envelope never throws
- * @throws TypeError for a missing issuer or audience, an invalid date or a negative tolerance
+ * @throws TypeError for a missing issuer or audience, an invalid date, a negative duration, or lists that are no texts
  *
  * @example
  * ```ts
@@ -209,12 +263,14 @@ export async function verifyEnvelope(
 }
 
 async function answer({ jws, key }: Opened, options: VerifyOptions): Promise<Omit<Answered, "opened">> {
-  const { verifySignature = verifyWithWebCrypto, proof } = options;
+  const { verifySignature = verifyWithWebCrypto, proof, statusLists, keys } = options;
   try {
     const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
-    return { isGood: isGood === true, logged: proof === undefined ? null : await findInLog(proof, jws) };
+    const logged = proof === undefined ? null : await findInLog(proof, jws);
+    const lists = statusLists === undefined ? null : await openStatusLists(statusLists, keys);
+    return { isGood: isGood === true, logged, lists };
   } catch {
-    return { isGood: null, logged: null };
+    return { isGood: null, logged: null, lists: null };
   }
 }
 
@@ -222,16 +278,17 @@ async function answer({ jws, key }: Opened, options: VerifyOptions): Promise<Omi
  * The same as `verifyEnvelope`, with a synchronous implementation of RS256: no promise for each of a million envelopes.
  *
  * @param input as for `verifyEnvelope`
- * @param options the same with `verifySignature`, and without `proof`
+ * @param options the same with `verifySignature`, and without `proof` and `statusLists`
  * @returns the verdict; a `verifySignature` that throws makes it undecidable (`VERIFIER_FAILED`)
- * @throws TypeError as `verifyEnvelope` does, and for a proof, which takes a promise to check
+ * @throws TypeError as `verifyEnvelope` does, and for a proof or lists, which take a promise to check
  */
 export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
   assertOptions(options);
-  if ("proof" in options) throw new TypeError("verifyEnvelopeSync takes no proof: use verifyEnvelope");
+  if ("proof" in options || "statusLists" in options)
+    throw new TypeError("verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope");
   const opened = open(readForm(input), options);
   if ("verdict" in opened) return opened;
-  return judge({ opened, isGood: verifyNow(opened, options), logged: null }, options);
+  return judge({ opened, isGood: verifyNow(opened, options), logged: null, lists: null }, options);
 }
 
 function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {

@@ -15,6 +15,7 @@ test("the package gives partners these values and no others, under its own name"
     "readEnvelopes",
     "readLogKeys",
     "readLogState",
+    "readOfflinePack",
     "readStrictJson",
     "refusalReasons",
     "rememberCheckpoint",

@@ -30,7 +30,10 @@ const reasonsWithoutEnvelope = [
   "LOG_KEY_UNREADABLE",
   "LOG_STATE_UNREADABLE",
   "NO_ENVELOPE",
+  "STATUS_LIST_STALE",
+  "STATUS_LIST_UNUSABLE",
   "VERIFIER_FAILED",
+  "WITHDRAWN_SINCE",
 ];
 
 function read(...path: string[]): Buffer {
@@ -103,7 +106,7 @@ describe("verifyEnvelope", () => {
     });
     expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
     expect(verification.checks.map(({ name, ok }) => [name, ok])).toEqual(
-      checkNames.map((name) => [name, name === "log" ? null : true]),
+      checkNames.map((name) => [name, ["log", "status"].includes(name) ? null : true]),
     );
   });
 
@@ -132,7 +135,7 @@ describe("verifyEnvelope", () => {
     );
     expect(verification.valid).toBe(false);
     expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
-    expect(verification.checks.at(-1)).toEqual({
+    expect(verification.checks.at(-2)).toEqual({
       name: "outer",
       ok: false,
       detail: "The unsigned result.teacher.name differs from the signed one.",
@@ -163,6 +166,7 @@ describe("verifyEnvelope", () => {
       "log",
       "compromise",
       "window",
+      "status",
     ]);
   });
 

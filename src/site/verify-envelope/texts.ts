@@ -207,6 +207,7 @@ const english = {
       audience: "Partner",
       time: "Time of signing",
       outer: "Unsigned copy",
+      status: "Withdrawn since",
     },
     notCompared: (what: string, value: string) => `You gave no ${what} to compare with. It is ${value}.`,
   },

@@ -60,7 +60,7 @@ describe("--json", () => {
       ]),
     );
     expect(objects.map(({ file, valid, reason }) => [file, valid, reason])).toEqual(expected);
-    for (const object of objects) expect(object.checks).toHaveLength(13);
+    for (const object of objects) expect(object.checks).toHaveLength(14);
   });
 
   test("tells the line and the index", async () => {

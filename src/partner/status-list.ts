@@ -1,0 +1,269 @@
+/**
+ * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether what an envelope
+ * says was withdrawn since. A list is for a million teachers, so that who fetches one tells nobody of whom he asks.
+ *
+ * Never valid by silence: a list that cannot be believed, or does not reach to now, is a refusal, never an "it holds".
+ */
+
+import { decodeBase64url } from "./base64.ts";
+import { concatenated } from "./bytes.ts";
+import { formatSeconds } from "./date-time.ts";
+import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
+import { checkWindow } from "./key-history.ts";
+import type { KeySet, KnownKey } from "./key-set.ts";
+import { Refusal, refuse } from "./reasons.ts";
+import { hasSignatureLength, verifyWithWebCrypto } from "./rsa-key.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+
+/** The envelope's place in a list, as it is signed (section 6.1 of the draft). */
+export type StatusClaim = { readonly uri: string; readonly idx: number };
+
+/** What a list says of an envelope's place. */
+export type ListedStatus = StatusClaim & {
+  /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
+  readonly signedAt: string | null;
+  readonly withdrawn: boolean;
+};
+
+/** A list whose signature is good; whether it is new enough is asked for each envelope. */
+export type StatusList = {
+  readonly uri: string;
+  readonly issuedAtSeconds: number;
+  /** Its own end; the draft does not ask for one. */
+  readonly expiresSeconds: number | null;
+  /** Bits a place: 1, 2, 4 or 8. */
+  readonly bits: number;
+  readonly bytes: Uint8Array;
+};
+
+/** A file for a place without a network: all that envelopes of one service are judged by. */
+export type OfflinePack = {
+  readonly issuer: string;
+  readonly madeAt: string;
+  /** The key set, as its own document holds it. */
+  readonly jwks: object;
+  readonly keyHistory: string;
+  readonly statusLists: readonly string[];
+};
+
+/** What a place is judged by, besides the lists; times in seconds. */
+type Judging = {
+  readonly issuer: string;
+  /** When the envelope was signed. */
+  readonly signedSeconds: number;
+  readonly nowSeconds: number;
+  readonly toleranceSeconds: number;
+  readonly maxAgeSeconds: number;
+};
+
+/** The `typ` of the header, which keeps a list from ever passing for another token (RFC 8725 section 3.11). */
+export const statusListType = "statuslist+jwt";
+export const defaultMaxListAgeSeconds = 7 * 86_400;
+/** No list of the service has more places; what unpacks beyond their bits is not read on. */
+const maxPlaces = 2 ** 20;
+/** A list of so many places that nothing can pack, one byte each, in base64url and signed. */
+const maxTokenCharacters = 2 * 1024 * 1024;
+const packedPieceBytes = 1024;
+
+function unusable(detail: string): Refusal {
+  return refuse("STATUS_LIST_UNUSABLE", detail);
+}
+
+/** In small pieces: some runtimes unpack each at once, to a thousand times its size at most. */
+function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= packed.length) return controller.close();
+      controller.enqueue(packed.slice(at, at + packedPieceBytes));
+      at += packedPieceBytes;
+    },
+  });
+}
+
+/** What ZLIB (RFC 1950) has packed, in at most so many bytes; null for more, and for what is not packed so. */
+async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
+  const reader = inPieces(packed).pipeThrough(new DecompressionStream("deflate")).getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      size += next.value.length;
+      if (size > maxBytes) return null;
+      parts.push(next.value);
+    }
+    return concatenated(parts);
+  } catch {
+    return null;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** The member `status_list` of a token (section 4.2 of the draft). */
+export async function readPlaces(
+  list: JsonValue | undefined,
+): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
+  const { bits, lst } = isJsonObject(list) ? list : {};
+  if (typeof bits !== "number" || ![1, 2, 4, 8].includes(bits))
+    return unusable("The status list does not say how many bits a place has.");
+  const packed = typeof lst === "string" ? decodeBase64url(lst) : null;
+  const bytes = packed === null ? null : await unpack(packed, (maxPlaces * bits) / 8);
+  return bytes === null
+    ? unusable("The status list is not packed as it must be, or unpacks to more than a list has places.")
+    : { bits, bytes };
+}
+
+/** The value at a place, from the least significant bit on (section 4.1 of the draft); null where there is no such place. */
+export function valueAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
+  const byte = bytes[Math.floor((idx * bits) / 8)];
+  return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
+}
+
+/** A list is made anew every day, by a key in use: one that was taken since could write what it likes, with any time. */
+function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KnownKey | Refusal {
+  if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
+  const key = keys.get(kid);
+  if (key === undefined) return unusable("The status list is signed by a key that is not known.");
+  return (key.window?.compromisedSinceMs ?? null) === null
+    ? key
+    : unusable("The status list is signed by a key that was compromised.");
+}
+
+function isSeconds(value: JsonValue | undefined): value is number {
+  return Number.isSafeInteger(value) && formatSeconds(Number(value)) !== null;
+}
+
+async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusList | Refusal> {
+  const { sub, iat, exp, ttl, status_list: list } = payload;
+  if (typeof sub !== "string" || !isSeconds(iat))
+    return unusable("The status list lacks its address or the time of its signing.");
+  if (exp !== undefined && !isSeconds(exp)) return unusable("The status list's exp is no time.");
+  if (ttl !== undefined && !(typeof ttl === "number" && ttl > 0))
+    return unusable("The status list's ttl is no duration.");
+  const inWindow = checkWindow(key.window, iat);
+  if (inWindow instanceof Refusal)
+    return unusable("The status list's key was not in use when it was signed.");
+  const places = await readPlaces(list);
+  return places instanceof Refusal
+    ? places
+    : { uri: sub, issuedAtSeconds: iat, expiresSeconds: exp ?? null, ...places };
+}
+
+async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
+  const jws = text.length > maxTokenCharacters ? null : splitCompactJws(text.trim());
+  if (jws === null || jws instanceof Refusal) return unusable("The status list is not a compact JWS.");
+  const header = readJwsHeader(jws.protectedHeader);
+  if (header instanceof Refusal) return unusable(`The status list's header: ${header.detail}`);
+  const key = findKey(header, keys);
+  if (key instanceof Refusal) return key;
+  const isGood =
+    hasSignatureLength(key, jws.signature) &&
+    (await verifyWithWebCrypto(header.kid, key.jwk, jws.signingInput, jws.signature));
+  if (!isGood) return unusable("The status list's signature is not good.");
+  const payload = readJwsObject(jws.payload, "payload");
+  return payload instanceof Refusal
+    ? unusable(`The status list: ${payload.detail}`)
+    : readClaims(payload, key);
+}
+
+/** Lists that were opened with a key set: an archive of a million envelopes has one or two. */
+const opened = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
+const maxOpened = 64;
+
+/**
+ * Opens lists, each once for a key set.
+ *
+ * @param texts the tokens, `application/statuslist+jwt`
+ * @param keys the service's keys
+ * @returns each list, or why it says nothing
+ * @throws DOMException when this machine has no WebCrypto
+ */
+export function openStatusLists(
+  texts: readonly string[],
+  keys: KeySet,
+): Promise<readonly (StatusList | Refusal)[]> {
+  const kept = opened.get(keys) ?? new Map<string, Promise<StatusList | Refusal>>();
+  opened.set(keys, kept);
+  if (kept.size > maxOpened) kept.clear();
+  return Promise.all(
+    texts.map((text) => {
+      const list = kept.get(text) ?? open(text, keys);
+      kept.set(text, list);
+      return list;
+    }),
+  );
+}
+
+function newestOf(lists: readonly (StatusList | Refusal)[], { uri }: StatusClaim): StatusList | null {
+  return lists.reduce<StatusList | null>((newest, list) => {
+    if (list instanceof Refusal || list.uri !== uri) return newest;
+    return newest === null || list.issuedAtSeconds > newest.issuedAtSeconds ? list : newest;
+  }, null);
+}
+
+function findTimeProblem(list: StatusList, judging: Judging): Refusal | null {
+  const { nowSeconds, toleranceSeconds, maxAgeSeconds } = judging;
+  const { issuedAtSeconds, expiresSeconds } = list;
+  if (issuedAtSeconds > nowSeconds + toleranceSeconds)
+    return unusable("The status list was signed in the future: is this machine's clock right?");
+  const isOld = nowSeconds - issuedAtSeconds > maxAgeSeconds || nowSeconds >= (expiresSeconds ?? Infinity);
+  if (!isOld) return null;
+  return refuse("STATUS_LIST_STALE", `The status list of ${formatSeconds(issuedAtSeconds)} is too old.`);
+}
+
+/**
+ * Looks an envelope's place up.
+ *
+ * @param claim the place that the envelope names
+ * @param lists what `openStatusLists` gave; of several with one address the newest counts
+ * @param judging whose lists count, and how old they may be
+ * @returns what the list says; `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE` where nothing can be said
+ */
+export function findStatus(
+  claim: StatusClaim,
+  lists: readonly (StatusList | Refusal)[],
+  judging: Judging,
+): ListedStatus | Refusal {
+  const list = newestOf(lists, claim);
+  if (!claim.uri.startsWith(`${judging.issuer.replace(/\/+$/, "")}/v1/inter-agency/status/`))
+    return unusable("The envelope's status list is not one of its issuer's.");
+  if (list === null) {
+    const bad = lists.find((one) => one instanceof Refusal);
+    return bad ?? unusable("The status list that the envelope names is not among those that were given.");
+  }
+  const problem = findTimeProblem(list, judging);
+  if (problem !== null) return problem;
+  const value = valueAt(list, claim.idx);
+  if (value === null) return unusable("The status list does not have the envelope's place.");
+  const signedAt = formatSeconds(list.issuedAtSeconds);
+  // What was withdrawn before the envelope was signed had been lifted by then: only a newer list can tell of "since".
+  const isBefore = list.issuedAtSeconds < judging.signedSeconds - judging.toleranceSeconds;
+  if (value !== 0 && isBefore)
+    return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);
+  return { ...claim, signedAt, withdrawn: value !== 0 };
+}
+
+/**
+ * Reads an offline pack, as the service serves it at `/v1/inter-agency/offline-pack`. Nothing in it is proved by that:
+ * its key history and its lists are signed, and who made them the caller has to know (`anchor` of `createKeySet`).
+ *
+ * @param source its text or bytes
+ * @returns the pack, or null for what is none
+ *
+ * @example
+ * ```ts
+ * const { issuer, keyHistory, statusLists } = readOfflinePack(text) ?? fail();
+ * const keys = await createKeySet({ keyHistory, issuer, anchor });
+ * const verdict = await verifyEnvelope(envelope, { keys, issuer, audience, statusLists });
+ * ```
+ */
+export function readOfflinePack(source: string | Uint8Array): OfflinePack | null {
+  const pack = readStrictJson(source);
+  if (pack instanceof Refusal || !isJsonObject(pack)) return null;
+  const { issuer, madeAt, jwks, keyHistory, statusLists } = pack;
+  const isText = (value: JsonValue | undefined) => typeof value === "string";
+  const isPack = [issuer, madeAt, keyHistory].every(isText) && isJsonObject(jwks);
+  if (!isPack || !Array.isArray(statusLists) || !statusLists.every(isText)) return null;
+  return pack as unknown as OfflinePack;
+}

@@ -1,0 +1,177 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { refusalReasons } from "../../../src/partner/reasons.ts";
+import { audience, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { dueReason, envelopes, kinds, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
+import { runTvs } from "../../harness/command.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+import { fixture, keyHistory, run, settings } from "./verify-run.ts";
+
+const folder = sharedFolder();
+const cases = Object.values(envelopes);
+const forAudience = ["--audience", audience];
+let files: string[] = [];
+let history = "";
+
+async function write(name: string, content: string): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, content);
+  return file;
+}
+
+beforeAll(async () => {
+  history = await Bun.file(keyHistory).text();
+  files = await Promise.all(cases.map(({ input }, index) => write(`${index}.json`, input)));
+});
+
+/** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
+function codeOf(reasons: readonly ReturnType<typeof dueReason>[]): number {
+  const verdicts = reasons.map((reason) => (reason === null ? "valid" : refusalReasons[reason].verdict));
+  return verdicts.includes("refused") ? 1 : verdicts.includes("undecidable") ? 2 : 0;
+}
+
+describe("the verdict of the command on twenty envelopes", () => {
+  test.each(Object.entries(kinds))(
+    "with a list %s, in a file of its own and in a pack",
+    async (name, kind) => {
+      const due = cases.map((one) => dueReason(one, kind));
+      const lists = await Promise.all(
+        kind.lists.map((list, index) => write(`list-${index}.jwt`, `${list}\n`)),
+      );
+      const named = lists.flatMap((file) => ["--status-list", file]);
+      const packed = ["--pack", await write("pack.json", offlinePack(history, kind.lists)), ...forAudience];
+      // No list at all can only be in a pack: without either option nobody asked for one.
+      for (const given of lists.length === 0 ? [packed] : [[...settings, ...named], packed]) {
+        const { code, objects } = await run([...given, "--json", ...files]);
+        expect([name, code, objects.map(({ reason }) => reason)]).toEqual([name, codeOf(due), due]);
+      }
+    },
+  );
+
+  test("without a list is what it was, and says in a line of each that none was asked", async () => {
+    const due = cases.map((one) => dueReason(one, null));
+    const { code, objects } = await run([...settings, "--json", ...files]);
+    expect([code, objects.map(({ reason }) => reason)]).toEqual([codeOf(due), due]);
+    expect(new Set(objects.map(({ statusList }) => statusList))).toEqual(new Set([null]));
+    const { stdout } = await run([...settings, files[0] ?? ""]);
+    expect(stdout).toContain(
+      "not made status       No status list was asked whether this was withdrawn since.",
+    );
+  });
+});
+
+describe("what a list says", () => {
+  test("stands in the output for people and for programs, with its day", async () => {
+    const clear = await write("clear.jwt", statusList(pack()));
+    const set = await write("set.jwt", statusList(pack(0)));
+    const [file = ""] = files;
+    const good = await run([...settings, "--status-list", clear, file]);
+    expect([good.code, good.stdout]).toEqual([
+      0,
+      expect.stringContaining("status list     not withdrawn on 2026-03-01T11:00:00Z"),
+    ]);
+    const bad = await run([...settings, "--status-list", set, file]);
+    expect(bad.code).toBe(1);
+    expect(bad.stdout).toContain(`WITHDRAWN_SINCE: ${refusalReasons.WITHDRAWN_SINCE.explanation}`);
+    expect(bad.stdout).toContain("status list     withdrawn on 2026-03-01T11:00:00Z");
+    const { objects } = await run([...settings, "--json", "--status-list", set, file]);
+    expect(objects[0]?.statusList).toMatchObject({
+      idx: 0,
+      signedAt: "2026-03-01T11:00:00Z",
+      withdrawn: true,
+    });
+  });
+
+  test("counts for as long as --max-age says", async () => {
+    const words = [
+      ...settings,
+      "--status-list",
+      await write("clear.jwt", statusList(pack())),
+      files[0] ?? "",
+    ];
+    expect((await run([...words, "--max-age", "1h"])).code).toBe(0);
+    const { code, stdout } = await run([...words, "--max-age", "59m"]);
+    expect([code, stdout]).toEqual([2, expect.stringContaining("STATUS_LIST_STALE")]);
+  });
+
+  test("is asked of both lists where the option is given twice", async () => {
+    const other = statusList(pack(), { sub: `${issuer}/v1/inter-agency/status/1` });
+    const [first, second] = [await write("one.jwt", other), await write("two.jwt", statusList(pack(0)))];
+    const words = [...settings, "--status-list", first, "--status-list", second, "--json", files[0] ?? ""];
+    expect((await run(words)).objects[0]?.reason).toBe("WITHDRAWN_SINCE");
+  });
+});
+
+describe("an offline pack", () => {
+  const lists = [statusList(pack())];
+  const packed = () => write("pack.json", offlinePack(history, lists));
+
+  test("needs nothing else but for whom, and says that trust rests on it, unless its signer is pinned", async () => {
+    const file = await packed();
+    const alone = await run(["--pack", file, ...forAudience, files[0] ?? ""]);
+    expect(alone.code).toBe(0);
+    const signed = `signed by key ${keys.active.kid} on 2026-02-01T00:00:00Z`;
+    expect(alone.stdout).toContain(`trust rests on ${file} alone, ${signed}; --anchor pins its signer`);
+    const pinned = await run(["--pack", file, "--anchor", keys.active.kid, ...forAudience, files[0] ?? ""]);
+    expect([pinned.code, pinned.stdout]).toEqual([0, expect.not.stringContaining("trust rests on")]);
+    const wrong = ["--pack", file, "--anchor", keys.retired.kid, ...forAudience, "--json", files[0] ?? ""];
+    expect((await run(wrong)).objects[0]?.reason).toBe("KEY_HISTORY_NOT_ANCHORED");
+  });
+
+  test("of another issuer than the one that is asked for judges nothing", async () => {
+    const words = ["--pack", await packed(), "--issuer", "https://other.example", ...forAudience, "--json"];
+    const { code, objects } = await run([...words, files[0] ?? ""]);
+    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_ISSUER_MISMATCH"]);
+    const lying = await write("lying.json", offlinePack(history, lists, { issuer: "https://other.example" }));
+    const lied = await run(["--pack", lying, ...forAudience, "--json", files[0] ?? ""]);
+    expect(lied.objects[0]?.reason).toBe("KEY_HISTORY_ISSUER_MISMATCH");
+  });
+
+  test("is held against a JWKS that is given besides", async () => {
+    const stranger = join(keyHistory, "..", "history-by-stranger.jose");
+    const forged = offlinePack(await Bun.file(stranger).text(), lists);
+    const words = [...settings.slice(0, 2), "--pack", await write("forged.json", forged), ...forAudience];
+    expect((await run([...words, "--json", files[0] ?? ""])).objects[0]?.reason).toBe(
+      "KEY_HISTORY_NOT_ANCHORED",
+    );
+  });
+
+  test("in the folder that is verified is no envelope", async () => {
+    const file = await packed();
+    const { stdout } = await run(["--pack", file, ...forAudience, folder]);
+    expect(stdout).not.toContain("pack.json:");
+    expect(stdout).not.toMatch(/^undecidable {2}\S*pack\.json /m);
+  });
+});
+
+test.each([
+  ["--max-age is for status lists: give --status-list FILE or --pack FILE as well", ["--max-age", "1d"]],
+  ["--max-age must be a duration such as", ["--max-age", "soon", "--status-list", "list.jwt"]],
+  ["--pack or --status-list is empty", ["--status-list", ""]],
+  ["--pack or --status-list is empty", ["--pack", ""]],
+  ["missing.jwt cannot be read: check the path", ["--status-list", "missing.jwt"]],
+  ["missing.json cannot be read: check the path", ["--pack", "missing.json"]],
+  [`${keyHistory} is no offline pack: fetch it from the service's`, ["--pack", keyHistory]],
+])("a wrong option is told in one line: %s", async (message, words) => {
+  const { code, stderr } = await run([...settings, ...words, "envelope.json"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  expect(stderr.trimEnd()).not.toContain("\n");
+});
+
+test("the options are those of the command itself", async () => {
+  const file = await write("real.json", await fixture("valid.json"));
+  const list = await write("clear.jwt", statusList(pack()));
+  const words = [
+    "verify",
+    ...settings,
+    "--status-list",
+    list,
+    "--max-age",
+    "7d",
+    "--now",
+    "2026-03-01T12:00:00Z",
+  ];
+  const { code, stdout } = await runTvs([...words, file]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining("It names no place in a status list")]);
+});

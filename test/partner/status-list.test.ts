@@ -1,0 +1,230 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { createDeflate } from "node:zlib";
+import { createKeySet } from "../../src/partner/key-set.ts";
+import { Refusal, type RefusalReason } from "../../src/partner/reasons.ts";
+import { readOfflinePack, readPlaces, valueAt } from "../../src/partner/status-list.ts";
+import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
+import { audience, envelope, folder, issuer, keys, now, seconds } from "../fixtures/envelope-tokens.ts";
+import { dueReason, envelopes, kinds, offlinePack, pack, statusList, uri } from "../fixtures/status-lists.ts";
+import { sharedFolder } from "../harness/folder.ts";
+
+const keyHistory = readFileSync(join(folder, "keys", "history.jose"), "utf8");
+const jwks = readFileSync(join(folder, "keys", "jwks.json"), "utf8");
+const trusted = await createKeySet({ jwks, keyHistory, issuer });
+const options = { keys: trusted, issuer, audience, now: new Date(now) };
+const yes = JSON.stringify(envelope({ status: { status_list: { idx: 3, uri } } }));
+
+type Given = Partial<VerifyOptions>;
+async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason | null> {
+  return (await verifyEnvelope(input, { ...options, ...given })).reason;
+}
+
+describe("the verdict on twenty envelopes", () => {
+  const all = Object.entries(envelopes);
+
+  test.each(Object.entries(kinds))("with a list %s", async (_, kind) => {
+    const found = await Promise.all(
+      all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
+    );
+    expect(found).toEqual(all.map(([name, one]) => [name, dueReason(one, kind)]));
+  });
+
+  test("without a list is what it was, and a line says that none was asked", async () => {
+    expect(all).toHaveLength(20);
+    for (const [name, one] of all) {
+      const { reason, checks, statusList: found } = await verifyEnvelope(one.input, options);
+      expect([name, reason, found]).toEqual([name, dueReason(one, null), null]);
+      if (reason === null)
+        expect(checks.at(-1)).toEqual({
+          name: "status",
+          ok: null,
+          detail: "No status list was asked whether this was withdrawn since.",
+        });
+    }
+  });
+
+  test("of an envelope without the claim says that no list was asked though one was given", async () => {
+    const { valid, checks } = await verifyEnvelope(JSON.stringify(envelope()), {
+      ...options,
+      statusLists: [statusList(pack())],
+    });
+    expect([valid, checks.at(-1)?.ok]).toEqual([true, null]);
+    expect(checks.at(-1)?.detail).toContain("names no place");
+  });
+});
+
+describe("what a list says", () => {
+  test("is told with the place, the day and the word", async () => {
+    const place = { uri, idx: 3, signedAt: "2026-03-01T11:00:00Z" };
+    const good = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack())] });
+    expect(good.statusList).toEqual({ ...place, withdrawn: false });
+    const bad = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack(3))] });
+    expect(bad).toMatchObject({ verdict: "refused", statusList: { ...place, withdrawn: true }, age: null });
+    expect(bad.result?.eligible).toBe(true);
+  });
+
+  test("counts for as long as the caller says, and never beyond its own end", async () => {
+    const statusLists = [statusList(pack())];
+    expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3600 })).toBeNull();
+    expect(await reasonOf(yes, { statusLists, maxListAgeSeconds: 3599 })).toBe("STATUS_LIST_STALE");
+    const old = [statusList(pack(), { iat: seconds(now) - 8 * 86_400 })];
+    expect(await reasonOf(yes, { statusLists: old, maxListAgeSeconds: 1e9 })).toBe("STATUS_LIST_STALE");
+  });
+
+  test("is asked anew when the same keys meet another list", async () => {
+    const statusLists = [statusList(pack())];
+    expect(await reasonOf(yes, { statusLists })).toBeNull();
+    statusLists[0] = statusList(pack(3));
+    expect(await reasonOf(yes, { statusLists })).toBe("WITHDRAWN_SINCE");
+  });
+
+  test("is never taken for an envelope, nor an envelope for it", async () => {
+    expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
+    const token = String(envelope({ sub: uri }).signature);
+    expect(await reasonOf(yes, { statusLists: [token] })).toBe("STATUS_LIST_UNUSABLE");
+  });
+
+  test("needs texts, a duration, and a promise", async () => {
+    const wrong = [
+      { statusLists: "eyJ" },
+      { statusLists: [1] },
+      { maxListAgeSeconds: -1 },
+    ] as unknown as Given[];
+    for (const given of wrong) await expect(reasonOf(yes, given)).rejects.toThrow(TypeError);
+    const sync = { ...options, statusLists: [], verifySignature: () => true };
+    expect(() => verifyEnvelopeSync(yes, sync)).toThrow("takes no proof and no statusLists");
+  });
+});
+
+/** Appendix "Test vectors for Status List encoding" of the draft, and the examples of its section 4.1. */
+const vectors = [
+  {
+    bits: 1,
+    lst: "eNrbuRgAAhcBXQ",
+    size: 2,
+    values: { 0: 1, 3: 1, 4: 1, 5: 1, 7: 1, 8: 1, 9: 1, 13: 1, 15: 1 },
+  },
+  {
+    bits: 2,
+    lst: "eNo76fITAAPfAgc",
+    size: 3,
+    values: { 0: 1, 1: 2, 3: 3, 5: 1, 7: 1, 8: 1, 9: 2, 10: 3, 11: 3 },
+  },
+  {
+    bits: 1,
+    lst: "eNrt3AENwCAMAEGogklACtKQPg9LugC9k_ACvreiogEAAKkeCQAAAAAAAAAAAAAAAAAAAIBylgQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAXG9IAAAAAAAAAPwsJAAAAAAAAAAAAAAAvhsSAAAAAAAAAAAA7KpLAAAAAAAAAAAAAAAAAAAAAJsLCQAAAAAAAAAAADjelAAAAAAAAAAAKjDMAQAAAACAZC8L2AEb",
+    size: 2 ** 17,
+    values: {
+      0: 1,
+      1993: 1,
+      25460: 1,
+      159495: 1,
+      495669: 1,
+      554353: 1,
+      645645: 1,
+      723232: 1,
+      854545: 1,
+      934534: 1,
+      1000345: 1,
+    },
+  },
+  {
+    bits: 2,
+    lst: "eNrt2zENACEQAEEuoaBABP5VIO01fCjIHTMStt9ovGVIAAAAAABAbiEBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEB5WwIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAID0ugQAAAAAAAAAAAAAAAAAQG12SgAAAAAAAAAAAAAAAAAAAAAAAAAAAOCSIQEAAAAAAAAAAAAAAAAAAAAAAAD8ExIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAwJEuAQAAAAAAAAAAAAAAAAAAAAAAAMB9SwIAAAAAAAAAAAAAAAAAAACoYUoAAAAAAAAAAAAAAEBqH81gAQw",
+    size: 2 ** 18,
+    values: {
+      0: 1,
+      1993: 2,
+      25460: 1,
+      159495: 3,
+      495669: 1,
+      554353: 1,
+      645645: 2,
+      723232: 1,
+      854545: 1,
+      934534: 2,
+      1000345: 3,
+    },
+  },
+];
+
+describe("the draft's vectors", () => {
+  test.each(vectors)(
+    "of $size bytes with $bits bits a place are read",
+    async ({ bits, lst, size, values }) => {
+      const list = await readPlaces({ bits, lst });
+      if (list instanceof Refusal) throw new Error(list.detail);
+      expect(list.bytes.length).toBe(size);
+      const found: Record<number, number> = {};
+      const places = (size * 8) / bits;
+      for (let idx = 0; idx < places; idx++) {
+        const value = valueAt(list, idx) ?? -1;
+        if (value !== 0) found[idx] = value;
+      }
+      expect(found).toEqual(values);
+      expect(valueAt(list, places)).toBeNull();
+    },
+  );
+});
+
+const shared = sharedFolder();
+
+test("a list that unpacks to a thousand times what it may is refused before it fills memory", async () => {
+  const packed = createDeflate({ level: 9 });
+  const written = new Response(packed as unknown as ReadableStream).bytes();
+  for (let mebibytes = 0; mebibytes < 256; mebibytes++) packed.write(new Uint8Array(2 ** 20));
+  packed.end();
+  const lst = Buffer.from(await written).toString("base64url");
+  await Bun.write(join(shared, "bomb.txt"), lst);
+  const source = join(import.meta.dirname, "../../src/partner/status-list.ts");
+  const script = `
+    import { readPlaces } from ${JSON.stringify(source)};
+    const lst = await Bun.file(${JSON.stringify(join(shared, "bomb.txt"))}).text();
+    const before = process.resourceUsage().maxRSS;
+    const { reason } = await readPlaces({ bits: 1, lst });
+    console.log(reason, (process.resourceUsage().maxRSS - before) / 1024 < 64);`;
+  await Bun.write(join(shared, "bomb.ts"), script);
+  const child = Bun.spawn([process.execPath, join(shared, "bomb.ts")], { stdout: "pipe" });
+  expect(await new Response(child.stdout).text()).toBe("STATUS_LIST_UNUSABLE true\n");
+  expect(await reasonOf(yes, { statusLists: [statusList(lst)] })).toBe("STATUS_LIST_UNUSABLE");
+});
+
+describe("an offline pack", () => {
+  const lists = [statusList(pack())];
+
+  test("is read as it is served", () => {
+    expect(readOfflinePack(offlinePack(keyHistory, lists))).toMatchObject({
+      issuer,
+      keyHistory,
+      statusLists: lists,
+    });
+  });
+
+  test.each([
+    ["no JSON", "pack"],
+    ["no object", "[]"],
+    ["a member twice", `{"issuer":"x",${offlinePack(keyHistory, lists).slice(1)}`],
+    ["no issuer", offlinePack(keyHistory, lists, { issuer: 1 })],
+    ["no key history", offlinePack(keyHistory, lists, { keyHistory: undefined })],
+    ["no key set", offlinePack(keyHistory, lists, { jwks: [] })],
+    ["lists that are no texts", offlinePack(keyHistory, lists, { statusLists: [{}] })],
+    ["no list of lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
+  ])("is none with %s", (_, text) => {
+    expect(readOfflinePack(text)).toBeNull();
+  });
+
+  test("judges alone, by the keys in it, and only by those of an anchor that is pinned", async () => {
+    const read = readOfflinePack(offlinePack(keyHistory, lists));
+    const { statusLists = [] } = read ?? {};
+    const verdict = async (anchor: string) =>
+      reasonOf(yes, {
+        statusLists,
+        keys: await createKeySet({ keyHistory: read?.keyHistory ?? "", issuer, anchor }),
+      });
+    expect(await verdict(keys.active.kid)).toBeNull();
+    expect(await verdict(keys.retired.kid)).toBe("KEY_HISTORY_NOT_ANCHORED");
+  });
+});
