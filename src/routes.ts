@@ -52,6 +52,13 @@ export const routes: readonly Route[] = [
     handler: partner.lookUpByNin,
   },
   { method: "POST", path: `${api}/batch`, traffic: "partner", scope: "batch", handler: partner.checkBatch },
+  {
+    method: "POST",
+    path: `${api}/rosters`,
+    traffic: "partner",
+    scope: "roster",
+    handler: partner.stateRoster,
+  },
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

@@ -14,15 +14,9 @@ import {
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
+import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
-import type {
-  Admitted,
-  Answer,
-  Asked,
-  IdempotentBody,
-  Identifier,
-  Question,
-} from "../domain/verification.ts";
+import type { Admitted, Answer, Asked, IdempotentBody, Question } from "../domain/verification.ts";
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
 import type { PeerTest } from "../http/peer.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
@@ -36,6 +30,7 @@ import {
   eligibilityCheckSchema,
   ninLookupSchema,
   regNoSchema,
+  rosterSchema,
   tIdSchema,
 } from "./requests.ts";
 
@@ -100,12 +95,11 @@ async function attempt(visit: Visit, known: Snapshot): Promise<Answer | null> {
   const { partner } = admitted.authenticated;
   quota.enter(partner);
   try {
-    const { questions, purposes, idempotency } = await ask();
+    const { purposes, ...asked } = await ask();
     requirePurposes(partner, purposes);
     const operation = operationOfScope[scope];
     const { requestId } = call.trace;
-    const asked = { ...admitted, questions, idempotency, operation, requestId, quota };
-    return await service.verification.answer(asked);
+    return await service.verification.answer({ ...admitted, ...asked, operation, requestId, quota });
   } catch (error) {
     // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
     // its evidence would only keep it waiting once more.
@@ -216,6 +210,20 @@ export const lookUpByNin: PartnerHandler = async (call) => {
 export const checkBatch: PartnerHandler = async (call) => {
   const { value, raw } = await readBody(call, batchCheckSchema);
   return askedIn(value.items, idempotencyOf(call, raw));
+};
+
+export const stateRoster: PartnerHandler = async (call) => {
+  const { value, raw } = await readBody(call, rosterSchema);
+  const { purpose, list, teachers } = value;
+  const listed = teachers.map(({ name = null, ...identifier }) => {
+    return { identifier: identifierOf(identifier), name };
+  });
+  return {
+    questions: [],
+    list: { purpose, list: { name: list.name, reference: list.reference ?? null }, teachers: listed },
+    purposes: [purpose],
+    idempotency: idempotencyOf(call, raw),
+  };
 };
 
 function lookUp(identifier: Identifier): PartnerAsked {

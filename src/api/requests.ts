@@ -4,6 +4,8 @@
  */
 
 import * as v from "valibot";
+import { holdsPersonalData } from "../domain/personal-data.ts";
+import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
 import { purposes } from "../partner/contract.ts";
@@ -50,21 +52,27 @@ function exactlyOneOf(identifier: unknown): string {
   return isMissing && meant !== undefined ? `${exactlyOne}; did you mean ${meant}?` : exactlyOne;
 }
 
-const identifierSchema = v.pipe(
-  v.unknown(),
-  v.check(
-    (identifier) => (membersIn(identifier)?.length ?? 1) === 1,
-    ({ input }) => exactlyOneOf(input),
-  ),
-  jsonObject(
-    {
-      regNo: v.optional(regNoSchema),
-      tId: v.optional(tIdSchema),
-      nin: v.optional(ninSchema),
-    },
-    "must be an object",
-  ),
-);
+/** What names a teacher, with other members beside. */
+function identifying<Entries extends v.ObjectEntries>(others: Entries) {
+  return v.pipe(
+    v.unknown(),
+    v.check(
+      (identifier) => (membersIn(identifier)?.length ?? 1) === 1,
+      ({ input }) => exactlyOneOf(input),
+    ),
+    jsonObject(
+      {
+        regNo: v.optional(regNoSchema),
+        tId: v.optional(tIdSchema),
+        nin: v.optional(ninSchema),
+        ...others,
+      },
+      "must be an object",
+    ),
+  );
+}
+
+const identifierSchema = identifying({});
 
 const purposeSchema = v.picklist(purposes, `must be one of ${purposes.join(", ")}`);
 
@@ -96,6 +104,44 @@ export const batchCheckSchema = jsonObject(
       v.array(eligibilityCheckSchema, "must be an array"),
       v.minLength(1, `must have 1 to ${maxBatchItems} elements`),
       v.maxLength(maxBatchItems, `must have 1 to ${maxBatchItems} elements`),
+    ),
+  },
+  "must be an object",
+);
+
+const maxLabel = 200;
+const labelForm = `must be 1 to ${maxLabel} printable characters, in one line`;
+
+/** What a list is called is signed and kept, so it must be nobody's number. */
+const listLabelSchema = v.pipe(
+  v.string("must be text"),
+  v.minLength(1, labelForm),
+  v.maxLength(maxLabel, labelForm),
+  v.check((text) => text.trim() !== "" && !hasHiddenCharacter(text), labelForm),
+  v.check((text) => !holdsPersonalData(text), "must not hold a NIN, a phone number or an e-mail address"),
+);
+
+const maxListed = 2_000;
+const listedForm = `must have 1 to ${maxListed} elements`;
+
+export const rosterSchema = jsonObject(
+  {
+    purpose: purposeSchema,
+    list: jsonObject({ name: listLabelSchema, reference: v.optional(listLabelSchema) }, "must be an object"),
+    teachers: v.pipe(
+      v.array(
+        identifying({
+          name: v.optional(
+            v.pipe(
+              v.string("must be text"),
+              v.maxLength(maxLabel, `must be text of at most ${maxLabel} characters`),
+            ),
+          ),
+        }),
+        "must be an array",
+      ),
+      v.minLength(1, listedForm),
+      v.maxLength(maxListed, listedForm),
     ),
   },
   "must be an object",

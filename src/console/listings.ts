@@ -1,7 +1,7 @@
 /** The lists of the console: teachers, attestations, deliveries, calls and changes. */
 
 import { html } from "hono/html";
-import type { Attestation } from "../domain/attestations.ts";
+import { type Attestation, statementStatus } from "../domain/attestations.ts";
 import { type Call, parseStatuses } from "../domain/calls.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
 import { isCalendarDate, isoSeconds, timeOfUuid } from "../domain/clock.ts";
@@ -168,7 +168,11 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
       idColumn("Key", "credential"),
       { head: "Asked for", text: ({ reference }) => reference },
       { head: "Purpose", text: ({ purpose }) => purpose },
-      { head: "Licence", text: ({ status }) => status, cell: ({ status }) => statusBadge(status) },
+      {
+        head: "Licence",
+        text: ({ status }) => status,
+        cell: ({ status }) => (status === statementStatus ? status : statusBadge(status)),
+      },
       { head: "Eligible", text: ({ eligible }) => (eligible ? "yes" : "no") },
       idColumn("Verification id", "verificationId"),
       idColumn("Request id", "requestId"),

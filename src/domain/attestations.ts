@@ -11,7 +11,13 @@ import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 /** A partner operation that answers with envelopes, as the evidence log names it. */
 export type AttestedOperation = (typeof operationOfScope)[Scope];
 
-/** One verification that was answered and signed: a row of the evidence log, never changed. */
+/** What stands in the place of a licence's status in a statement's row, which speaks of many. */
+export const statementStatus = "STATEMENT";
+
+/**
+ * One verification, or one statement over a list, that was answered and signed: a row of the evidence log, never changed.
+ * Of a statement, `eligible` says whether all are.
+ */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -22,10 +28,10 @@ export type Attestation = {
   readonly purpose: Purpose;
   readonly policyVersion: string;
   readonly teacherId: number | null;
-  /** `regNo:…`, `tId:…` or `nin`: what was asked, without the NIN. */
+  /** `regNo:…`, `tId:…` or `nin`: what was asked, without the NIN; `list:…` with its name for a statement. */
   readonly reference: string;
   readonly ninIndex: Uint8Array | null;
-  readonly status: LicenseStatus;
+  readonly status: LicenseStatus | typeof statementStatus;
   readonly eligible: boolean;
   /** The request's `context` as JSON. */
   readonly context: string | null;
@@ -44,10 +50,19 @@ export type AnsweredCall = {
   /** Of the snapshot that it was judged by: it moves with settings, partners, credentials and signing keys. */
   readonly revision: number;
   readonly attestations: readonly Attestation[];
-  /** The teacher whom each attestation speaks of, as it was read. */
+  /** The teachers whom they speak of, as they were read; each attestation of one, a statement of many. */
   readonly read: readonly ReadTeacher[];
+  /** Whom the one attestation speaks of when it is a statement. */
+  readonly people?: readonly StatedPerson[];
   readonly charge: QuotaCharge;
   readonly idempotency: IdempotencyRecord | null;
+};
+
+/** Somebody of whom a statement speaks: by the record, or by the NIN that named nobody. */
+export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligible"> & {
+  readonly status: LicenseStatus;
+  /** The first row of the list that names them, from 1. */
+  readonly row: number;
 };
 
 /** Which attestations are wanted; what is absent does not matter. */
@@ -89,7 +104,10 @@ export type AttestationStore = {
     credential: Readonly<Record<"partnerId" | "credential", string> & Record<"since" | "until", number>>,
     maxLooked: number,
   ): Promise<CredentialUses>;
-  /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
+  /**
+   * Every lookup of a person: of the record, or of the NIN when it named nobody. Of a statement it is what that says of
+   * them, as it is where attestations are sought by a teacher.
+   */
   ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
   /** How many there are of a teacher. */
   countOfTeacher(teacherId: number): Promise<number>;
@@ -112,6 +130,8 @@ export type AttestationMaintenance = {
    * @returns false, having done nothing, when the mark is another one by now
    */
   prune(ids: readonly number[], mark: { was: string; is: string; from: number }): Promise<boolean>;
+  /** Forgets of whom statements spoke that were deleted, so many at most. @returns how many there were */
+  prunePeople(limit: number): Promise<number>;
   /** Puts a mark in the place of another one, or where there is none. @returns false when it is another one by now */
   setMark(was: string | null, is: string): Promise<boolean>;
   /**

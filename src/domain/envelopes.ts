@@ -80,6 +80,6 @@ function sealed({ claims, result, input }: UnsignedEnvelope, kid: string, signat
   return { claims, kid, jws, json };
 }
 
-function base64url(text: string): string {
+export function base64url(text: string): string {
   return Buffer.from(text).toString("base64url");
 }

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { canonicalJson } from "../partner/canonical-json.ts";
 import type { Clock } from "./clock.ts";
 import { inTime } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
@@ -106,18 +107,4 @@ function stillRunning(): TvsError {
     "IDEMPOTENCY_KEY_IN_USE",
     "a call with this Idempotency-Key is still running; try again",
   );
-}
-
-/**
- * JSON with the members of every object in order, so that spelling makes no difference: RFC 8785, but for half a
- * character and a number beyond all bounds. `JSON.parse` lets both through, such bodies have been answered, and their
- * repetition must be known; what implements the RFC throws at them.
- * @param value what was read of a body, which is not nested deeper than a reader allows
- */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  const parts = members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
-  return `{${parts.join(",")}}`;
 }

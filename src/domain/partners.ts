@@ -14,6 +14,7 @@ export const operationOfScope = {
   lookup_by_tid: "lookup-by-tid",
   lookup_by_nin: "lookup-by-nin",
   batch: "batch",
+  roster: "roster",
 } as const;
 export type Scope = keyof typeof operationOfScope;
 export const scopes = Object.keys(operationOfScope) as readonly Scope[];

@@ -61,8 +61,13 @@ export async function pruneAttestations(
     if (step.held !== null) onHeld(step.held);
     next = step.next;
   }
+  const forget = () => actAndRest(() => pruning.maintenance.prunePeople(peopleInStep));
+  while (!isStopped() && (await forget()) === peopleInStep);
   return deleted;
 }
+
+/** Of whom statements spoke that were deleted, in a commit as short as the others. */
+const peopleInStep = 256;
 
 /**
  * Deletes what is old, from an id on, of the attestations that have their leaves in one tile. Up to the mark, one that is

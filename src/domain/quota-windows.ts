@@ -26,6 +26,8 @@ export type QuotaCharge = {
   readonly starts: WindowStarts;
   /** How many calls it counts as. */
   readonly calls: number;
+  /** What it costs of the day, where that is not as many. */
+  readonly ofDay?: number;
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
 

@@ -47,9 +47,10 @@ export type QuotaCall = {
   /**
    * What the commit of the call's work is to charge.
    * @param calls how many calls the work counts as
+   * @param ofDay what it costs of the day, where that is not as many
    * @throws QuotaExceeded
    */
-  chargeFor(calls: number): QuotaCharge;
+  chargeFor(calls: number, ofDay?: number): QuotaCharge;
   committed(used: WindowsUsed): void;
   /** After a refused commit: from now on the call is judged by what the database says. */
   reread(): Promise<void>;
@@ -196,13 +197,13 @@ function createCall(
       if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
       reserve(1, 0);
     },
-    chargeFor(calls) {
+    chargeFor(calls, ofDay = calls) {
       const tokens = left(entered().partner, account().used);
       // As far as memory knows, the call's own minute token is under way already.
       const minuteCalls = said === undefined ? calls - 1 : calls;
-      if (tokens.day < calls || tokens.minute < minuteCalls) throw exceeded(account(), calls, clock.now());
-      reserve(calls, calls);
-      return charge(calls);
+      if (tokens.day < ofDay || tokens.minute < minuteCalls) throw exceeded(account(), ofDay, clock.now());
+      reserve(calls, ofDay);
+      return ofDay === calls ? charge(calls) : { ...charge(calls), ofDay };
     },
     committed,
     reread,

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
 import {
+  type AnsweredCall,
   type Attestation,
   type AttestationStore,
   type AttestedOperation,
@@ -17,19 +18,20 @@ import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
+import { type AskedList, judgeList, sealStatement } from "./statements.ts";
+import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
 
-/** Who a partner asks about, already checked: exactly one member. `regNo` is canonical. */
-export type Identifier = { regNo: string } | { tId: number } | { nin: string };
 export type Question = {
   readonly identifier: Identifier;
   readonly purpose: Purpose;
   readonly context?: object | undefined;
 };
 
-/** What a call asks. Without an idempotency key it is run each time. */
+/** What a call asks: questions, or about a list. Without an idempotency key it is run each time. */
 export type Asked = {
   readonly questions: readonly Question[];
+  readonly list?: AskedList | undefined;
   readonly idempotency?: IdempotentBody | undefined;
 };
 
@@ -48,7 +50,7 @@ export type Answer = StoredAnswer & { readonly replayed: boolean };
 
 export type Verification = {
   /**
-   * Answers a call: an envelope for each question, all or none.
+   * Answers a call: an envelope for each question, all or none, or one statement over a list.
    * @returns null when its commit was refused, having stored nothing: what it rests on has changed, and it must be judged
    *   anew, perhaps as another partner's
    */
@@ -77,6 +79,11 @@ type Subject = { readonly question: Question; readonly key: UniqueKey; readonly 
 /** A signed envelope, whom it is about, and the evidence of it. */
 type Attested = { readonly envelope: SealedEnvelope; readonly subject: Subject; readonly row: Attestation };
 
+/** What the work of a call comes to: its evidence, what that rests on and costs, and the answer. */
+type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & {
+  readonly answer: StoredAnswer;
+};
+
 /**
  * The main job: look a teacher up, judge, sign, and commit the evidence before the answer leaves. The commit decides:
  * what was judged by something that has changed meanwhile is judged anew (decision D4.8).
@@ -92,16 +99,13 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     call: VerificationCall,
     reservation: Reservation | null,
   ): Promise<StoredAnswer | null> {
-    const { snapshot, authenticated, quota } = call;
-    const charge = quota.chargeFor(costOf(call, authenticated.partner));
-    const attested = await attestUnlessRotated(call);
-    if (attested === null) return null;
-    const answer = call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested);
+    const { snapshot, quota } = call;
+    const done = await workUnlessRotated(call);
+    if (done === null) return null;
+    const { answer, ...evidence } = done;
     const used = await attestations.record({
       revision: snapshot.revision,
-      attestations: attested.map(({ row }) => row),
-      read: attested.map(({ subject }) => subject.teacher ?? subject.key),
-      charge,
+      ...evidence,
       idempotency: reservation === null ? null : { ...reservation, ...answer },
     });
     if (used === null) await quota.reread();
@@ -110,12 +114,13 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   }
 
   /**
-   * The envelopes of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the
-   * signer a moment before it replaces the snapshot that names it.
+   * The work of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the signer a
+   * moment before it replaces the snapshot that names it.
    */
-  async function attestUnlessRotated(call: VerificationCall): Promise<Attested[] | null> {
+  async function workUnlessRotated(call: VerificationCall): Promise<Done | null> {
     try {
-      return await attestAll(dependencies, call);
+      const { list } = call;
+      return await (list === undefined ? attest(dependencies, call) : state(dependencies, call, list));
     } catch (error) {
       if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
       const { kid } = call.snapshot.keys.active;
@@ -141,6 +146,39 @@ export function createVerification(dependencies: VerificationDependencies): Veri
       return { ...answer, replayed };
     },
   };
+}
+
+/** An envelope for each question. */
+async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
+  const charge = call.quota.chargeFor(costOf(call, call.authenticated.partner));
+  const attested = await attestAll(dependencies, call);
+  return {
+    attestations: attested.map(({ row }) => row),
+    read: attested.map(({ subject }) => subject.teacher ?? subject.key),
+    charge,
+    answer: call.operation === "batch" ? batchAnswer(attested) : singleAnswer(attested),
+  };
+}
+
+/** One statement over a list. It costs a call of the minute, and of the day as many as there are people on the list. */
+async function state(
+  { teachers, blindIndex, signer, clock }: VerificationDependencies,
+  { snapshot, authenticated, quota, requestId }: VerificationCall,
+  list: AskedList,
+): Promise<Done> {
+  const { policy, issuer } = snapshot.settings;
+  const at = Math.floor(clock.now() / 1000);
+  const today = snapshot.calendar.dateAt(at * 1000);
+  const judged = await judgeList(list, { teachers, blindIndex, policy, today });
+  const charge = quota.chargeFor(1, judged.summary.distinct);
+  const { kid } = snapshot.keys.active;
+  const { partner, credential } = authenticated;
+  const making = { issuer, audience: partner.partnerId, at, kid, policyVersion: policy.version };
+  const made = await sealStatement(judged, { ...making, credential, requestId }, (id, inputs) =>
+    signer.sign(id, inputs, { bulk: true }),
+  );
+  const { people, read } = judged;
+  return { attestations: [made.attestation], read, people, charge, answer: made.answer };
 }
 
 /** Judges the subjects of a call and signs the verdicts. Single checks are signed before what a batch asks for. */
@@ -171,7 +209,7 @@ async function findSubjects(
   { teachers, blindIndex }: VerificationDependencies,
   { operation, questions }: VerificationCall,
 ): Promise<Subject[]> {
-  const keys = questions.map(({ identifier }) => teacherKey(identifier, blindIndex));
+  const keys = questions.map(({ identifier }) => keyOf(identifier, blindIndex));
   const found =
     operation === "batch"
       ? await teachers.findEach(keys)
@@ -238,10 +276,4 @@ function singleAnswer(attested: readonly Attested[]): StoredAnswer {
 function batchAnswer(attested: readonly Attested[]): StoredAnswer {
   const results = attested.map(({ envelope }) => envelope.json).join(",");
   return { headers: {}, body: `{"count":${attested.length},"results":[${results}]}` };
-}
-
-function teacherKey(identifier: Identifier, index: BlindIndex): UniqueKey {
-  if ("regNo" in identifier) return { by: "regNo", value: identifier.regNo };
-  if ("tId" in identifier) return { by: "tId", value: identifier.tId };
-  return { by: "nin", value: index.nin(identifier.nin) };
 }

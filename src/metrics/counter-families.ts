@@ -54,7 +54,7 @@ export const counterFamilies: readonly Family[] = [
   ),
   counter(
     "tvs_answers_total",
-    "Teachers answered for, by endpoint and licence status; each item of a batch is one",
+    "Teachers answered for, by endpoint and licence status; each item of a batch and each person of a list is one",
     ({ work }) =>
       answerOperations.flatMap((endpoint) =>
         licenseStatuses.map((status) => ({

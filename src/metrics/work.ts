@@ -1,4 +1,9 @@
-import type { AttestationStore, AttestedOperation } from "../domain/attestations.ts";
+import {
+  type AnsweredCall,
+  type AttestationStore,
+  type AttestedOperation,
+  statementStatus,
+} from "../domain/attestations.ts";
 import type { Outbox } from "../domain/deliveries.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
@@ -182,11 +187,19 @@ export function countedAttestations(store: AttestationStore, work: WorkCounters)
     ...store,
     async record(call) {
       const stored = await store.record(call);
-      if (stored !== null)
-        for (const { endpoint, status } of call.attestations) work.count(`answers: ${endpoint} ${status}`);
+      if (stored !== null) countAnswers(call, work);
       return stored;
     },
   };
+}
+
+/** Teachers answered for; of a statement all whom it speaks of, those of whom nothing is kept because nobody was found too. */
+function countAnswers({ attestations, people, read }: AnsweredCall, work: WorkCounters): void {
+  for (const { endpoint, status } of attestations)
+    if (status !== statementStatus) work.count(`answers: ${endpoint} ${status}`);
+  if (people === undefined) return;
+  for (const { status } of people) work.count(`answers: roster ${status}`);
+  work.count("answers: roster NOT_FOUND", read.length - people.length);
 }
 
 /** A public lookup whose answers are counted. */

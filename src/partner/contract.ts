@@ -94,6 +94,56 @@ export type SignedEnvelope = {
   signatureKid: string;
 };
 
+/** What a statement says of one row of its list; `salt` is what lets the row be shown alone, and is no part of its content. */
+export type StatementRow = {
+  /** From 1. */
+  row: number;
+  tId: number | null;
+  regNo: string | null;
+  eligible: boolean;
+  status: LicenseStatus;
+  reasons: Reason[];
+  /** Whether the listed name can be the registered one; null where none was listed or nobody was found. */
+  nameMatches: boolean | null;
+  /** 16 random bytes, base64url. */
+  salt: string;
+};
+
+/** The list that a statement is about, as who asked named it. */
+export type StatementList = { name: string; reference: string | null };
+
+/** All but `listed` is of `distinct`: people where somebody was found, else numbers. */
+export type StatementSummary = {
+  listed: number;
+  distinct: number;
+  found: number;
+  eligible: number;
+  /** Rounded down to one decimal. */
+  percentEligible: number;
+  byReason: Partial<Record<Reason, number>>;
+};
+
+/**
+ * One signed answer for a whole list: `signature` is a compact RS256 JWS of the type {@link statementType} over everything
+ * but the rows, and over the root of a tree of those.
+ */
+export type SignedStatement = {
+  statementId: string;
+  issuedAt: string;
+  issuer: string;
+  audience: string;
+  purpose: Purpose;
+  policyVersion: string;
+  list: StatementList;
+  summary: StatementSummary;
+  rows: StatementRow[];
+  signature: string;
+  signatureKid: string;
+};
+
+/** The `typ` of a statement's signature, so that none is ever taken for an envelope (RFC 8725 section 3.11). */
+export const statementType = "tvs-statement+jwt";
+
 export const eventTypes = [
   "license.verified",
   "license.expired",

@@ -4,6 +4,7 @@ import { allOf, type Condition, isAttested, isRevision, isRevisionAs } from "./c
 import type { ActKind } from "./driver/commits.ts";
 import { type Row, rowsInJson, type SqlStatement, type Statement, type Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
+import { peopleStatements } from "./evidence/statement-people.ts";
 import { idempotencyOfEach, idempotencyStatement, isUnusedAs, keyUnused, usedSince } from "./idempotency.ts";
 import { chargeStatement, chargesStatement, hasRoom, mostBefore, roomFor } from "./quota.ts";
 import { isAsReadIn, readColumns, readInJson, stillAsRead } from "./teacher-columns.ts";
@@ -72,7 +73,8 @@ type AnsweredCalls = ActKind<AnsweredCall, WindowsUsed | null>;
 /** @param statementsOf what calls write */
 function answeredCallsBy(statementsOf: (calls: readonly AnsweredCall[]) => Statement[]): AnsweredCalls {
   return {
-    weigh: ({ attestations }) => attestations.length,
+    // A person of a statement is two small rows, where an attestation is a large one.
+    weigh: ({ attestations, people = [] }) => attestations.length + people.length / 8,
     plan(calls) {
       const statements = [...statementsOf(calls), readStored(calls)];
       return {
@@ -122,8 +124,9 @@ function inStatements(call: AnsweredCall): Statement[] {
 
 function chargedAndKept(call: AnsweredCall): Statement[] {
   const first = firstOf(call);
-  const { charge, idempotency } = call;
+  const { charge, idempotency, people = [] } = call;
   return [
+    ...(people.length === 0 ? [] : peopleStatements(people, first.verificationId)),
     chargeStatement(charge, first.verificationId),
     ...(idempotency === null ? [] : [idempotencyStatement(idempotency, first)]),
   ];
@@ -203,7 +206,7 @@ function inRows(calls: readonly AnsweredCall[]): Statement[] {
 }
 
 /**
- * Calls with one attestation go together. One that has the idempotency key of another of them has to see what became of
+ * Calls with one attestation of one teacher go together. One that has the idempotency key of another of them has to see what became of
  * that, and goes by itself.
  */
 function partedOf(calls: readonly AnsweredCall[]): { singles: AnsweredCall[]; others: AnsweredCall[] } {
@@ -211,7 +214,8 @@ function partedOf(calls: readonly AnsweredCall[]): { singles: AnsweredCall[]; ot
   const parted: { singles: AnsweredCall[]; others: AnsweredCall[] } = { singles: [], others: [] };
   for (const call of calls) {
     const key = call.idempotency === null ? null : call.idempotency.id.join();
-    const isSingle = call.attestations.length === 1 && (key === null || !keys.has(key));
+    const isOne = call.attestations.length === 1 && call.read.length === 1;
+    const isSingle = isOne && (key === null || !keys.has(key));
     if (key !== null) keys.add(key);
     parted[isSingle ? "singles" : "others"].push(call);
   }

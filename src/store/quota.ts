@@ -18,7 +18,7 @@ const minuteHasRoom = hasRoom("minute", ["?", "?", "?"]);
 const bothHaveRoom = `${minuteHasRoom} AND ${hasRoom("day", ["?", "?", "?"])}`;
 
 const addToBoth = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
-  SELECT ?, column1, column2, ? FROM (VALUES ('minute', ?), ('day', ?)) WHERE ${isAttested}
+  SELECT ?, column1, column2, column3 FROM (VALUES ('minute', ?, ?), ('day', ?, ?)) WHERE ${isAttested}
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
 /** {@link addToBoth} for many calls, `[verificationId, partnerId, minute, day, calls]` each. */
 const addForEach = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
@@ -40,16 +40,16 @@ function roomValues(charge: QuotaCharge, kind: WindowKind): Value[] {
 }
 
 /** How much of a window may be used before a call, so that it still has room. */
-export function mostBefore({ calls, limits }: QuotaCharge, kind: WindowKind): number {
-  return limits[kind] - calls;
+export function mostBefore({ calls, ofDay = calls, limits }: QuotaCharge, kind: WindowKind): number {
+  return limits[kind] - (kind === "day" ? ofDay : calls);
 }
 
 /** Charges both windows for a call whose attestation is stored. */
 export function chargeStatement(
-  { partnerId, starts, calls }: QuotaCharge,
+  { partnerId, starts, calls, ofDay = calls }: QuotaCharge,
   verificationId: string,
 ): SqlStatement {
-  return { sql: addToBoth, args: [partnerId, calls, starts.minute, starts.day, verificationId] };
+  return { sql: addToBoth, args: [partnerId, starts.minute, calls, starts.day, ofDay, verificationId] };
 }
 
 /** Charges both windows of each call whose attestation is stored. @param calls as {@link addForEach} has them */

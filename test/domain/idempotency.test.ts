@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import canonicalize from "canonicalize";
 import {
-  canonicalJson,
   createIdempotency,
   type Idempotency,
   type IdempotencyRecord,
@@ -10,6 +9,7 @@ import {
   type Reservation,
   type StoredAnswer,
 } from "../../src/domain/idempotency.ts";
+import { canonicalJson } from "../../src/partner/canonical-json.ts";
 import { aClock } from "../harness/clock.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";

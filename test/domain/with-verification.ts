@@ -7,6 +7,7 @@ import type { Signer } from "../../src/domain/envelopes.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import { createQuota } from "../../src/domain/quota.ts";
+import type { AskedList } from "../../src/domain/statements.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers/teachers.ts";
 import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
@@ -21,6 +22,8 @@ export const regNo = "LA/2019/PRI/04417";
 export const nin = "12345678901";
 export const purpose = "EMPLOYER_BACKGROUND_CHECK";
 export const blindIndex = createBlindIndex(secrets.blindIndexKey);
+
+const aList = { name: "Government College, Ikorodu", reference: "CENTRE-4711" };
 
 export function ask(identifier: Question["identifier"], context?: object): Question {
   return { identifier, purpose, context };
@@ -79,8 +82,10 @@ async function open(stores: TestStores, around: Around) {
     ask("eligibility-check", { questions: [question], idempotency });
   const batch = (questions: Question[], idempotency?: Asked["idempotency"]) =>
     ask("batch", { questions, idempotency });
+  const roster = (teachers: AskedList["teachers"], idempotency?: Asked["idempotency"]) =>
+    ask("roster", { questions: [], list: { purpose, list: aList, teachers }, idempotency });
   const stored = () => attestations.list({ limit: 1000 });
-  return { ...stores, ...ring, clock, configuration, one, batch, stored };
+  return { ...stores, ...ring, clock, configuration, one, batch, roster, stored };
 }
 
 export async function enrol(

@@ -14,6 +14,7 @@ const ofContract = {
   Certificate: "Certificate",
   EligibilityResult: "EligibilityResult",
   SignedEnvelope: "SignedEnvelope",
+  SignedStatement: "SignedStatement",
   VerificationPurpose: "Purpose",
   WebhookEvent: "WebhookEvent",
 };

@@ -224,7 +224,7 @@ describe("the page in another language", () => {
       .replace(/<(code|pre|textarea)\b[^>]*>.*?<\/\1>/gs, "")
       .replace(/<(div|span) lang="en">.*?<\/\1>/gs, "")
       .replace(/\[[^\]]*\]|&nbsp;/g, "")
-      .split(/<[^>]*>|\b(?:string|integer|boolean|object|null|date-time|uuid|date)\b/)
+      .split(/<[^>]*>|\b(?:string|integer|number|boolean|object|null|date-time|uuid|date)\b/)
       .filter((text) => /\p{L}{2}/u.test(text));
     const { headers } = document.components as { headers: object };
     const names = [

@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { statementStatus } from "../attestations.ts";
 import type { SigningKey } from "../keys.ts";
 import type { StoredCheckpoint } from "./evidence.ts";
 
@@ -75,11 +76,19 @@ export function contradictionsIn(row: AuditedRow): string[] {
 export function readSigned(jws: string): Omit<Signed, "kid"> | null {
   const from = jws.indexOf(".") + 1;
   const payload = jws.slice(from, jws.indexOf(".", from));
-  const { aud, sub, iat, result } = parse(payload) ?? {};
-  const { status, eligible } = (result ?? {}) as Record<string, unknown>;
-  if (typeof aud !== "string" || typeof sub !== "string" || typeof iat !== "number") return null;
+  const { aud, sub, jti, iat, result, summary } = parse(payload) ?? {};
+  const { status, eligible } = ofStatement(summary) ?? ((result ?? {}) as Record<string, unknown>);
+  const verificationId = sub ?? jti;
+  if (typeof aud !== "string" || typeof verificationId !== "string" || typeof iat !== "number") return null;
   if (typeof status !== "string" || typeof eligible !== "boolean") return null;
-  return { partnerId: aud, verificationId: sub, issuedAt: iat, status, eligible };
+  return { partnerId: aud, verificationId, issuedAt: iat, status, eligible };
+}
+
+/** What the row of a statement over a list has in the place of one teacher's status. */
+function ofStatement(summary: unknown) {
+  if (typeof summary !== "object" || summary === null) return null;
+  const { distinct, eligible } = summary as Record<string, unknown>;
+  return { status: statementStatus, eligible: eligible === distinct };
 }
 
 function parse(part: string): Record<string, unknown> | null {

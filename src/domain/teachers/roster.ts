@@ -7,6 +7,7 @@ import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
 import type { Policy } from "../policy.ts";
+import { askedNumber } from "./identifier.ts";
 import { meantTerm } from "./mistyped-term.ts";
 import { nameMatches } from "./name-match.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
@@ -86,7 +87,7 @@ export async function judgeRosterRow(
   }
   const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
   const answer = { line: place.line, found, status, eligible, reasons, error: null };
-  if (teacher === null) return { ...answer, ...asked(key), name: null, nameMatches: null };
+  if (teacher === null) return { ...answer, ...askedNumber(key), name: null, nameMatches: null };
   const { regNo, tId, name } = teacher;
   const listed = unguardedCell(cells[place.header.places.get("name") ?? -1]?.trim() ?? "");
   return { ...answer, regNo, tId, name, nameMatches: nameMatches(listed, name) };
@@ -141,15 +142,6 @@ function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKe
   const read = readNin(text);
   if ("code" in read) return read.code;
   return read.value === null ? "IDENTIFIER_MISSING" : { by: "nin", value: index.nin(read.value) };
-}
-
-/** What was asked for in vain; what could be a NIN in the wrong column is not repeated. */
-function asked(key: TeacherKey): { regNo: string | null; tId: number | null } {
-  const mayBeNin = key.by === "nin" || /(^|\D)\d{11}(\D|$)/.test(String(key.value));
-  return {
-    regNo: key.by === "regNo" && !mayBeNin ? key.value : null,
-    tId: key.by === "tId" && !mayBeNin ? key.value : null,
-  };
 }
 
 /** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */

@@ -77,8 +77,8 @@ function describeLookup(one: Attestation) {
     eligible: one.eligible,
     reference: one.reference,
     context: one.context === null ? null : (JSON.parse(one.context) as object),
-    // What was signed is what the partner got.
-    result: decodeAttestation(one).claims.result,
+    // What was signed is what the partner got; a statement over a list has a hash in the place of what it says of each.
+    result: decodeAttestation(one).claims.result ?? null,
     signature: one.jws,
   };
 }

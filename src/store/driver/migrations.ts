@@ -16,6 +16,7 @@ import changes from "./migrations/011_changes.sql" with { type: "text" };
 import importFields from "./migrations/012_import_fields.sql" with { type: "text" };
 import retentionMark from "./migrations/013_retention_mark.sql" with { type: "text" };
 import attestationIndexes from "./migrations/014_attestation_indexes.sql" with { type: "text" };
+import statementPeople from "./migrations/015_statements.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
 type Migration = {
@@ -40,6 +41,7 @@ const migrations: readonly Migration[] = [
   { sql: importFields, rolls: true },
   { sql: retentionMark, rolls: true },
   { sql: attestationIndexes, rolls: false },
+  { sql: statementPeople, rolls: true },
 ];
 
 /** The schema that this program makes. */

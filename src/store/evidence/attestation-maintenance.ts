@@ -2,6 +2,7 @@ import type { AttestationMaintenance } from "../../domain/attestations.ts";
 import type { Driver } from "../driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
 import { nextLoggedId } from "./evidence.ts";
+import { prunePeople } from "./statement-people.ts";
 
 /** The rows that may go: never the newest one, whose id the next one follows, nor one whose leaf is not in the tree. */
 const deletable = `SELECT id, jws FROM attestations WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations)
@@ -39,6 +40,10 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
         { sql: notePruned, args: [is, from] },
       ]);
       return marked?.length === 1;
+    },
+    async prunePeople(limit) {
+      const [gone] = await driver.batch([{ sql: prunePeople, args: [limit] }]);
+      return gone?.length ?? 0;
     },
     async setMark(was, is) {
       const [marked] = await driver.batch([{ sql: setMark, args: [was, is] }]);

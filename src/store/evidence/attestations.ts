@@ -1,10 +1,11 @@
 import type { Attestation, AttestationStore, AttestedOperation } from "../../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
-import type { LicenseStatus, Purpose } from "../../partner/contract.ts";
+import type { Purpose } from "../../partner/contract.ts";
 import { answeredCalls, attestationColumns } from "../answered-calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Row, Value } from "../driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import { lookupsBy } from "./statement-people.ts";
 
 const columns = attestationColumns.join(", ");
 
@@ -26,9 +27,11 @@ const firstOfRequest = `SELECT id FROM attestations WHERE verification_id >= ?1 
 
 const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential = ?5) AS n, min(issued_at) FILTER (WHERE credential = ?5) AS first_at
   FROM (SELECT credential, issued_at FROM attestations WHERE partner_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4)`;
-const countOfTeacher = "SELECT count(*) AS n FROM attestations WHERE teacher_id = ?";
-const toldValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM attestations
-  WHERE teacher_id = ?1 AND status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
+const ofTeacher = lookupsBy("teacher_id", attestationColumns);
+const ofNin = lookupsBy("nin_index", attestationColumns);
+const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
+const toldValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM (${ofTeacher})
+  WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
 /**
  * SQL for the id of the last attestation or delivery before a time, found by halving: there is no index on their times,
@@ -56,9 +59,13 @@ export function lastIdBefore(
 export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
   const answers = answeredCalls[driver.kind];
 
-  /** @param where the rest of the statement, from its condition on */
-  async function select(where: string, args: readonly Value[]): Promise<Attestation[]> {
-    return (await driver.query(`SELECT ${columns} FROM attestations ${where}`, args)).map(attestation);
+  /** @param where the rest of the statement, from its condition on. @param from of what */
+  async function select(
+    where: string,
+    args: readonly Value[],
+    from = "attestations",
+  ): Promise<Attestation[]> {
+    return (await driver.query(`SELECT ${columns} FROM ${from} ${where}`, args)).map(attestation);
   }
 
   /** The last id before a time, and the last that one of that time may have; both in milliseconds. */
@@ -86,7 +93,6 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
     },
     async list({ partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit }) {
       const wanted: [condition: string, value: Value | undefined][] = [
-        ["teacher_id = ?", teacherId],
         // Sought by the teacher (+) where both are given, who is asked about less often than a partner asks.
         [teacherId === undefined ? "partner_id = ?" : "+partner_id = ?", partnerId],
         ["credential = ?", credential],
@@ -95,7 +101,10 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       const conditions = ["id > ? AND id <= ? AND issued_at >= ?", ...given.map(([condition]) => condition)];
       const where = `WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`;
       const values = given.map(([, value]) => value ?? null);
-      return select(where, [...(await between(since, until)), Math.floor(since / 1000), ...values, limit]);
+      const args = [...(await between(since, until)), Math.floor(since / 1000), ...values, limit];
+      return teacherId === undefined
+        ? select(where, args)
+        : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
     async usesOf({ partnerId, credential, since, until }, maxLooked) {
       const [row = {}] = await driver.query(countUses, [
@@ -112,9 +121,8 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
       };
     },
     async ofSubject({ teacherId, ninIndex }) {
-      const byTeacher =
-        teacherId === null ? [] : await select("WHERE teacher_id = ? ORDER BY id", [teacherId]);
-      const byNin = ninIndex === null ? [] : await select("WHERE nin_index = ? ORDER BY id", [ninIndex]);
+      const byTeacher = teacherId === null ? [] : await select("ORDER BY id", [teacherId], `(${ofTeacher})`);
+      const byNin = ninIndex === null ? [] : await select("ORDER BY id", [ninIndex], `(${ofNin})`);
       const known = new Set(byTeacher.map((one) => one.verificationId));
       return [...byTeacher, ...byNin.filter((one) => !known.has(one.verificationId))];
     },
@@ -144,7 +152,7 @@ function attestation(row: Row): Attestation {
     teacherId: integerOrNull(row, "teacher_id"),
     reference: text(row, "reference"),
     ninIndex: bytesOrNull(row, "nin_index"),
-    status: text(row, "status") as LicenseStatus,
+    status: text(row, "status") as Attestation["status"],
     eligible: flag(row, "eligible"),
     context: textOrNull(row, "context"),
     credential: text(row, "credential"),

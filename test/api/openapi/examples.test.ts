@@ -12,7 +12,12 @@ import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { beginTrace } from "../../../src/http/http-call.ts";
 import { problemReply } from "../../../src/http/problem.ts";
-import { purposes, type SignedEnvelope } from "../../../src/partner/contract.ts";
+import {
+  purposes,
+  type SignedEnvelope,
+  type SignedStatement,
+  type StatementRow,
+} from "../../../src/partner/contract.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
@@ -167,6 +172,21 @@ describe("the app answers as the document shows", () => {
     expect([answer.count, answer.results.length]).toEqual([2, examples.batchResponse.count]);
     await expectAsShown(answer.results[0], examples.foundEnvelope);
     await expectAsShown(answer.results[1], examples.notFoundEnvelope);
+  });
+
+  test("with a statement over a list", async () => {
+    const answer = await world.ask(`${prefix}/rosters`, { as: "full", body: examples.rosterRequest });
+    const { statementId, signature, signatureKid, rows, ...rest } = answer as SignedStatement;
+    const {
+      statementId: _id,
+      signature: _jws,
+      signatureKid: _kid,
+      rows: shownRows,
+      ...shown
+    } = examples.statement;
+    expect(rest).toEqual(shown);
+    const withoutSalt = ({ salt: _salt, ...row }: StatementRow) => row;
+    expect(rows.map(withoutSalt)).toEqual(shownRows.map(withoutSalt));
   });
 
   test("with an expired licence of the old system, and its reasons", async () => {

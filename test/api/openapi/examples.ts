@@ -1,5 +1,10 @@
 import type { PublicAnswer } from "../../../src/domain/teachers/public-lookup.ts";
-import type { EligibilityResult, SignedEnvelope, WebhookEvent } from "../../../src/partner/contract.ts";
+import type {
+  EligibilityResult,
+  SignedEnvelope,
+  SignedStatement,
+  WebhookEvent,
+} from "../../../src/partner/contract.ts";
 import { resolve } from "./document.ts";
 
 /** The examples of the document, by what they show: whatever a test holds to be genuine is what partners read. */
@@ -34,6 +39,8 @@ export const [eligibilityCheck] = inSchema<{ identifier: object; purpose: string
 );
 export const [batchCheck] = inSchema<{ items: readonly object[] }>("BatchCheckRequest");
 export const [batchResponse] = inSchema<{ count: number; results: SignedEnvelope[] }>("BatchResponse");
+export const [rosterRequest] = inSchema<object>("RosterRequest");
+export const [statement] = inSchema<SignedStatement>("SignedStatement");
 export const publicFound = shownAs<PublicAnswer>("PublicFound");
 export const publicNotFound = shownAs<PublicAnswer>("PublicNotFound");
 

@@ -8,6 +8,7 @@ import { resolve } from "./document.ts";
 const schemas: [name: string, schema: v.GenericSchema][] = [
   ["EligibilityCheckRequest", requests.eligibilityCheckSchema],
   ["BatchCheckRequest", requests.batchCheckSchema],
+  ["RosterRequest", requests.rosterSchema],
   ["NinLookupRequest", requests.ninLookupSchema],
   ["RegNo", requests.regNoSchema],
   ["TId", requests.tIdSchema],
@@ -17,9 +18,11 @@ const schemas: [name: string, schema: v.GenericSchema][] = [
 ];
 
 /** What JSON Schema can say beside them but a check of ours cannot: other tests ask the routes for these. */
+const exactlyOne = { oneOf: [{ required: ["regNo"] }, { required: ["tId"] }, { required: ["nin"] }] };
 const toldInWords = {
   RegNo: { pattern: "^[^/]+/[^/]+/[^/]+/[^/]+$" },
-  Identifier: { oneOf: [{ required: ["regNo"] }, { required: ["tId"] }, { required: ["nin"] }] },
+  Identifier: exactlyOne,
+  ListedTeacher: exactlyOne,
 };
 
 type Json = { readonly [member: string]: unknown };

@@ -9,6 +9,7 @@ import { document, isValid } from "./document.ts";
 const prefix = "/v1/inter-agency";
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 const check = (identifier: unknown) => ({ identifier, purpose });
+const roster = (teachers: readonly object[]) => ({ purpose, list: { name: "A school" }, teachers });
 
 type Call = { as?: PartnerName; method?: string; headers?: Record<string, string>; body?: unknown };
 let world: TestService;
@@ -74,6 +75,8 @@ describe("further answers are as documented", () => {
     ["number of three segments", 400, regNoPath("A/B/C"), { as: "full" }],
     ["id of letters", 400, `${prefix}/lookup/by-tid/x1`, { as: "full" }],
     ["NIN of ten digits", 400, `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1234567890" } }],
+    ["a list", 200, `${prefix}/rosters`, { as: "full", body: roster([{ tId: known.tId, name: "x" }]) }],
+    ["empty list", 400, `${prefix}/rosters`, { as: "full", body: roster([]) }],
     ["empty batch", 400, `${prefix}/batch`, { as: "full", body: { items: [] } }],
     ["no credential", 401, eligibility, { body: check({ tId: 1 }) }],
     ["a mistyped key", 401, `${prefix}/lookup/by-tid/1`, { headers: { "x-agency-api-key": "tvs_live_x" } }],

@@ -43,6 +43,7 @@ const frozen = [
   ["012_import_fields.sql", "2ea54b8b300a5b05b2d34946f30041e65ac9cee17a85f900724703c24de0569e"],
   ["013_retention_mark.sql", "78fd311c9c5bc0e844d206209064035fd3d1511a96e540d857d1d0840a59d462"],
   ["014_attestation_indexes.sql", "3e156101956a4ed91abf7a7777d5bd0a1cf5890370cac97042dd2f5c0a44a052"],
+  ["015_statements.sql", "1b1973b9ea6435fd876ca2659f13322aa2cabb9664d6f2f6aa1e615d3e390238"],
 ] as const;
 
 test.each(frozen)("%s is never edited, not by a letter of a comment", (name, sha256) => {

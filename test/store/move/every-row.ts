@@ -45,6 +45,7 @@ const statements = [
   "INSERT INTO deliveries (delivery_id, event, partner_id, state, attempts, due_at, lease, created_at, finished_at) VALUES ('d1', 1, 'board', 'pending', 1, 20, 'node:token', 3, NULL), ('d2', 2, 'board', 'dead', 2, 0, NULL, 3, 4)",
   "INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms) VALUES (1, 1, 5, 500, NULL, 3), (2, 1, 5, NULL, 'no', 3), (2, 2, 6, NULL, 'no', 3)",
   `INSERT INTO verified_before (partner_id, teacher_id) VALUES ('board', ${largeInteger}), ('board', 9007199254740993), ('a', 7)`,
+  `INSERT INTO statement_people (attestation_id, place, teacher_id, nin_index, status, eligible) VALUES (2, 1, ${largeInteger}, x'00ff', 'VALID', 1), (2, 7, NULL, x'0a', 'NOT_FOUND', 0)`,
   "UPDATE attestation_upkeep SET pruned = 2",
   "INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES ('board', 'minute', 60000, 3), ('board', 'minute', 0, 2), ('board', 'day', 0, 9)",
   "INSERT INTO log_epochs (epoch, origin, public_key, sealed, first_id, size, opened_at, reason, previous) VALUES (1, 'é.example/log', x'00ff', NULL, 1, 6, 1, NULL, NULL), (2, 'é.example/log/2', x'ff', x'', 7, 3, 2, 'a backup was restored', '')",

@@ -1,0 +1,191 @@
+/**
+ * Statements over whole lists (decision D16.1): one signature for all rows, each of which can be shown alone. A list is read
+ * and judged some rows at a time, between which others are answered; its commit holds it to the versions that were read.
+ */
+
+import { Buffer } from "node:buffer";
+import { hash, randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { v7 as uuidv7 } from "uuid";
+import { canonicalJson } from "../partner/canonical-json.ts";
+import {
+  type Purpose,
+  reasons,
+  type StatementList,
+  type StatementRow,
+  type StatementSummary,
+  statementType,
+} from "../partner/contract.ts";
+import { type Attestation, askedFor, type StatedPerson, statementStatus } from "./attestations.ts";
+import type { BlindIndex } from "./blind-index.ts";
+import { type CalendarDate, isoSeconds } from "./clock.ts";
+import { eligibilityResult } from "./eligibility.ts";
+import { base64url, type Signer } from "./envelopes.ts";
+import { growTree } from "./evidence/tree.ts";
+import type { StoredAnswer } from "./idempotency.ts";
+import type { Policy } from "./policy.ts";
+import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
+import { nameMatches } from "./teachers/name-match.ts";
+import { percentageOf } from "./teachers/roster.ts";
+import type { ReadTeacher, Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
+
+/** A list that somebody asks about, already checked. */
+export type AskedList = {
+  readonly purpose: Purpose;
+  readonly list: StatementList;
+  readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
+};
+
+type Judging = {
+  readonly teachers: TeacherReader;
+  readonly blindIndex: BlindIndex;
+  readonly policy: Policy;
+  readonly today: CalendarDate;
+};
+
+/** A list as it was read and judged, before anybody has signed for it. */
+type JudgedList = Pick<AskedList, "purpose" | "list"> & {
+  /** JSON, in the order of the list. */
+  readonly rows: readonly string[];
+  readonly rowsRoot: string;
+  readonly summary: StatementSummary;
+  readonly people: readonly StatedPerson[];
+  readonly read: readonly ReadTeacher[];
+};
+
+type Row = Omit<StatementRow, "salt">;
+type Person = { readonly row: Row; readonly key: UniqueKey; readonly teacher: Teacher | null };
+
+/** They take about a millisecond. */
+const rowsInTurn = 64;
+const saltBytes = 16;
+
+/** Looks up all who are listed, and judges them. */
+export async function judgeList(
+  { purpose, list, teachers: listed }: AskedList,
+  judging: Judging,
+): Promise<JudgedList> {
+  const people = new Map<string, Person>();
+  const tree = growTree(() => {});
+  const rows: string[] = [];
+  for (let from = 0; from < listed.length; from += rowsInTurn) {
+    const some = listed.slice(from, from + rowsInTurn);
+    const keys = some.map(({ identifier }) => keyOf(identifier, judging.blindIndex));
+    const found = await judging.teachers.findEach(keys);
+    for (const [index, key] of keys.entries()) {
+      const teacher = found[index] ?? null;
+      const listedName = some[index]?.name ?? null;
+      const { eligible, status, reasons } = eligibilityResult(teacher, { ...judging, purpose });
+      const judged: Row = {
+        row: from + index + 1,
+        ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
+        ...{ eligible, status, reasons },
+        nameMatches: teacher === null ? null : nameMatches(listedName ?? "", teacher.name),
+      };
+      const salt = randomBytes(saltBytes);
+      tree.push(rowLeaf(salt, judged));
+      rows.push(JSON.stringify({ ...judged, salt: salt.toString("base64url") }));
+      const who = nameOf(key, teacher);
+      if (!people.has(who)) people.set(who, { row: judged, key, teacher });
+    }
+    await nextTurn();
+  }
+  const all = [...people.values()];
+  return {
+    ...{ purpose, list, rows },
+    rowsRoot: Buffer.from(tree.root() ?? []).toString("base64"),
+    summary: summaryOf(all, rows.length),
+    people: all.flatMap((person) => statedPerson(person, judging.blindIndex)),
+    read: all.map(({ teacher, key }) => teacher ?? key),
+  };
+}
+
+/** The hash of a row's leaf (RFC 6962, 2.1): of its salt, and of the row without that as RFC 8785 JSON. */
+function rowLeaf(salt: Uint8Array, row: Row): Uint8Array {
+  return hash("sha256", Buffer.concat([Buffer.of(0), salt, Buffer.from(canonicalJson(row))]), "buffer");
+}
+
+/** Who is the same person, however they are named; nobody is as many as there are numbers. */
+function nameOf({ by, value }: UniqueKey, teacher: Teacher | null): string {
+  if (teacher !== null) return String(teacher.id);
+  return `${by} ${typeof value === "object" ? Buffer.from(value).toString("hex") : value}`;
+}
+
+function summaryOf(people: readonly Person[], listed: number): StatementSummary {
+  const distinct = people.length;
+  const eligible = people.filter(({ row }) => row.eligible).length;
+  const counts = reasons.map((reason) => {
+    return [reason, people.filter(({ row }) => row.reasons.includes(reason)).length] as const;
+  });
+  return {
+    ...{ listed, distinct },
+    found: people.filter(({ teacher }) => teacher !== null).length,
+    eligible,
+    percentEligible: percentageOf(eligible, distinct),
+    byReason: Object.fromEntries(counts.filter(([, count]) => count > 0)),
+  };
+}
+
+/** What is kept of a person; nothing of a number that named nobody and cannot be a NIN. */
+function statedPerson({ row, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
+  const { ninIndex } = askedFor(key, teacher, index);
+  if (teacher === null && ninIndex === null) return [];
+  const { eligible, status } = row;
+  return [{ row: row.row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
+}
+
+/** Who states it to whom, when, and for which call. */
+type StatementMaking = {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Whole seconds since the Unix epoch. */
+  readonly at: number;
+  readonly kid: string;
+  readonly policyVersion: string;
+  readonly credential: string;
+  readonly requestId: string;
+};
+
+/**
+ * Signs for a list.
+ * @throws what the signer throws
+ */
+export async function sealStatement(
+  judged: JudgedList,
+  making: StatementMaking,
+  sign: Signer["sign"],
+): Promise<{ attestation: Attestation; answer: StoredAnswer }> {
+  const { purpose, list, summary, rowsRoot, rows } = judged;
+  const { issuer, audience, at, kid, policyVersion } = making;
+  const statementId = uuidv7();
+  const said = { purpose, policyVersion, list, summary };
+  const claims = { iss: issuer, aud: audience, jti: statementId, iat: at, ...said, rowsRoot };
+  const header = base64url(JSON.stringify({ alg: "RS256", kid, typ: statementType }));
+  const input = `${header}.${base64url(JSON.stringify(claims))}`;
+  const [signature = ""] = await sign(kid, [input]);
+  const jws = `${input}.${signature}`;
+  const outer = JSON.stringify({ statementId, issuedAt: isoSeconds(at), issuer, audience, ...said });
+  const body = `${outer.slice(0, -1)},"rows":[${rows.join(",")}],"signature":"${jws}","signatureKid":"${kid}"}`;
+  const headers = { "X-Verification-Id": statementId, "X-Signature-Kid": kid };
+  return { attestation: evidenceOf(judged, making, { statementId, jws }), answer: { headers, body } };
+}
+
+function evidenceOf(
+  { purpose, list, summary }: JudgedList,
+  { audience, at, kid, policyVersion, credential, requestId }: StatementMaking,
+  { statementId, jws }: { statementId: string; jws: string },
+): Attestation {
+  return {
+    verificationId: statementId,
+    partnerId: audience,
+    issuedAt: at,
+    endpoint: "roster",
+    teacherId: null,
+    reference: `list:${list.name}`,
+    ninIndex: null,
+    status: statementStatus,
+    eligible: summary.eligible === summary.distinct,
+    context: list.reference === null ? null : JSON.stringify({ reference: list.reference }),
+    ...{ kid, purpose, policyVersion, credential, requestId, jws },
+  };
+}

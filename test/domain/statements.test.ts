@@ -1,0 +1,310 @@
+import { describe, expect, test } from "bun:test";
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
+import { QuotaExceeded } from "../../src/domain/quota.ts";
+import type { AskedList } from "../../src/domain/statements.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
+import { exportSubject } from "../../src/domain/teachers/subject-export.ts";
+import type { SignedStatement } from "../../src/partner/contract.ts";
+import { lagos } from "../harness/clock.ts";
+import { rejection } from "../harness/rejection.ts";
+import {
+  ask,
+  blindIndex,
+  enrol,
+  iat,
+  nin,
+  purpose,
+  regNo,
+  type World,
+  withVerification,
+} from "./with-verification.ts";
+
+type Listed = AskedList["teachers"][number];
+const named = (identifier: Listed["identifier"], name: string | null = null): Listed => ({
+  identifier,
+  name,
+});
+
+const anybody = named({ regNo });
+const nobody = named({ tId: 999_999 });
+
+async function stated(world: World, teachers: readonly Listed[]): Promise<SignedStatement> {
+  return JSON.parse((await world.roster(teachers)).body);
+}
+
+/** Everything of a statement made anew by its definition alone: RFC 7515, RFC 6962 and RFC 8785, in another hand. */
+function recomputed(statement: SignedStatement, jwks: string) {
+  const sha256 = (...parts: Buffer[]) => createHash("sha256").update(Buffer.concat(parts)).digest();
+  const canonical = (row: object): string =>
+    `{${Object.entries(row)
+      .sort(([a], [b]) =>
+        Buffer.compare(Buffer.from(a, "utf16le").swap16(), Buffer.from(b, "utf16le").swap16()),
+      )
+      .map(([name, value]) => `"${name}":${JSON.stringify(value)}`)
+      .join(",")}}`;
+  const leaves = statement.rows.map(({ salt, ...row }) =>
+    sha256(Buffer.of(0), Buffer.from(salt, "base64url"), Buffer.from(canonical(row), "utf8")),
+  );
+  const root = (all: Buffer[]): Buffer => {
+    if (all.length === 1) return all[0] as Buffer;
+    let split = 1;
+    while (split * 2 < all.length) split *= 2;
+    return sha256(Buffer.of(1), root(all.slice(0, split)), root(all.slice(split)));
+  };
+  const [header = "", payload = "", signature = ""] = statement.signature.split(".");
+  const { kid, ...rest } = JSON.parse(Buffer.from(header, "base64url").toString());
+  const jwk = JSON.parse(jwks).keys.find((key: { kid: string }) => key.kid === kid);
+  const key = createPublicKey({ key: jwk, format: "jwk" });
+  const isSigned = verify(
+    "RSA-SHA256",
+    Buffer.from(`${header}.${payload}`),
+    key,
+    Buffer.from(signature, "base64url"),
+  );
+  const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
+  return { header: rest, isSigned, claims, rowsRoot: root(leaves).toString("base64") };
+}
+
+describe("a statement over a list", () => {
+  test.each([1, 2, 3, 64, 65, 257])("of %i rows is what its definition makes of it", (count) =>
+    withVerification(async (world) => {
+      await enrol(world, { regNo: "A/1/B/é", licenseExpiryDate: "2020-01-01" });
+      const some = [
+        anybody,
+        nobody,
+        named({ regNo: "A/1/B/é" }, "Ада"),
+        named({ nin }),
+        named({ nin: "99999999999" }),
+      ];
+      const teachers = Array.from({ length: count }, (_, index) => some[index % some.length] as Listed);
+      const statement = await stated(world, teachers);
+      const { header, isSigned, claims, rowsRoot } = recomputed(
+        statement,
+        world.configuration.current().jwks,
+      );
+      expect(isSigned).toBe(true);
+      expect(header).toEqual({ alg: "RS256", typ: "tvs-statement+jwt" });
+      const {
+        statementId,
+        issuedAt,
+        issuer,
+        audience,
+        rows,
+        signature: _,
+        signatureKid,
+        ...said
+      } = statement;
+      expect(claims).toEqual({ iss: issuer, aud: audience, jti: statementId, iat, ...said, rowsRoot });
+      expect([issuedAt, audience, signatureKid]).toEqual([
+        "2026-03-01T09:30:00Z",
+        "agency",
+        world.active.kid,
+      ]);
+      expect(rows.map(({ row }) => row)).toEqual(teachers.map((_, index) => index + 1));
+      expect(new Set(rows.map(({ salt }) => salt)).size).toBe(count);
+    }),
+  );
+
+  test("counts people and not rows, and each reason for each of them", () =>
+    withVerification(async (world) => {
+      await enrol(world, {
+        regNo: "A/1/B/1",
+        tId: 5,
+        licenseExpiryDate: "2020-01-01",
+        certificateStatus: "CLAIMED",
+      });
+      const statement = await stated(world, [
+        anybody,
+        named({ tId: 204_417 }),
+        named({ nin }),
+        named({ regNo: "A/1/B/1" }),
+        named({ tId: 5 }),
+        nobody,
+        nobody,
+        named({ nin: "99999999999" }),
+      ]);
+      expect(statement.summary).toEqual({
+        ...{ listed: 8, distinct: 4, found: 2, eligible: 1, percentEligible: 25 },
+        byReason: { TEACHER_NOT_FOUND: 2, LICENSE_EXPIRED: 1, CERTIFICATE_CLAIMED: 1 },
+      });
+      const { rows } = statement;
+      expect(rows.slice(0, 3).map((row) => [row.regNo, row.tId, row.eligible])).toEqual(
+        Array.from({ length: 3 }, () => [regNo, 204_417, true]),
+      );
+    }));
+
+  test.each([
+    [2, 3, 66.6],
+    [1, 3, 33.3],
+    [3, 3, 100],
+    [0, 3, 0],
+  ])("of which %i of %i are eligible says %f percent, never more than it is", (eligible, all, percent) =>
+    withVerification(async (world) => {
+      for (let n = 0; n < all; n++)
+        await enrol(world, {
+          regNo: `P/1/B/${n}`,
+          licenseExpiryDate: n < eligible ? "2090-01-01" : "2020-01-01",
+        });
+      const teachers = Array.from({ length: all }, (_, n) => named({ regNo: `P/1/B/${n}` }));
+      expect((await stated(world, teachers)).summary.percentEligible).toBe(percent);
+    }),
+  );
+
+  test("says whether a name can be the registered one, and tells it to nobody", () =>
+    withVerification(async (world) => {
+      await enrol(world, { regNo: "A/1/B/1", name: "Ngozi Amaka Bello-Ọdún" });
+      const cases: [string | null, boolean | null][] = [
+        ["Ngozi Amaka Bello-Ọdún", true],
+        ["BELLO ODUN, ngozi", true],
+        ["N. A. Bello Odun", true],
+        ["Ngozi Amaka Bello'Odun", true],
+        ["Ngozi Amaka", false],
+        ["Chidi Bello-Odun", false],
+        ["", null],
+        [null, null],
+      ];
+      const body = (await world.roster(cases.map(([name]) => named({ regNo: "A/1/B/1" }, name)))).body;
+      const { rows } = JSON.parse(body) as SignedStatement;
+      expect(rows.map(({ nameMatches }) => nameMatches)).toEqual(cases.map(([, matches]) => matches));
+      expect(body).not.toContain("Bello");
+      expect((await stated(world, [named({ tId: 1 }, "Ngozi")])).rows[0]?.nameMatches).toBeNull();
+    }));
+
+  test("repeats the number of nobody, but none that may be a NIN", () =>
+    withVerification(async (world) => {
+      const asked = [{ regNo: "X/1/Y/2" }, { tId: 77 }, { nin: "99999999999" }, { tId: 99_999_999_999 }];
+      const { rows } = await stated(
+        world,
+        asked.map((identifier) => named(identifier)),
+      );
+      expect(rows.map(({ tId, regNo }) => [tId, regNo])).toEqual([
+        [null, "X/1/Y/2"],
+        [77, null],
+        [null, null],
+        [null, null],
+      ]);
+    }));
+});
+
+describe("its commit", () => {
+  test("has one row and one leaf of the evidence log, and whom it speaks of beside it", () =>
+    withVerification(async (world) => {
+      const statement = await stated(world, [anybody, nobody, named({ nin: "99999999999" })]);
+      const [kept, ...others] = await world.stored();
+      expect(others).toEqual([]);
+      expect(kept).toMatchObject({
+        ...{ verificationId: statement.statementId, partnerId: "agency", endpoint: "roster", purpose },
+        ...{
+          teacherId: null,
+          ninIndex: null,
+          reference: "list:Government College, Ikorodu",
+          eligible: false,
+        },
+        ...{ status: "STATEMENT", context: '{"reference":"CENTRE-4711"}', jws: statement.signature },
+      });
+      expect(contradictionsIn({ ...(kept as typeof kept & object), id: 1 } as never)).toEqual([]);
+      expect(await world.attestations.list({ teacherId: 1, limit: 9 })).toMatchObject([
+        {
+          reference: "row 1 of list:Government College, Ikorodu",
+          status: "VALID",
+          eligible: true,
+          teacherId: 1,
+        },
+      ]);
+      expect(await world.attestations.countOfTeacher(1)).toBe(1);
+      expect(await world.attestations.toldValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
+      expect(await world.maintenance.verifiedBy(1)).toEqual(["agency"]);
+    }));
+
+  test("costs a call of the minute, and of the day each person once", () =>
+    withVerification(async (world) => {
+      await stated(world, [anybody, named({ nin }), nobody, nobody]);
+      const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
+      expect(windows).toEqual(["day 2", "minute 1"]);
+    }));
+
+  test("is refused whole where the day has room for some of them only", () =>
+    withVerification(
+      async (world) => {
+        const refusal = await rejection(stated(world, [anybody, nobody, named({ tId: 1 })]));
+        expect(refusal).toBeInstanceOf(QuotaExceeded);
+        expect((refusal as QuotaExceeded).refusal).toMatchObject({ window: "day", remaining: 2 });
+        expect(await world.stored()).toEqual([]);
+        expect((await stated(world, [anybody, nobody])).summary.distinct).toBe(2);
+        expect(await rejection(world.one(ask({ regNo })))).toBeInstanceOf(QuotaExceeded);
+      },
+      { partner: { perMinute: 9, perDay: 2 } },
+    ));
+
+  test("is replayed under its key to the byte, and costs the day nothing again", () =>
+    withVerification(async (world) => {
+      const key = { key: "k", body: { n: 1 } };
+      const first = await world.roster([anybody], key);
+      expect(await world.roster([anybody], key)).toEqual({ ...first, replayed: true });
+      expect(await world.stored()).toHaveLength(1);
+      expect(await rejection(world.roster([anybody], { key: "k", body: { n: 2 } }))).toMatchObject({
+        code: "IDEMPOTENCY_KEY_REUSED",
+      });
+    }));
+
+  test.each(["revoked", "registered"] as const)(
+    "is not made when somebody was %s since they were read",
+    (what) => {
+      let isChanged = false;
+      return withVerification(
+        async (world) => {
+          const { rows } = await stated(world, [
+            ...Array.from({ length: 70 }, () => nobody),
+            anybody,
+            named({ tId: 31 }),
+          ]);
+          const [known, late] = rows.slice(-2);
+          expect(isChanged).toBe(true);
+          expect([known?.status, late?.status]).toEqual(
+            what === "revoked" ? ["REVOKED", "NOT_FOUND"] : ["VALID", "VALID"],
+          );
+          expect(await world.stored()).toHaveLength(1);
+          expect((await world.quotaStore.windows()).map(({ used }) => used).sort()).toEqual([1, 3]);
+        },
+        {
+          attestations: (real, stores) => ({
+            ...real,
+            async record(call) {
+              if (!isChanged && what === "revoked") await revoke(stores);
+              if (!isChanged && what === "registered") await enrol(stores, { regNo: "N/1/E/W", tId: 31 });
+              isChanged = true;
+              return real.record(call);
+            },
+          }),
+        },
+      );
+    },
+  );
+});
+
+async function revoke({ teachers }: Pick<World, "teachers">): Promise<void> {
+  const before = await teachers.findStored({ by: "regNo", value: regNo });
+  if (before === null) throw new Error("nobody to revoke");
+  const content = { ...before, licenseRevokedOn: "2026-03-01", licenseRevokedBy: "operator" as const };
+  await teachers.apply([
+    planWrite(before, content, { action: "revoke", actor: "t", calendar: lagos, at: 1 }),
+  ]);
+}
+
+test("a person's export has what every statement said of them, and of their NIN when it named nobody", () =>
+  withVerification(async (world) => {
+    const { statementId } = await stated(world, [nobody, anybody, named({ nin: "99999999999" })]);
+    const stores = { ...world, blindIndex, kept: { from: null, through: null } as never };
+    const found = await exportSubject(stores, nin);
+    expect(found.lookups).toMatchObject([
+      {
+        verificationId: statementId,
+        partnerId: "agency",
+        reference: "row 2 of list:Government College, Ikorodu",
+        status: "VALID",
+      },
+    ]);
+    const { lookups } = await exportSubject(stores, "99999999999");
+    expect(lookups).toMatchObject([{ verificationId: statementId, status: "NOT_FOUND", eligible: false }]);
+  }));
