@@ -16,6 +16,7 @@ import type { QuotaStore } from "../src/domain/quota-windows.ts";
 import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/settings.ts";
+import type { StatusListStore } from "../src/domain/status-list/lists.ts";
 import type { TeacherStore } from "../src/domain/teachers/store.ts";
 import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
 import { createChangeStore } from "../src/store/changes.ts";
@@ -42,6 +43,7 @@ import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
 import { createSettingsStore } from "../src/store/settings.ts";
+import { createStatusListStore } from "../src/store/status-lists.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
@@ -64,6 +66,7 @@ export type Stores = {
   readonly nodes: NodeStore;
   readonly evidence: EvidenceStore;
   readonly changes: ChangeStore;
+  readonly statusLists: StatusListStore;
 };
 
 /** What the operator's commands work with. */
@@ -260,6 +263,7 @@ export function createStores(
     nodes: createNodeStore(driver),
     evidence: createEvidenceStore(driver, acting),
     changes: createChangeStore(driver),
+    statusLists: createStatusListStore(driver),
   };
 }
 

@@ -4,6 +4,7 @@ import { routePath } from "hono/route";
 import { createEvidenceDocuments } from "./api/evidence-documents.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
+import { createStatusDocuments } from "./api/status-documents.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
 import type { AppEnv } from "./http/hono-call.ts";
@@ -55,6 +56,7 @@ export function createApp(service: Service, options: AppOptions) {
 }
 
 function createDependencies(service: Service, options: AppOptions): Dependencies {
+  const evidence = createEvidenceDocuments(service);
   const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
   const sourceOf: SourceOf = (call) =>
     findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
@@ -66,7 +68,8 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
       perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
       counts: options.addressCounts,
     }),
-    evidence: createEvidenceDocuments(service),
+    evidence,
+    statusLists: createStatusDocuments(service, evidence),
     forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
   };
 }

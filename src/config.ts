@@ -39,6 +39,7 @@ export type Config = {
   readonly timeZone: string | undefined;
   readonly policyFile: string | undefined;
   readonly allowPrivateWebhooks: boolean | undefined;
+  readonly statusList: boolean | undefined;
   /** The file that says whose service it is; `none` takes back what was said. */
   readonly siteFile: string | undefined;
   /** How long attestations are kept, as it was given; remembered in the database. */
@@ -81,6 +82,7 @@ const commonSchema = v.object({
   "time-zone": v.optional(timeZone),
   policy: v.optional(text),
   "allow-private-webhooks": v.optional(flag),
+  "status-list": v.optional(flag),
   site: v.optional(text),
   "keep-attestations": v.optional(text),
   "signing-engine": v.optional(
@@ -134,6 +136,7 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     timeZone: given["time-zone"],
     policyFile: given.policy,
     allowPrivateWebhooks: given["allow-private-webhooks"],
+    statusList: given["status-list"],
     siteFile: given.site,
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],

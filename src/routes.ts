@@ -5,6 +5,7 @@
 import * as log from "./api/evidence-api.ts";
 import * as partner from "./api/partner-api.ts";
 import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from "./api/public-api.ts";
+import * as status from "./api/status-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 
 /** A call for partners. */
@@ -65,6 +66,9 @@ export const routes: readonly Route[] = [
   { ...open, path: `${api}/log/key`, handler: log.logKey },
   { ...open, path: `${api}/log/inclusion/{leafHash}`, handler: log.logInclusion },
   { ...open, path: `${api}/log/consistency`, handler: log.logConsistency },
+  { ...open, path: `${api}/status`, handler: status.statusLists },
+  { ...open, path: `${api}/status/{list}`, handler: status.statusList },
+  { ...open, path: `${api}/offline-pack`, handler: status.offlinePack },
   { ...open, path: `${api}/health`, page: ({ documents }) => documents.health },
   {
     method: "GET",

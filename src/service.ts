@@ -6,6 +6,7 @@ import type { EvidenceReader } from "./domain/evidence/evidence.ts";
 import type { Quota } from "./domain/quota.ts";
 import type { GoingLive } from "./domain/sandbox/going-live.ts";
 import type { Secrets } from "./domain/secrets.ts";
+import type { StatusListSource } from "./domain/status-list/lists.ts";
 import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
 import type { Verification } from "./domain/verification.ts";
 import type { Demo } from "./http/local-caller.ts";
@@ -16,6 +17,7 @@ export type Service = {
   readonly verification: Verification;
   readonly publicLookup: PublicLookup;
   readonly evidence: EvidenceReader;
+  readonly statusLists: StatusListSource;
   readonly quota: Quota;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;

@@ -7,7 +7,7 @@ import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
 import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
-import { initSettings, issuerToldName } from "../../src/domain/settings.ts";
+import { initSettings, issuerToldName, onOff, statusListName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { shellWord } from "../../src/shell-word.ts";
@@ -40,6 +40,11 @@ const questions: readonly Omit<Question, "check">[] = [
     words: "Keep for 14 days who called what and why it was refused, never what was asked (on or off)",
     usual: "on",
   },
+  {
+    name: "status-list",
+    words: "Serve signed lists by which an envelope is checked later, offline, for a withdrawal (on or off)",
+    usual: "on",
+  },
 ];
 
 /** What a register is made with, by the options' names, each judged. */
@@ -66,6 +71,10 @@ export const initCommand = command({
     "access-log": option(
       "on|off",
       "Keep each call's time, route, status, partner and key for 14 days (default on)",
+    ),
+    "status-list": option(
+      "on|off",
+      "Serve signed status lists, by which an envelope is checked later for a withdrawal (default on)",
     ),
     ...byArg,
   },
@@ -105,7 +114,7 @@ async function requireNone(config: Config): Promise<void> {
 function registerThere(config: Config): TvsError {
   const message =
     `there is a register at ${locationOf(config)} already; \`serve\` changes what it remembers ` +
-    "(--issuer, --time-zone, --keep-attestations, --site), and another register needs another --data";
+    "(--issuer, --time-zone, --keep-attestations, --status-list, --site), and another register needs another --data";
   return new TvsError("REFUSED", message);
 }
 
@@ -176,6 +185,7 @@ async function make(config: Config, answers: Answers): Promise<void> {
     issuer: config.issuer ?? "",
     [issuerToldName]: "true",
     time_zone: answers["time-zone"] ?? "",
+    [statusListName]: onOff(config.statusList ?? false),
     site: storedSite(siteOf(answers)),
     ...Object.fromEntries(
       Object.entries(initSettings).map(([name, setting]) => [setting, answers[name] ?? ""]),

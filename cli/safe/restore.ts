@@ -120,7 +120,7 @@ function remarks(
     ...(replaced === null
       ? []
       : [`The old database is kept as ${replaced}; delete it once the restored one has been checked.`]),
-    `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings.`,
+    `Everything that changed ${since} is undone: records, partners, credentials, signing keys, settings. Status lists show what the restored register holds.`,
     ...(undone === null
       ? [
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,

@@ -11,6 +11,8 @@ import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { repeat } from "../../src/domain/serial.ts";
+import { createStatusLists } from "../../src/domain/status-list/lists.ts";
+import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { log } from "../../src/logger.ts";
@@ -151,11 +153,13 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     onKeys: (ring) => signer.load(ring),
   });
   const shared = { configuration, teachers, blindIndex, clock };
+  const places = createStatusPlaces(secrets.statusListKey);
   const sign = () => signer.sign(configuration.current().keys.active.kid, ["probe"]);
   return {
     configuration,
     verification: createVerification({
       ...shared,
+      places,
       attestations: countedAttestations(disk.watch(stores.attestations), work),
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
       signer: countedSigner(signer, work),
@@ -165,6 +169,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       work,
     ),
     evidence: createEvidenceReader(stores.evidence),
+    statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,

@@ -48,6 +48,11 @@ export const serveArgs = {
     "TIME",
     "Delete attestations that are older, such as 7y or 3650d, at least 90d (default forever); remembered in the database",
   ),
+  "status-list": option(
+    "on|off",
+    "Put into each envelope about a teacher where to look later whether it was withdrawn, and serve the signed status " +
+      "lists that tell (default: what init was told, and on in a sandbox); remembered in the database",
+  ),
   "allow-private-webhooks": flag(
     "Allow webhook endpoints with http or private IP addresses (for tests only); remembered in the database",
   ),

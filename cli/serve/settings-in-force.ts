@@ -27,6 +27,7 @@ export async function settingsOf(
     timeZone: defaultTimeZone,
     policy: defaultPolicy,
     allowPrivateWebhooks: false,
+    statusList: config.sandbox,
     site: defaultSite,
   });
   const isTold = isIssuerTold(stored);
@@ -42,6 +43,7 @@ export async function settingsOf(
     timeZone: config.timeZone ?? remembered.timeZone,
     policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
     allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
+    statusList: config.statusList ?? remembered.statusList,
     site: config.siteFile === undefined ? remembered.site : await readSiteFile(config.siteFile),
   };
 }

@@ -86,12 +86,12 @@ function jsonDocument(value: object): PublicDocument {
   return publicDocument(JSON.stringify(value), "application/json");
 }
 
-function notKnown(message: string): never {
+export function notKnown(message: string): never {
   throw new TvsError("NOT_KNOWN", message);
 }
 
 /** Loads when somebody asks, and at most once in {@link recentMs}; a failed load is tried again at the next call. */
-function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
+export function createRecent<T>(load: () => Promise<T>, clock: Clock): () => Promise<T> {
   let last: { readonly at: number; readonly loaded: Promise<T> } | undefined;
   return () => {
     const now = clock.now();

@@ -16,12 +16,14 @@ import { log } from "../logger.ts";
 import type { Service } from "../service.ts";
 import type { EvidenceDocuments } from "./evidence-documents.ts";
 import { searchTermSchema } from "./requests.ts";
+import type { StatusDocuments } from "./status-documents.ts";
 
 /** What calls for everybody are answered from. */
 export type PublicParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
   readonly evidence: EvidenceDocuments;
+  readonly statusLists: StatusDocuments;
 };
 
 /** A call for everybody, within the limit of the address that it comes from. */

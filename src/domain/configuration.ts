@@ -15,12 +15,14 @@ import { readSandboxState, type SandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
+import { readEras, type StatusEra } from "./status-list/places.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = {
   readonly revision: number;
   readonly settings: Settings;
   readonly sandbox: SandboxState;
+  readonly statusEras: readonly StatusEra[];
   readonly calendar: Calendar;
   readonly credentials: CredentialBook;
   readonly keys: KeyRing;
@@ -155,6 +157,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing): 
     revision,
     settings,
     sandbox,
+    statusEras: readEras(stored),
     calendar: createCalendar(settings.timeZone, sandbox.day),
     credentials,
     keys: ring,

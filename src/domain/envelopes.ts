@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { EligibilityResult, SignedEnvelope } from "../partner/contract.ts";
+import type { StatusClaim } from "../partner/status-list.ts";
 import { isoSeconds } from "./clock.ts";
 
 /** Signs with one private key of the ring. The port that signing/ implements. */
@@ -23,6 +24,8 @@ export type Claims = {
   /** Whole seconds since the Unix epoch. */
   readonly issuedAt: number;
   readonly result: EligibilityResult;
+  /** Where to look later whether it was withdrawn; absent where nobody can. */
+  readonly status?: StatusClaim | undefined;
 };
 
 /** An envelope as it leaves, and what of it the evidence log keeps. */
@@ -62,9 +65,11 @@ type UnsignedEnvelope = { readonly claims: Claims; readonly result: string; read
  */
 function unsignedEnvelope(claims: Claims, header: string): UnsignedEnvelope {
   const result = JSON.stringify(claims.result);
+  const status =
+    claims.status === undefined ? "" : `,"status":{"status_list":${JSON.stringify(claims.status)}}`;
   const payload =
     `{"iss":${JSON.stringify(claims.issuer)},"aud":${JSON.stringify(claims.audience)},` +
-    `"sub":"${claims.verificationId}","iat":${claims.issuedAt},"result":${result}}`;
+    `"sub":"${claims.verificationId}","iat":${claims.issuedAt},"result":${result}${status}}`;
   return { claims, result, input: `${header}.${base64url(payload)}` };
 }
 

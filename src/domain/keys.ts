@@ -182,10 +182,24 @@ export async function signKeyHistory(
     iat: Math.floor(options.now / 1000),
     keys: ring.keys.map((key) => ({ ...describeKey(key), jwk: key.jwk })),
   };
-  const key = await privateKeyOf(ring.active, options.secrets);
-  return new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
-    .setProtectedHeader({ alg: "RS256", kid: ring.active.kid, typ: "key-history+jwt" })
-    .sign(key);
+  return (await signerAs("key-history+jwt", ring, options.secrets))(payload);
+}
+
+/**
+ * What the active key signs besides envelopes, beside the event loop.
+ * @param typ the media type of it, in the JOSE header
+ * @returns signs claims as a compact JWS
+ */
+export async function signerAs(
+  typ: string,
+  { active }: KeyRing,
+  secrets: Secrets,
+): Promise<(claims: object) => Promise<string>> {
+  const key = await privateKeyOf(active, secrets);
+  return (claims) =>
+    new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: "RS256", kid: active.kid, typ })
+      .sign(key);
 }
 
 /**

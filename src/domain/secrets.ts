@@ -17,6 +17,8 @@ const tagBytes = 16;
 export type Secrets = {
   /** Key of the blind indexes, 32 bytes. */
   readonly blindIndexKey: Uint8Array;
+  /** Key of the places in status lists, 32 bytes. */
+  readonly statusListKey: Uint8Array;
   /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
   mac(use: "api-key" | "idempotency" | "console-link" | "retention", text: string): Uint8Array;
   /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
@@ -53,6 +55,7 @@ export function deriveSecrets(text: string): Secrets {
   };
   return {
     blindIndexKey: derive("blind-index"),
+    statusListKey: derive("status-list"),
     mac: (use, value) => new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
     seal: (plain, name) => seal(sealingKey, plain, name),
     open: (sealed, name) => open(sealingKey, sealed, name),

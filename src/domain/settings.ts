@@ -10,6 +10,8 @@ export type Settings = {
   readonly timeZone: string;
   readonly policy: Policy;
   readonly allowPrivateWebhooks: boolean;
+  /** Whether envelopes say where to look whether they were withdrawn, and signed status lists are served. */
+  readonly statusList: boolean;
   /** Whose service it is. */
   readonly site: Site;
 };
@@ -34,6 +36,7 @@ export function readSettings(stored: ReadonlyMap<string, string>, defaults: Sett
     policy: policy === undefined ? defaults.policy : parsePolicy(policy),
     allowPrivateWebhooks:
       (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
+    statusList: (stored.get(statusListName) ?? onOff(defaults.statusList)) === "on",
     site: site === undefined ? defaults.site : rememberedSite(site),
   };
 }
@@ -44,6 +47,13 @@ export const initSettings = {
   port: "listen_port",
   "access-log": "access_log",
 } as const;
+
+/** The setting that remembers whether there are status lists, as {@link onOff} writes it. */
+export const statusListName = "status_list";
+
+export function onOff(isOn: boolean): "on" | "off" {
+  return isOn ? "on" : "off";
+}
 
 /** The setting that tells whether somebody chose the issuer. */
 export const issuerToldName = "issuer_told";
@@ -66,6 +76,7 @@ export function storedSettings(settings: Settings): Record<string, string> {
     time_zone: settings.timeZone,
     policy: JSON.stringify(settings.policy),
     allow_private_webhooks: String(settings.allowPrivateWebhooks),
+    [statusListName]: onOff(settings.statusList),
     site: storedSite(settings.site),
   };
 }

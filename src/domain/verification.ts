@@ -19,6 +19,8 @@ import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, judgeList, sealStatement } from "./statements.ts";
+import { statusClaimOf } from "./status-list/lists.ts";
+import type { StatusPlaces } from "./status-list/places.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
 
@@ -69,6 +71,7 @@ type VerificationDependencies = {
   readonly attestations: AttestationStore;
   readonly idempotency: Idempotency;
   readonly blindIndex: BlindIndex;
+  readonly places: StatusPlaces;
   readonly signer: Signer;
   readonly clock: Clock;
 };
@@ -186,12 +189,12 @@ async function attestAll(
   dependencies: VerificationDependencies,
   call: VerificationCall,
 ): Promise<Attested[]> {
-  const { blindIndex, signer, clock } = dependencies;
+  const { blindIndex, places, signer, clock } = dependencies;
   const { snapshot, authenticated } = call;
   const at = Math.floor(clock.now() / 1000);
   const subjects = await findSubjects(dependencies, call);
   const claims = subjects.map((subject) =>
-    claimsAbout(subject, { partner: authenticated.partner, snapshot, at }),
+    claimsAbout(subject, { partner: authenticated.partner, snapshot, places, at }),
   );
   const bulk = call.operation === "batch";
   const envelopes = await sealEnvelopes(claims, snapshot.keys.active.kid, (kid, inputs) =>
@@ -222,7 +225,12 @@ async function findSubjects(
 /** What the envelope about one subject says. */
 function claimsAbout(
   { question, teacher }: Subject,
-  { partner, snapshot, at }: { partner: Partner; snapshot: Snapshot; at: number },
+  {
+    partner,
+    snapshot,
+    places,
+    at,
+  }: { partner: Partner; snapshot: Snapshot; places: StatusPlaces; at: number },
 ): Claims {
   const { policy, issuer } = snapshot.settings;
   const today = snapshot.calendar.dateAt(at * 1000);
@@ -233,6 +241,7 @@ function claimsAbout(
     audience: partner.partnerId,
     issuedAt: at,
     result,
+    status: statusClaimOf(teacher, snapshot, places),
   };
 }
 

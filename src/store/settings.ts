@@ -2,7 +2,7 @@ import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
 import { importSourcesName } from "../domain/import/source.ts";
-import { initSettings, issuerToldName, type SettingsStore } from "../domain/settings.ts";
+import { initSettings, issuerToldName, type SettingsStore, statusListName } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
@@ -21,6 +21,7 @@ const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
 /** Settings whose value may be told to whoever asks who set it: short, and neither sealed nor about people. */
 const toldSettings = [
   ...["issuer", "time_zone", "allow_private_webhooks", "keep_attestations", "hold_webhooks"],
+  statusListName,
   ...Object.values(initSettings),
 ];
 /** What the program notes beside a setting, and nobody sets. */

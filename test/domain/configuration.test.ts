@@ -172,6 +172,7 @@ describe("settings", () => {
       timeZone: "UTC",
       policy: { version: "2", purposes: {} },
       allowPrivateWebhooks: true,
+      statusList: true,
       site: { ...defaultSite, name: "A Council" },
     };
     expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);

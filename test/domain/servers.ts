@@ -19,7 +19,7 @@ import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import type { TestClock } from "../harness/clock.ts";
-import { aSettings, secrets } from "../harness/samples.ts";
+import { aSettings, places, secrets } from "../harness/samples.ts";
 import type { Gate } from "./gate.ts";
 
 export const blindIndex = createBlindIndex(secrets.blindIndexKey);
@@ -65,11 +65,13 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
       attestations: createAttestationStore(gated, commit),
       idempotency: createIdempotency(createIdempotencyStore(gated), secrets, clock),
       blindIndex,
+      places,
       signer,
       clock,
     }),
     publicLookup: () => Promise.reject(new Error("not asked")),
     evidence: createEvidenceReader(createEvidenceStore(gated)),
+    statusLists: { newest: () => Promise.reject(new Error("not asked")) },
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
     keyKind: "live",

@@ -13,7 +13,7 @@ import { type Answer, type Asked, createVerification, type Question } from "../.
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
-import { aPartner, aSettings, planImport, secrets } from "../harness/samples.ts";
+import { aPartner, aSettings, places, planImport, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 export const start = "2026-03-01T09:30:00.250Z";
@@ -58,6 +58,7 @@ async function open(stores: TestStores, around: Around) {
     attestations: around.attestations?.(attestations, stores) ?? attestations,
     idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
     blindIndex,
+    places,
     signer: around.signer?.(signer) ?? signer,
     clock,
   });

@@ -17,6 +17,7 @@ import importFields from "./migrations/012_import_fields.sql" with { type: "text
 import retentionMark from "./migrations/013_retention_mark.sql" with { type: "text" };
 import attestationIndexes from "./migrations/014_attestation_indexes.sql" with { type: "text" };
 import statementPeople from "./migrations/015_statements.sql" with { type: "text" };
+import statusLists from "./migrations/016_status_lists.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
 type Migration = {
@@ -42,6 +43,7 @@ const migrations: readonly Migration[] = [
   { sql: retentionMark, rolls: true },
   { sql: attestationIndexes, rolls: false },
   { sql: statementPeople, rolls: true },
+  { sql: statusLists, rolls: true },
 ];
 
 /** The schema that this program makes. */

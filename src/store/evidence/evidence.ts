@@ -14,6 +14,7 @@ import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../../domain/e
 import { createRecorder } from "../changes.ts";
 import type { Driver, Row, SqlStatement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import { beginStatusEra } from "../status-lists.ts";
 
 const utf8 = new TextDecoder();
 /** Levels of tiles of the longest tree. */
@@ -45,6 +46,7 @@ const cutTiles = `DELETE FROM log_tiles WHERE epoch = ?3 AND level = ?4 AND posi
 const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
   WHERE epoch = ?3 AND level = ?4 AND position = ?5 AND ${isOpened}`;
 const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
+const beginEra = beginStatusEra(isOpened);
 const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
   SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
 const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
@@ -120,6 +122,7 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
         recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
         { sql: destroyKeys, args: [epoch, publicKey] },
         { sql: endDue, args: [epoch, publicKey] },
+        { sql: beginEra, args: [epoch, publicKey, openedAt] },
         ...cutStatements({ epoch, publicKey, after }),
         ...tiles.map(({ level, position, hashes }) => ({
           sql: insertFirstTile,

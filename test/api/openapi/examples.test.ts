@@ -274,6 +274,8 @@ describe("the app refuses as the document shows", () => {
     ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
     ["LeafUnknown", `${prefix}/log/inclusion/${"0".repeat(64)}`, {}],
     ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
+    ["NoStatusLists", `${prefix}/status`, {}],
+    ["NoStatusList", `${prefix}/status/0`, {}],
     ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
   ];
 

@@ -56,6 +56,8 @@ export const [inclusion] = inSchema<{
 export const [consistency] = inSchema<{ from: number; to: number; hashes: readonly string[] }>(
   "LogConsistency",
 );
+export const [statusLists] = inSchema<{ status_lists: readonly string[] }>("StatusLists");
+export const [statusList] = inSchema<string>("StatusList");
 export const health = shownAs<object>("HealthOk");
 export const unavailable = shownAs<object>("HealthUnavailable");
 

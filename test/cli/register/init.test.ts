@@ -66,6 +66,20 @@ describe.concurrent("tvs init", () => {
       }
     }));
 
+  test("has status lists unless it is told otherwise, which serve changes for good", () =>
+    withTempDir(async (dataDir) => {
+      await runJson(["init", ...told], { dataDir });
+      const statusWith = async (args: readonly string[]) => {
+        const service = await startService({ dataDir, args });
+        const { status } = await fetch(`${service.url}/v1/inter-agency/status`);
+        await service.stop();
+        return [status, (await remembered(dataDir)).status_list];
+      };
+      expect(await statusWith([])).toEqual([200, "on"]);
+      expect(await statusWith(["--status-list", "off"])).toEqual([404, "off"]);
+      expect(await statusWith([])).toEqual([404, "off"]);
+    }));
+
   test("refuses where there is a register, and changes nothing of it", () =>
     withTempDir(async (dataDir) => {
       await withTestOperator(dataDir, async () => {});
@@ -108,6 +122,7 @@ describe.concurrent("tvs init", () => {
         ["How long", "\r"],
         ["on or off", "maybe\r"],
         ["must be true or false", "\r"],
+        ["Serve signed lists", "off\r"],
       ] as const;
       const { code, text } = await onTerminal(["init"], { dataDir, typed });
       expect(code).toBe(0);
@@ -117,6 +132,7 @@ describe.concurrent("tvs init", () => {
         listen_host: "127.0.0.1",
         listen_port: "8443",
         access_log: "on",
+        status_list: "off",
         keep_attestations: "forever",
       });
     }));

@@ -37,3 +37,13 @@ test("a site whose logo is not there says which file is missing", () =>
       message: `the logo logo.png beside ${file} cannot be read`,
     });
   }));
+
+test("there are status lists in a sandbox, none in a register of before, and where somebody says so", async () => {
+  const inForce = async (stored: Record<string, string>, flags: Record<string, string>) =>
+    (await settingsOf(new Map(Object.entries(stored)), readConfig(flags, {}))).statusList;
+  expect(await inForce({}, {})).toBe(false);
+  expect(await inForce({}, { sandbox: "on" })).toBe(true);
+  expect(await inForce({ status_list: "off" }, { sandbox: "on" })).toBe(false);
+  expect(await inForce({ status_list: "off" }, { "status-list": "on" })).toBe(true);
+  expect(await inForce({ status_list: "on" }, {})).toBe(true);
+});

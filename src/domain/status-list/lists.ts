@@ -1,0 +1,154 @@
+/**
+ * The signed status lists (decisions D15.3 and D15.7; IETF Token Status List, draft-ietf-oauth-status-list-21): whose
+ * licence or registration was withdrawn before its own end, a bit for each teacher.
+ *
+ * Nothing of them is stored. Each thread makes the lists when somebody asks for them, of what the database says then, and
+ * again when that has moved; so there is none that a kill, another node or a restore could leave behind. All threads and
+ * nodes make the same bytes: a list's time is that of what it shows, and RS256 is deterministic.
+ */
+
+import { Buffer } from "node:buffer";
+import { promisify } from "node:util";
+import { deflate } from "node:zlib";
+import { type StatusClaim, statusListType } from "../../partner/status-list.ts";
+import type { Clock } from "../clock.ts";
+import type { Configuration, Snapshot } from "../configuration.ts";
+import { signerAs } from "../keys.ts";
+import type { Secrets } from "../secrets.ts";
+import type { Teacher } from "../teachers/teachers.ts";
+import { listNumbers, listPlaces, type StatusPlaces } from "./places.ts";
+
+/** The path of the lists below the issuer: the aggregation document, and behind a slash the number of a list. */
+export const statusListPath = "/v1/inter-agency/status";
+
+/** A list is made anew each day, whatever has changed. */
+const dayMs = 24 * 3_600_000;
+const expiresSeconds = 7 * 24 * 3600;
+/** How long who fetches a list may go by it before fetching it again. */
+export const ttlSeconds = 900;
+
+/** Of what the lists are made, all as of one moment. */
+type WithdrawnRows = {
+  /** The newest row of the teachers' history, in which every change of a bit has one. */
+  readonly change: number;
+  /** When the newest changes were made, in milliseconds since the epoch. */
+  readonly changedAt: number;
+  readonly newestId: number;
+  /** The rows of teachers whose licence or registration is withdrawn; one may stand there twice. */
+  readonly withdrawn: readonly number[];
+};
+
+export type StatusListStore = {
+  /** The newest change, as it is now. */
+  change(): Promise<number>;
+  read(): Promise<WithdrawnRows>;
+};
+
+/** All lists as of one moment, so that the changes of one commit appear in them together. */
+export type StatusLists = {
+  /** The compact JWS of each list, by its URI. */
+  readonly tokens: ReadonlyMap<string, string>;
+};
+
+export type StatusListSource = {
+  /** The lists as of now; the same object while they are the same. @returns null while the register has none */
+  newest(): Promise<StatusLists | null>;
+};
+
+type Dependencies = {
+  readonly configuration: Configuration;
+  readonly store: StatusListStore;
+  readonly places: StatusPlaces;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+};
+
+/** @returns makes the lists when they are asked for, and again when what they are made of has moved */
+export function createStatusLists(dependencies: Dependencies): StatusListSource {
+  const { configuration, store, clock } = dependencies;
+  let made: { readonly of: string; readonly lists: Promise<StatusLists> } | undefined;
+
+  return {
+    async newest() {
+      // The key that signs is the one that is active now, as the database says it.
+      const snapshot = await configuration.refresh();
+      const { settings, statusEras, keys } = snapshot;
+      if (!settings.statusList) return null;
+      const now = clock.now();
+      const of = [await store.change(), Math.floor(now / dayMs), keys.active.kid, settings.issuer];
+      const name = JSON.stringify([...of, statusEras]);
+      if (made?.of === name) return made.lists;
+      const begun = { of: name, lists: makeLists(snapshot, now, dependencies) };
+      made = begun;
+      begun.lists.catch(() => {
+        if (made === begun) made = undefined;
+      });
+      return begun.lists;
+    },
+  };
+}
+
+async function makeLists(
+  snapshot: Snapshot,
+  now: number,
+  { store, places, secrets }: Dependencies,
+): Promise<StatusLists> {
+  const { keys, settings, statusEras: eras } = snapshot;
+  const rows = await store.read();
+  const bits = new Map(
+    listNumbers(eras, rows.newestId).map((list) => [list, new Uint8Array(listPlaces / 8)]),
+  );
+  const set = ({ list, idx }: ReturnType<StatusPlaces["of"]>) => setBit(bits.get(list), idx);
+  for (const id of rows.withdrawn) set(places.of(id, eras));
+  for (const place of places.lost(eras)) set(place);
+  const sign = await signerAs(statusListType, keys, secrets);
+  const iat = Math.floor(timeOf(rows, snapshot, now) / 1000);
+  const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
+  const tokens = new Map<string, string>();
+  for (const [list, bytes] of bits) {
+    const sub = statusListUri(settings.issuer, list);
+    tokens.set(sub, await sign({ sub, ...times, status_list: { bits: 1, lst: await encodeBits(bytes) } }));
+  }
+  return { tokens };
+}
+
+/**
+ * The time of the lists, the same for everybody who makes them: that of the newest change, key or restore, or else of the
+ * day's beginning. A clock that was ahead when something was changed puts no list into the future.
+ */
+function timeOf({ changedAt }: WithdrawnRows, { keys, statusEras }: Snapshot, now: number): number {
+  const { activatedAt, createdAt } = keys.active;
+  const restoredAt = statusEras.at(-1)?.since ?? 0;
+  const today = Math.floor(now / dayMs) * dayMs;
+  return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
+}
+
+/** Places are counted from the lowest bit of the first byte on (draft 21, 4.1). */
+export function setBit(bytes: Uint8Array | undefined, idx: number): void {
+  const at = idx >> 3;
+  if (bytes?.[at] !== undefined) bytes[at] |= 1 << (idx & 7);
+}
+
+/** The bits as the member `lst` has them: DEFLATE in zlib's format, at its highest level, in base64url (draft 21, 4.1). */
+export async function encodeBits(bytes: Uint8Array): Promise<string> {
+  const packed = await promisify(deflate)(bytes, { level: 9 });
+  return Buffer.from(packed).toString("base64url");
+}
+
+function statusListUri(issuer: string, list: number): string {
+  return `${issuer}${statusListPath}/${list}`;
+}
+
+/**
+ * Where to look later whether what an envelope says of a teacher was withdrawn.
+ * @returns undefined for nobody, and while the register has no lists: then the claim is not there
+ */
+export function statusClaimOf(
+  teacher: Pick<Teacher, "id"> | null,
+  { settings, statusEras }: Snapshot,
+  places: StatusPlaces,
+): StatusClaim | undefined {
+  if (teacher === null || !settings.statusList) return undefined;
+  const { list, idx } = places.of(teacher.id, statusEras);
+  return { idx, uri: statusListUri(settings.issuer, list) };
+}

@@ -1,0 +1,58 @@
+import type { StatusListStore } from "../domain/status-list/lists.ts";
+import { statusErasName } from "../domain/status-list/places.ts";
+import type { Driver } from "./driver/driver.ts";
+import { integer, text } from "./driver/rows.ts";
+
+/**
+ * Every change of a bit leaves a row in the teachers' history: one of the licence, whose status moves by a revocation and
+ * its end; one of the registration; one of the certificate. Whoever is deactivated keeps the bit whatever is revoked.
+ */
+const change = "SELECT coalesce(max(id), 0) AS change FROM history";
+
+/** Times are taken before their commits, so the newest rows stand in almost the order of their times. */
+const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC LIMIT 10000)";
+
+/** Both halves have an index of their own, of nobody but those whom they name, whatever the register's size. */
+const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
+    WHERE active = 0 OR license_revoked_on IS NOT NULL
+  UNION ALL
+  SELECT teacher_id FROM history INDEXED BY history_of_annulled CROSS JOIN teachers ON teachers.id = teacher_id
+    WHERE certificate_from = 'VERIFIED' AND certificate_to <> 'VERIFIED' AND certificate_status <> 'VERIFIED'`;
+
+const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
+  (SELECT coalesce(max(id), 0) FROM teachers) AS newest_id,
+  (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
+
+/**
+ * The rows that a register has lost are given again, to others: whoever comes from now on has a place elsewhere (decision
+ * D15.4). Its arguments are the number of the log's epoch that follows the loss, what the condition asks for, and the time.
+ */
+export function beginStatusEra(condition: string): string {
+  return `INSERT INTO settings (name, value)
+    SELECT '${statusErasName}', json_array(json_array(?1, (SELECT coalesce(max(id), 0) FROM teachers), ?3))
+    WHERE ?1 > 1 AND ${condition}
+    ON CONFLICT (name) DO UPDATE SET value = json_insert(value, '$[#]', excluded.value -> 0)
+    WHERE NOT EXISTS (SELECT 1 FROM json_each(settings.value) AS era WHERE era.value ->> 0 >= ?1)`;
+}
+
+/** What the signed status lists are made of (decision D15.3). */
+export function createStatusListStore(driver: Driver): StatusListStore {
+  return {
+    // What was committed before somebody asked is in the list that is answered.
+    async change() {
+      driver.renew();
+      const [row = {}] = await driver.query(change);
+      return integer(row, "change");
+    },
+    async read() {
+      driver.renew();
+      const [row = {}] = await driver.query(read);
+      return {
+        change: integer(row, "change"),
+        changedAt: integer(row, "changed_at"),
+        newestId: integer(row, "newest_id"),
+        withdrawn: JSON.parse(text(row, "withdrawn")) as number[],
+      };
+    },
+  };
+}

@@ -1,0 +1,253 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { openingOf } from "../../cli/evidence/open-evidence.ts";
+import { openOperator } from "../../cli/open.ts";
+import { createConfiguration } from "../../src/domain/configuration.ts";
+import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
+import { compromiseKey } from "../../src/domain/keys.ts";
+import { rotateKeys } from "../../src/domain/rotation.ts";
+import { createStatusLists } from "../../src/domain/status-list/lists.ts";
+import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
+import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
+import { createKeySet } from "../../src/partner/key-set.ts";
+import { readStrictJson } from "../../src/partner/strict-json.ts";
+import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { aClock, type TestClock } from "../harness/clock.ts";
+import { aTeacherWrite } from "../harness/samples.ts";
+import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
+
+const api = "/v1/inter-agency";
+let clock: TestClock;
+let world: TestService;
+beforeEach(async () => {
+  clock = aClock("2026-03-01T09:30:00.250Z");
+  world = await openTestService({ clock });
+  await turn("on");
+});
+afterEach(() => world.close());
+
+async function turn(status_list: "on" | "off"): Promise<void> {
+  await world.operator.stores.settings.write({ status_list });
+  await world.service.configuration.refresh();
+  clock.add(1_000);
+}
+
+async function envelopeOf(tId: number): Promise<{ signature: string; [member: string]: unknown }> {
+  return (await world.call(`${api}/lookup/by-tid/${tId}`, { as: "full" })).json();
+}
+
+const payloadOf = (jws: string) => JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
+const headerOf = (jws: string) => JSON.parse(Buffer.from(jws.split(".")[0] ?? "", "base64url").toString());
+
+async function listAt(uri: string): Promise<string> {
+  const response = await world.call(new URL(uri).pathname);
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
+/** What the list that an envelope points to says of it, as somebody else's library reads both. */
+async function statusOf(signature: string): Promise<number> {
+  const { idx, uri } = getStatusListFromJWT(signature);
+  const jwt = await listAt(uri);
+  expect(payloadOf(jwt).sub).toBe(uri);
+  return getListFromStatusListJWT(jwt).getStatus(idx);
+}
+
+async function change(tId: number, action: TeacherAction): Promise<void> {
+  const { stores, clock: time, calendar } = world.operator;
+  const dependencies = { teachers: stores.teachers, clock: time, calendar, actor: "test" };
+  await changeTeacher(dependencies, { by: "tId", value: tId }, { action, reason: "x" });
+  clock.add(1_000);
+}
+
+const verify = async (envelope: object) => {
+  const jwks = await (await world.call(`${api}/.well-known/jwks.json`)).text();
+  const keys = await createKeySet({ jwks });
+  const options = { keys, issuer: "https://teachers.example", audience: "full", now: new Date(clock.now()) };
+  return verifyEnvelope(JSON.stringify(envelope), options);
+};
+
+describe("an envelope", () => {
+  test("says inside its signature where to look whether it was withdrawn, and verifies", async () => {
+    const envelope = await envelopeOf(known.tId);
+    expect(payloadOf(envelope.signature).status).toEqual({
+      status_list: { idx: expect.any(Number), uri: `https://teachers.example${api}/status/0` },
+    });
+    expect(Object.keys(envelope)).not.toContain("status");
+    expect(await verify(envelope)).toMatchObject({ valid: true });
+    const again = await envelopeOf(known.tId);
+    expect(payloadOf(again.signature).status).toEqual(payloadOf(envelope.signature).status);
+  });
+
+  test("says it of everybody in a batch who was found", async () => {
+    const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+    const items = [known.tId, 1, legacy.tId].map((tId) => ({ identifier: { tId }, purpose }));
+    const answer = await world.call(`${api}/batch`, { as: "full", body: { items } });
+    const { results } = (await answer.json()) as { results: { signature: string }[] };
+    const claims = results.map(({ signature }) => payloadOf(signature).status?.status_list.idx);
+    expect(claims).toEqual([expect.any(Number), undefined, expect.any(Number)]);
+    expect(claims[0]).not.toBe(claims[2]);
+  });
+
+  test("says nothing while there are no lists", async () => {
+    await turn("off");
+    expect(payloadOf((await envelopeOf(known.tId)).signature)).not.toContainKey("status");
+    for (const path of ["status", "status/0"]) expect((await world.call(`${api}/${path}`)).status).toBe(404);
+    expect(await (await world.call(`${api}/offline-pack`)).json()).toMatchObject({ statusLists: [] });
+  });
+});
+
+describe("a list", () => {
+  test("is a token as the draft has it, for everybody, and may be kept for a quarter of an hour", async () => {
+    const response = await world.call(`${api}/status/0`);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "application/statuslist+jwt",
+      "cache-control": "public, max-age=900",
+      "access-control-allow-origin": "*",
+      etag: expect.stringMatching(/^".+"$/),
+    });
+    const jwt = await response.text();
+    const { kid } = world.service.configuration.current().keys.active;
+    expect(headerOf(jwt)).toEqual({ alg: "RS256", kid, typ: "statuslist+jwt" });
+    const iat = Date.parse("2026-03-01T09:30:00Z") / 1000;
+    expect(payloadOf(jwt)).toEqual({
+      sub: `https://teachers.example${api}/status/0`,
+      iat,
+      exp: iat + 7 * 86_400,
+      ttl: 900,
+      status_list: { bits: 1, lst: expect.any(String) },
+    });
+    expect(getListFromStatusListJWT(jwt).statusList.length).toBe(2 ** 20);
+    expect(readStrictJson(JSON.stringify(payloadOf(jwt)))).toBeDefined();
+    const headers = { "If-None-Match": response.headers.get("ETag") ?? "" };
+    expect((await world.call(`${api}/status/0`, { headers })).status).toBe(304);
+  });
+
+  test("is named by the aggregation document, and no other number is one", async () => {
+    const lists = await (await world.call(`${api}/status`)).json();
+    expect(lists).toEqual({ status_lists: [`https://teachers.example${api}/status/0`] });
+    for (const number of ["1", "00", "-1", "0x0", "4096", "%30%30", "0?time=1"])
+      expect([number, (await world.call(`${api}/status/${number}`)).status]).toEqual([
+        number,
+        number === "0?time=1" ? 200 : 404,
+      ]);
+  });
+
+  test("shows what the operator withdraws and gives back, at that place alone", async () => {
+    const [one, other] = [await envelopeOf(known.tId), await envelopeOf(legacy.tId)];
+    const both = async () => [await statusOf(one.signature), await statusOf(other.signature)];
+    expect(await both()).toEqual([0, 0]);
+    await change(known.tId, "revoke");
+    expect(await both()).toEqual([1, 0]);
+    await change(legacy.tId, "deactivate");
+    expect(await both()).toEqual([1, 1]);
+    await change(known.tId, "reinstate");
+    await change(legacy.tId, "reactivate");
+    expect(await both()).toEqual([0, 0]);
+  });
+
+  test("is the same while nothing changes, and is signed anew each day", async () => {
+    const uri = `https://teachers.example${api}/status/0`;
+    const first = await listAt(uri);
+    clock.set("2026-03-01T23:59:59Z");
+    expect(await listAt(uri)).toBe(first);
+    clock.set("2026-03-02T00:00:00Z");
+    expect(payloadOf(await listAt(uri)).iat).toBe(Date.parse("2026-03-02T00:00:00Z") / 1000);
+  });
+
+  test("is signed by the active key, also when that was rotated or compromised a moment ago", async () => {
+    const uri = `https://teachers.example${api}/status/0`;
+    const { stores, secrets } = world.operator;
+    const kids = [headerOf(await listAt(uri)).kid];
+    clock.set("2026-03-01T12:00:00Z");
+    const now = clock.now();
+    await rotateKeys(stores, secrets, {
+      immediately: true,
+      now,
+      bits: 2048,
+      wait: { forMs: 5_000, everyMs: 20 },
+    });
+    clock.add(1_000);
+    kids.push(headerOf(await listAt(uri)).kid);
+    expect(payloadOf(await listAt(uri)).iat).toBe(now / 1000);
+    await compromiseKey(stores.keys, secrets, { kid: kids[1], since: now, bits: 2048, now: clock.now() });
+    clock.add(1_000);
+    kids.push(headerOf(await listAt(uri)).kid);
+    expect(new Set(kids).size).toBe(3);
+    expect(world.service.configuration.current().keys.active.kid).toBe(kids[2]);
+  });
+
+  test("is the same, byte for byte, from whoever makes it", async () => {
+    await change(known.tId, "revoke");
+    const { config, secrets } = world.operator;
+    const other = await openOperator(config, { clock });
+    const { settings, partners, keys, statusLists: store } = other.stores;
+    const defaults = other.settingsInForce;
+    const configuration = await createConfiguration({ settings, partners, keys, secrets, clock, defaults });
+    const places = createStatusPlaces(secrets.statusListKey);
+    const lists = await createStatusLists({ configuration, store, places, secrets, clock }).newest();
+    const uri = `https://teachers.example${api}/status/0`;
+    expect(lists?.tokens.get(uri)).toBe(await listAt(uri));
+    await other.driver.close();
+  });
+
+  test("is not answered from memory when the database is gone", async () => {
+    await listAt(`https://teachers.example${api}/status/0`);
+    await world.operator.driver.close();
+    clock.add(1_000);
+    for (const path of ["status", "status/0", "offline-pack"])
+      expect([path, (await world.call(`${api}/${path}`)).status]).toEqual([path, 503]);
+  });
+});
+
+describe("rows that a register has lost and gives again", () => {
+  test("have places elsewhere, and those that were lost are withdrawn for good", async () => {
+    const { operator } = world;
+    const kept = await envelopeOf(known.tId);
+    // What was attested of a row that the register does not have any more.
+    const places = createStatusPlaces(operator.secrets.statusListKey);
+    const { statusEras } = world.service.configuration.current();
+    const lost = places.of(3, statusEras);
+    await openNextEpoch(openingOf(operator), "a test");
+    clock.add(1_000);
+    await operator.stores.teachers.apply([aTeacherWrite("NE/W/0/1", { tId: 3 })]);
+    await world.service.configuration.refresh();
+    clock.add(1_000);
+    const { signature } = await envelopeOf(3);
+    const { uri } = getStatusListFromJWT(signature);
+    expect(uri).toBe(`https://teachers.example${api}/status/4096`);
+    expect([await statusOf(signature), await statusOf(kept.signature)]).toEqual([0, 0]);
+    const old = getListFromStatusListJWT(await listAt(`https://teachers.example${api}/status/0`));
+    expect(old.getStatus(lost.idx)).toBe(1);
+    expect(old.statusList.filter((bit) => bit === 0).length).toBe(2);
+    await change(3, "revoke");
+    expect([await statusOf(signature), await statusOf(kept.signature)]).toEqual([1, 0]);
+  });
+});
+
+describe("the offline pack", () => {
+  test("has all that an envelope is verified with, and is the same until something of it changes", async () => {
+    const ask = () => world.call(`${api}/offline-pack`);
+    const response = await ask();
+    expect(response.headers.get("Cache-Control")).toBe("public, max-age=900");
+    const text = await response.text();
+    const pack = JSON.parse(text);
+    const uri = `https://teachers.example${api}/status/0`;
+    const served = async (path: string) => (await world.call(`${api}/.well-known/${path}`)).text();
+    expect(pack).toEqual({
+      issuer: "https://teachers.example",
+      madeAt: "2026-03-01T09:30:01Z",
+      jwks: JSON.parse(await served("jwks.json")),
+      keyHistory: await served("key-history"),
+      statusLists: [await listAt(uri)],
+      checkpoint: null,
+    });
+    clock.add(60_000);
+    expect(await (await ask()).text()).toBe(text);
+    await change(known.tId, "revoke");
+    const next = await (await ask()).json();
+    expect(next).toMatchObject({ madeAt: "2026-03-01T09:31:02Z", statusLists: [await listAt(uri)] });
+    clock.add(900_000);
+    expect(await (await ask()).json()).toEqual({ ...next, madeAt: "2026-03-01T09:46:02Z" });
+  });
+});
