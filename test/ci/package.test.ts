@@ -203,7 +203,7 @@ test("what its README prints does what it says", async () => {
     writeFileSync(join(installed.project, name), await content);
   await place("jwks.json", (await fetch(`${wellKnown}/jwks.json`)).text());
   await place("key-history.jose", (await fetch(`${wellKnown}/key-history`)).text());
-  const [ask = "", verify = "", receive = ""] = printedScripts({
+  const [ask = "", verify = "", hold = "", receive = ""] = printedScripts({
     "https://verify.example.org": sandbox.url,
     "exam-board": partnerId,
     "process.env.TVS_API_KEY": JSON.stringify(apiKey),
@@ -212,6 +212,7 @@ test("what its README prints does what it says", async () => {
   const saving = '\nimport { writeFileSync } from "node:fs";\nwriteFileSync("answers.ndjson", text);\n';
   await place("ask.js", ask + saving);
   await place("verify.js", verify);
+  await place("hold.js", hold);
   const request = `new Request("http://a.example", { method: "POST", body: ${JSON.stringify(genuine?.body)}, headers: { "X-AGENCY-Signature": ${JSON.stringify(genuine?.signature)} } })`;
   const arrived = `globalThis.handleOnce = () => {};\nconst RealDate = Date;\nglobalThis.Date = class extends RealDate { constructor(...words) { super(...(words.length === 0 ? [${JSON.stringify(genuine?.now)}] : words)); } };\n`;
   await place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
@@ -223,6 +224,12 @@ test("what its README prints does what it says", async () => {
   const verified = await run(["node", "verify.js"]);
   expect(verified.code).toBe(0);
   expect(verified.stdout).toMatch(/^valid null Answer on \d+ \w+ \d{4}: VALID, eligible null\n$/);
+  const [jwks, keyHistory] = ["jwks.json", "key-history.jose"].map((name) =>
+    readFileSync(join(installed.project, name), "utf8"),
+  );
+  const pack = { issuer: sandbox.url, madeAt: "", jwks: JSON.parse(jwks ?? ""), keyHistory, statusLists: [] };
+  await place("offline-pack.json", JSON.stringify(pack));
+  expect(await run(["node", "hold.js"])).toMatchObject({ code: 0, stdout: "valid null undefined\n" });
   expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
 });
 

@@ -1,13 +1,15 @@
 // Verifies one envelope offline. .NET 8 with the package Newtonsoft.Json (dotnet add package Newtonsoft.Json), or Mono:
 //   mcs -r:/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll Verify.cs
 // (tested with Mono 6.8 and Newtonsoft.Json 6.0.8; Debian: apt install mono-mcs mono-runtime libnewtonsoft-json5.0-cil).
-//   mono Verify.exe envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+//   mono Verify.exe envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+// Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+// A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
 using System.IO;
+using System.IO.Compression;
 using System.Linq;
 using System.Security.Cryptography;
 using System.Text;
@@ -26,10 +28,22 @@ public class Token
     public byte[] Payload, Signature, Signed;
 }
 
+public class StatusList
+{
+    public string Uri;
+    public long IssuedAt, Bits;
+    public double Expires;
+    public byte[] Places;
+}
+
 public static class Verify
 {
     static readonly string[] Undecidable =
-        { "NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE" };
+    {
+        "NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE",
+        "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE"
+    };
+    const long MaxListAge = 7 * 86400;
     static readonly string[] Statuses = { "VALID", "EXPIRED", "NOT_FOUND", "REVOKED" };
     static readonly Dictionary<string, string> OwnTimes = new Dictionary<string, string>
         { { "active", "activatedAt" }, { "retired", "retiredAt" }, { "compromised", "compromisedSince" } };
@@ -265,6 +279,99 @@ public static class Verify
         Require(begins <= now + 60, "TOKEN_NOT_YET_VALID");
     }
 
+    /// The answer's place in a status list; null for an answer that names none.
+    static JToken PlaceOf(JObject claims)
+    {
+        if (!Has(claims, "status")) return null;
+        var place = Has(claims["status"], "status_list") ? claims["status"]["status_list"] : null;
+        Require(Has(place, "idx") && place["idx"].Type == JTokenType.Integer && Text(place, "uri") != "", "CLAIM_TYPE");
+        Require((decimal)place["idx"] >= 0 && (decimal)place["idx"] < 1L << 53, "CLAIM_TYPE");
+        return place;
+    }
+
+    /// A list with a good signature of a key that was never compromised, unpacked to its bits and no further.
+    static StatusList OpenList(string jws, Dictionary<string, JObject> keys)
+    {
+        var token = OpenJws(jws.Trim());
+        var kid = Text(token.Header, "kid");
+        var isList = Text(token.Header, "typ") == "statuslist+jwt" && keys.ContainsKey(kid);
+        Require(isList && Text(keys[kid], "compromisedSince") == "", "STATUS_LIST_UNUSABLE");
+        VerifySignature(token, keys[kid]["jwk"], "STATUS_LIST_UNUSABLE");
+        var claims = ReadObject(token.Payload, "STATUS_LIST_UNUSABLE");
+        CheckKeyAt(keys[kid], TimeOf(claims["iat"], "STATUS_LIST_UNUSABLE"));
+        var packed = claims["status_list"];
+        Require(Has(packed, "bits") && packed["bits"].Type == JTokenType.Integer, "STATUS_LIST_UNUSABLE");
+        var bits = (long)packed["bits"];
+        Require(bits == 1 || bits == 2 || bits == 4 || bits == 8, "STATUS_LIST_UNUSABLE");
+        return new StatusList
+        {
+            Uri = Text(claims, "sub"), IssuedAt = (long)claims["iat"], Expires = Limit(claims, "exp", double.MaxValue),
+            Bits = bits, Places = Unpack(Decode(Text(packed, "lst")), (1 << 17) * (int)bits)
+        };
+    }
+
+    /// DeflateStream reads what stands between the two bytes before and the checksum behind it.
+    static byte[] Unpack(byte[] packed, int most)
+    {
+        Require(packed.Length > 6 && packed[0] % 16 == 8 && (packed[0] * 256 + packed[1]) % 31 == 0, "STATUS_LIST_UNUSABLE");
+        var places = new byte[most + 1];
+        var length = 0;
+        try
+        {
+            using (var unpacked = new DeflateStream(new MemoryStream(packed, 2, packed.Length - 2), CompressionMode.Decompress))
+            {
+                for (int read = -1; read != 0 && length <= most; length += read)
+                    read = unpacked.Read(places, length, places.Length - length);
+            }
+        }
+        catch (Exception error) when (error is IOException || error is InvalidDataException)
+        {
+            throw new Refused("STATUS_LIST_UNUSABLE");
+        }
+        Require(length <= most, "STATUS_LIST_UNUSABLE");
+        return places.Take(length).ToArray();
+    }
+
+    /// What a list cannot tell is not known: that it was not withdrawn, only a list says that counts.
+    static void CheckStatus(JObject claims, IEnumerable<string> lists, Dictionary<string, JObject> keys, string issuer)
+    {
+        var place = PlaceOf(claims);
+        StatusList list = null;
+        foreach (var jws in lists)
+        {
+            try
+            {
+                var opened = OpenList(jws, keys);
+                var isNewer = list == null || opened.IssuedAt > list.IssuedAt;
+                if (opened.Uri == Text(place, "uri") && isNewer) list = opened;
+            }
+            catch (Refused)
+            {
+                // Another one may count.
+            }
+        }
+        var now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        var isOurs = Text(place, "uri").StartsWith(issuer + "/v1/inter-agency/status/", StringComparison.Ordinal);
+        Require(isOurs && list != null && list.IssuedAt <= now + 60, "STATUS_LIST_UNUSABLE");
+        Require(now - list.IssuedAt <= MaxListAge && now < list.Expires, "STATUS_LIST_STALE");
+        var bit = (long)place["idx"] * list.Bits;
+        Require(bit / 8 < list.Places.Length, "STATUS_LIST_UNUSABLE");
+        if ((list.Places[bit / 8] >> (int)(bit % 8) & (1 << (int)list.Bits) - 1) == 0) return;
+        // What was withdrawn before the answer had been lifted when it was signed.
+        Require(list.IssuedAt >= (long)claims["iat"] - 60, "STATUS_LIST_STALE");
+        Require(!(bool)claims["result"]["eligible"], "WITHDRAWN_SINCE");
+    }
+
+    /// The lists of an offline pack, or the one that the file is.
+    static IEnumerable<string> ReadLists(byte[] data)
+    {
+        var plain = Encoding.GetEncoding("iso-8859-1").GetString(data);
+        if (!plain.TrimStart().StartsWith("{", StringComparison.Ordinal)) return new[] { plain };
+        var lists = ReadObject(data, "STATUS_LIST_UNUSABLE")["statusLists"] as JArray;
+        Require(lists != null && lists.All(one => one.Type == JTokenType.String), "STATUS_LIST_UNUSABLE");
+        return lists.Select(one => (string)one);
+    }
+
     static bool IsFlag(JToken value)
     {
         return value != null && value.Type == JTokenType.Boolean;
@@ -309,8 +416,9 @@ public static class Verify
         return Text(envelope, "signature");
     }
 
-    /// The signed claims, to decide by; throws Refused, whose message is the reason.
-    public static JObject VerifyEnvelope(byte[] data, byte[] jwks, byte[] keyHistory, string issuer, string audience)
+    /// The signed claims, to decide by; throws Refused, whose message is the reason. The lists may be null.
+    public static JObject VerifyEnvelope(
+        byte[] data, byte[] jwks, byte[] keyHistory, byte[] lists, string issuer, string audience)
     {
         // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
         var plain = Encoding.GetEncoding("iso-8859-1").GetString(data);
@@ -318,7 +426,8 @@ public static class Verify
         var envelope = Regex.IsMatch(plain, @"^\s*[\[{""]") ? ReadObject(data, "JSON_MALFORMED") : null;
         var token = OpenJws(envelope != null ? SignatureOf(envelope) : plain.TrimEnd('\r', '\n'));
         var kid = Text(token.Header, "kid");
-        Require(Text(token.Header, "typ") != "key-history+jwt", "HEADER_TYP");
+        var isOther = new[] { "key-history+jwt", "statuslist+jwt" }.Contains(Text(token.Header, "typ"));
+        Require(!isOther, "HEADER_TYP");
         var keys = ReadKeySet(jwks);
         AddHistory(keys, keyHistory, issuer);
         Require(keys.ContainsKey(kid), "KID_UNKNOWN");
@@ -328,7 +437,9 @@ public static class Verify
         Require(claims["result"] is JObject, "CLAIM_MISSING");
         CheckClaims(claims, issuer, audience);
         CheckResult(claims["result"]);
+        var place = PlaceOf(claims);
         if (envelope != null) CheckCopy(envelope, claims, kid);
+        if (lists != null && place != null) CheckStatus(claims, ReadLists(lists), keys, issuer);
         return claims;
     }
 
@@ -342,7 +453,8 @@ public static class Verify
     {
         try
         {
-            VerifyEnvelope(ReadFile(args[0]), ReadFile(args[1]), ReadFile(args[2]), args[3], args[4]);
+            var lists = args.Length > 5 ? ReadFile(args[5]) : null;
+            VerifyEnvelope(ReadFile(args[0]), ReadFile(args[1]), ReadFile(args[2]), lists, args[3], args[4]);
             Console.WriteLine("valid");
             return 0;
         }

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Verifies one envelope offline. Any shell with jq 1.6 and openssl 1.1.1 or later (tested with jq 1.6, OpenSSL 3.0).
-#   sh verify.sh envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+# Verifies one envelope offline. Any shell with gzip, jq 1.6 and openssl 1.1.1 or later (tested with jq 1.6, OpenSSL 3.0).
+#   sh verify.sh envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 # Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-# Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+# Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+# A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 set -fu
-file=$1 jwks=$2 history=$3 issuer=$4 audience=$5
+file=$1 jwks=$2 history=$3 issuer=$4 audience=$5 lists=${6:-}
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
@@ -12,6 +13,7 @@ refuse() {
   echo "$1"
   case $1 in
     NOT_AN_ENVELOPE | KID_UNKNOWN | KEY_SET_UNREADABLE | KEY_HISTORY_UNREADABLE | FILE_UNREADABLE) exit 2 ;;
+    STATUS_LIST_UNUSABLE | STATUS_LIST_STALE) exit 2 ;;
   esac
   exit 1
 }
@@ -97,6 +99,17 @@ def result_problem:
     and (.eligible == false or (.found and .status == "VALID"))
     and (.found or (.status == "NOT_FOUND" and ([.teacher, .license, .certificate] | all(. == null))))
   then null else "RESULT_MALFORMED" end;
+# The answer's place in a status list, if it names one.
+def place_problem: if has("status") | not then null
+  elif (.status | type == "object" and (.status_list | type == "object"
+    and (.idx | type == "number" and . == floor and . >= 0 and . < 9007199254740992) and (.uri | is_text)))
+  then null else "CLAIM_TYPE" end;
+# A list with a good signature, by a key that was in use and never compromised, of the address that the answer names.
+def list_problem($uri; $key):
+  if .sub != $uri or (.iat | is_seconds | not) or (has("exp") and (.exp | type) != "number") then "STATUS_LIST_UNUSABLE"
+  elif $key.compromisedSince != null or (.iat | second) as $at | $key | time_problem($at) then "STATUS_LIST_UNUSABLE"
+  elif (.status_list | type == "object" and (.lst | is_text and is_canonical)
+    and (.bits as $bits | any(1, 2, 4, 8; . == $bits)) | not) then "STATUS_LIST_UNUSABLE" else null end;
 # fromdate also reads 30 February, as 2 March.
 def time_of: capture("^(?<time>\\d{4}-\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)(\\.\\d{1,9})?(Z|(?<sign>[+-])(?<hours>[01]\\d|2[0-3]):(?<minutes>[0-5]\\d))\\z")
   | (.time + "Z") as $utc | select(($utc | fromdate | todate) == $utc)
@@ -159,7 +172,7 @@ check_signature() {
     > "$work/said" 2>&1 || refuse "$4"
 }
 
-for one in "$file" "$jwks" "$history"; do [ -r "$one" ] || refuse FILE_UNREADABLE; done
+for one in "$file" "$jwks" "$history" ${lists:+"$lists"}; do [ -r "$one" ] || refuse FILE_UNREADABLE; done
 
 # A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
 tr -d '\000' < "$file" | LC_ALL=C grep -Eqi \
@@ -177,7 +190,7 @@ if tr -d '\000' < "$file" | LC_ALL=C tr -d '[:space:]' | LC_ALL=C grep -q '^[[{"
 fi
 open_jws "$jws" envelope
 kid=$(jq -r .kid "$work/envelope.header")
-judge 'if $header[0].typ == "key-history+jwt" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
+judge 'if $header[0].typ | . == "key-history+jwt" or . == "statuslist+jwt" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
 
 object "$jwks" KEY_SET_UNREADABLE
 judge '$set[0].keys | set_problem' --slurpfile set "$jwks"
@@ -208,8 +221,64 @@ judge '$claims[0] as $claims | $claims
   | if .iat | is_seconds | not then "CLAIM_TYPE" else
     (first($history[0].keys[] | select(.kid == $kid)) // null | time_problem($claims.iat | second))
     // (if $claims.result | type == "object" then null else "CLAIM_MISSING" end)
-    // ($claims | claims_problem($issuer; $audience)) // ($claims.result | result_problem)
+    // ($claims | claims_problem($issuer; $audience)) // ($claims.result | result_problem) // ($claims | place_problem)
     // (if $envelope == null then null else $envelope | copy_problem($claims; $kid) end) end' \
   --slurpfile claims "$work/envelope.payload" --slurpfile history "$work/history.payload" --arg kid "$kid" \
   --arg issuer "$issuer" --arg audience "$audience" --argjson envelope "$envelope"
+
+# open_list JWS: writes its claims and its places, unpacked to its bits and no further; gzip reads the same with another
+# head, and says that the end is missing.
+open_list() {
+  open_jws "$1" list
+  kid=$(jq -r .kid "$work/list.header")
+  judge 'if $header[0].typ == "statuslist+jwt" and any($keys[0][]; .kid == $kid) then null
+    else "STATUS_LIST_UNUSABLE" end' --slurpfile header "$work/list.header" --slurpfile keys "$work/all" --arg kid "$kid"
+  jq --arg kid "$kid" '[first(.[] | select(.kid == $kid))]' "$work/all" > "$work/one"
+  check_signature list "$kid" "$work/one" STATUS_LIST_UNUSABLE
+  object "$work/list.payload" STATUS_LIST_UNUSABLE
+  judge '(first($history[0].keys[] | select(.kid == $kid)) // null) as $key | $list[0] | list_problem($uri; $key)' \
+    --slurpfile history "$work/history.payload" --slurpfile list "$work/list.payload" --arg kid "$kid" --arg uri "$uri"
+  most=$((131072 * $(jq .status_list.bits "$work/list.payload")))
+  decode "$(jq -r .status_list.lst "$work/list.payload")" > "$work/packed"
+  { printf '\037\213\010\0\0\0\0\0\0\003' && tail -c +3 "$work/packed" && printf '\0\0\0\0\0\0\0\0'; } |
+    gzip -dc 2> "$work/said" | head -c $((most + 1)) > "$work/places"
+  [ "$(wc -c < "$work/places")" -le "$most" ] || refuse STATUS_LIST_UNUSABLE
+}
+
+# What a list cannot tell is not known: that it was not withdrawn, only a list says that counts.
+uri=$(jq -r '.status.status_list.uri // ""' "$work/envelope.payload")
+if [ -n "$lists" ] && [ -n "$uri" ]; then
+  if tr -d '[:space:]' < "$lists" | grep -q '^{'; then
+    object "$lists" STATUS_LIST_UNUSABLE
+    judge 'if $pack[0].statusLists | type == "array" and all(is_text) then null else "STATUS_LIST_UNUSABLE" end' \
+      --slurpfile pack "$lists"
+    jq -r '.statusLists[]' "$lists" > "$work/lists"
+  else
+    printf '%s\n' "$(tr -d '\000\r' < "$lists")" > "$work/lists"
+  fi
+  newest=-1
+  while read -r one; do
+    (open_list "$one") > "$work/reason" 2>&1 || continue
+    iat=$(jq .iat "$work/list.payload")
+    [ "$iat" -gt "$newest" ] || continue
+    newest=$iat
+    cp "$work/list.payload" "$work/newest" && mv "$work/places" "$work/newest.places"
+  done < "$work/lists"
+  [ "$newest" -ge 0 ] || refuse STATUS_LIST_UNUSABLE
+  bit=$(jq -n '$claims[0].status.status_list.idx * $list[0].status_list.bits' \
+    --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest")
+  byte=$(od -An -tu1 -j $((bit / 8)) -N1 "$work/newest.places" 2> "$work/said" | tr -d ' ')
+  value=$((${byte:-0} >> bit % 8 & (1 << $(jq .status_list.bits "$work/newest")) - 1))
+  judge '$claims[0] as $claims | $list[0] | if $claims.status.status_list.uri
+      | startswith($issuer + "/v1/inter-agency/status/") | not then "STATUS_LIST_UNUSABLE"
+    elif .iat > now + 60 then "STATUS_LIST_UNUSABLE"
+    elif now - .iat > 7 * 86400 or (has("exp") and now >= .exp) then "STATUS_LIST_STALE"
+    elif $byte == "" then "STATUS_LIST_UNUSABLE"
+    elif $value == 0 then null
+    # What was withdrawn before the answer had been lifted when it was signed.
+    elif .iat < $claims.iat - 60 then "STATUS_LIST_STALE"
+    elif $claims.result.eligible then "WITHDRAWN_SINCE" else null end' \
+    --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest" --arg issuer "$issuer" \
+    --arg byte "$byte" --argjson value "$value"
+fi
 echo valid

@@ -1,13 +1,15 @@
 // Verifies one envelope offline. Go 1.18 or later, nothing to install (tested with Go 1.19).
 //
-//	go run verify.go envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+//	go run verify.go envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 //
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+// Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+// A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 package main
 
 import (
 	"bytes"
+	"compress/zlib"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -25,7 +27,8 @@ import (
 	"unicode/utf8"
 )
 
-var undecidable = []string{"NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE"}
+var undecidable = []string{"NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE",
+	"STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE"}
 var statuses = []string{"VALID", "EXPIRED", "NOT_FOUND", "REVOKED"}
 var jsonText = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"(\s*:)?`)
 var compactJws = regexp.MustCompile(`^[\w-]+\.[\w-]+\.[\w-]*$`)
@@ -267,6 +270,96 @@ func checkClaims(claims object, issuedAt int64, issuer, audience string) {
 	require(begins <= now+60, "TOKEN_NOT_YET_VALID")
 }
 
+const maxListAge = 7 * 86400
+
+// placeOf is the answer's place in a status list; an empty uri where it names none.
+func placeOf(claims object) (int64, string) {
+	if !has(claims, "status") {
+		return 0, ""
+	}
+	status, _ := claims["status"].(object)
+	place, _ := status["status_list"].(object)
+	number, _ := place["idx"].(json.Number)
+	idx, err := number.Int64()
+	uri := text(place, "uri")
+	require(err == nil && idx >= 0 && idx < 1<<53 && uri != "", "CLAIM_TYPE")
+	return idx, uri
+}
+
+type statusList struct {
+	uri    string
+	iat    int64
+	exp    float64
+	bits   int64
+	places []byte
+}
+
+// openList reads a list with a good signature of a key that was never compromised, unpacked to its bits and no further.
+func openList(jws string, keys map[string]object) (list *statusList) {
+	defer func() {
+		if _, isReason := recover().(refused); isReason {
+			list = nil
+		}
+	}()
+	opened := openJws(strings.TrimSpace(jws))
+	key := keys[text(opened.header, "kid")]
+	isOurs := text(opened.header, "typ") == "statuslist+jwt" && key != nil && text(key, "compromisedSince") == ""
+	require(isOurs, "STATUS_LIST_UNUSABLE")
+	verifySignature(opened, key["jwk"].(object), "STATUS_LIST_UNUSABLE")
+	claims := readObject(opened.payload, "STATUS_LIST_UNUSABLE")
+	iat, at := timeOf(claims["iat"], "STATUS_LIST_UNUSABLE")
+	checkKeyAt(key, at)
+	packed, _ := claims["status_list"].(object)
+	number, _ := packed["bits"].(json.Number)
+	require(isIn(number.String(), "1", "2", "4", "8"), "STATUS_LIST_UNUSABLE")
+	bits, _ := number.Int64()
+	reader, err := zlib.NewReader(bytes.NewReader(decode(text(packed, "lst"))))
+	require(err == nil, "STATUS_LIST_UNUSABLE")
+	most := int64(1<<17) * bits
+	places, err := io.ReadAll(io.LimitReader(reader, most+1))
+	require(err == nil && int64(len(places)) <= most, "STATUS_LIST_UNUSABLE")
+	return &statusList{text(claims, "sub"), iat, limit(claims, "exp", 1e12), bits, places}
+}
+
+// checkStatus: what a list cannot tell is not known. That it was not withdrawn, only a list says that counts.
+func checkStatus(claims object, issuedAt int64, lists []string, keys map[string]object, issuer string) {
+	idx, uri := placeOf(claims)
+	var list *statusList
+	for _, jws := range lists {
+		if one := openList(jws, keys); one != nil && one.uri == uri && (list == nil || one.iat > list.iat) {
+			list = one
+		}
+	}
+	now := time.Now().Unix()
+	isOurs := list != nil && strings.HasPrefix(uri, issuer+"/v1/inter-agency/status/")
+	require(isOurs && list.iat <= now+60, "STATUS_LIST_UNUSABLE")
+	require(now-list.iat <= maxListAge && float64(now) < list.exp, "STATUS_LIST_STALE")
+	bit := idx * list.bits
+	require(bit/8 < int64(len(list.places)), "STATUS_LIST_UNUSABLE")
+	if (list.places[bit/8]>>(bit%8))&(1<<list.bits-1) == 0 {
+		return
+	}
+	// What was withdrawn before the answer had been lifted when it was signed.
+	require(list.iat >= issuedAt-60, "STATUS_LIST_STALE")
+	require(claims["result"].(object)["eligible"] != true, "WITHDRAWN_SINCE")
+}
+
+// readLists gives the lists of an offline pack, or the one that the file is.
+func readLists(data []byte) []string {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return []string{string(data)}
+	}
+	members, isList := readObject(data, "STATUS_LIST_UNUSABLE")["statusLists"].([]any)
+	require(isList, "STATUS_LIST_UNUSABLE")
+	lists := []string{}
+	for _, member := range members {
+		jws, isText := member.(string)
+		require(isText, "STATUS_LIST_UNUSABLE")
+		lists = append(lists, jws)
+	}
+	return lists
+}
+
 // checkResult: the answer must not contradict itself, or who reads one member of it is misled.
 func checkResult(result object) {
 	found, isFlag := result["found"].(bool)
@@ -313,8 +406,8 @@ func readEnvelope(data []byte) (object, string) {
 	return envelope, text(envelope, "signature")
 }
 
-// VerifyEnvelope gives the signed claims, to decide by, or an error whose text is the reason.
-func VerifyEnvelope(data, jwks, keyHistory []byte, issuer, audience string) (claims object, err error) {
+// VerifyEnvelope gives the signed claims, to decide by, or an error whose text is the reason; lists may be nil.
+func VerifyEnvelope(data, jwks, keyHistory, lists []byte, issuer, audience string) (claims object, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			reason, isReason := thrown.(refused)
@@ -327,7 +420,7 @@ func VerifyEnvelope(data, jwks, keyHistory []byte, issuer, audience string) (cla
 	envelope, jws := readEnvelope(data)
 	opened := openJws(jws)
 	kid := text(opened.header, "kid")
-	require(text(opened.header, "typ") != "key-history+jwt", "HEADER_TYP")
+	require(!isIn(text(opened.header, "typ"), "key-history+jwt", "statuslist+jwt"), "HEADER_TYP")
 	keys := readKeySet(jwks)
 	addHistory(keys, keyHistory, issuer)
 	require(keys[kid] != nil, "KID_UNKNOWN")
@@ -339,23 +432,27 @@ func VerifyEnvelope(data, jwks, keyHistory []byte, issuer, audience string) (cla
 	require(isObject, "CLAIM_MISSING")
 	checkClaims(claims, issuedAt, issuer, audience)
 	checkResult(result)
+	_, uri := placeOf(claims)
 	if envelope != nil {
 		checkCopy(envelope, claims, kid, issuedAt)
+	}
+	if lists != nil && uri != "" {
+		checkStatus(claims, issuedAt, readLists(lists), keys, issuer)
 	}
 	return claims, nil
 }
 
 func main() {
-	var files [3][]byte
+	var files [4][]byte
 	var err error
-	for index := range files {
-		if files[index], err = os.ReadFile(os.Args[index+1]); err != nil {
+	for index, name := range append(os.Args[1:4:4], os.Args[6:]...) {
+		if files[index], err = os.ReadFile(name); err != nil {
 			err = errors.New("FILE_UNREADABLE")
 			break
 		}
 	}
 	if err == nil {
-		_, err = VerifyEnvelope(files[0], files[1], files[2], os.Args[4], os.Args[5])
+		_, err = VerifyEnvelope(files[0], files[1], files[2], files[3], os.Args[4], os.Args[5])
 	}
 	if err == nil {
 		fmt.Println("valid")

@@ -1,14 +1,16 @@
 // Verifies one envelope offline. Java 17 or later and Jackson 2, com.fasterxml.jackson.core:jackson-databind (tested with
 // Java 17, Jackson 2.14; Debian: apt install libjackson2-databind-java, whose files are in /usr/share/java).
-//   java -cp "/usr/share/java/*" Verify.java envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+//   java -cp "/usr/share/java/*" Verify.java envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+// Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+// A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -22,6 +24,7 @@ import java.security.spec.RSAPublicKeySpec;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.OffsetDateTime;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -29,10 +32,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.zip.InflaterInputStream;
 
 public class Verify {
     static final List<String> UNDECIDABLE = List.of("NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE",
-        "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE");
+        "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE", "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE");
+    static final long MAX_LIST_AGE = 7 * 86400;
     static final List<String> STATUSES = List.of("VALID", "EXPIRED", "NOT_FOUND", "REVOKED");
     static final Pattern COMPACT_JWS = Pattern.compile("[\\w-]+\\.[\\w-]+\\.[\\w-]*");
     static final Pattern UTC_TIME = Pattern.compile("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z");
@@ -53,6 +58,8 @@ public class Verify {
             super(reason);
         }
     }
+
+    record StatusList(String uri, long iat, double exp, int bits, byte[] places) {}
 
     record Token(JsonNode header, byte[] payload, byte[] signature, byte[] signed) {}
 
@@ -237,6 +244,79 @@ public class Verify {
         require(claims.path("nbf").asDouble(now) <= now + 60, "TOKEN_NOT_YET_VALID");
     }
 
+    /** The answer's place in a status list; null for an answer that names none. */
+    static JsonNode placeOf(JsonNode claims) {
+        if (!claims.has("status")) return null;
+        JsonNode place = claims.get("status").path("status_list");
+        JsonNode idx = place.path("idx");
+        boolean isPlace = idx.isIntegralNumber() && idx.canConvertToLong() && idx.longValue() >= 0;
+        require(isPlace && idx.longValue() < 1L << 53 && !text(place, "uri").isEmpty(), "CLAIM_TYPE");
+        return place;
+    }
+
+    /** A list with a good signature of a key that was never compromised, unpacked to its bits and no further. */
+    static StatusList openList(String jws, Map<String, JsonNode> keys) {
+        Token token = openJws(jws.trim());
+        JsonNode key = keys.get(text(token.header(), "kid"));
+        boolean isList = text(token.header(), "typ").equals("statuslist+jwt");
+        require(isList && key != null && text(key, "compromisedSince").isEmpty(), "STATUS_LIST_UNUSABLE");
+        verifySignature(token, key.get("jwk"), "STATUS_LIST_UNUSABLE");
+        JsonNode claims = readObject(token.payload(), "STATUS_LIST_UNUSABLE");
+        checkKeyAt(key, timeOf(claims.path("iat"), "STATUS_LIST_UNUSABLE"));
+        require(!claims.has("exp") || claims.get("exp").isNumber(), "STATUS_LIST_UNUSABLE");
+        int bits = claims.path("status_list").path("bits").asInt();
+        require(List.of(1, 2, 4, 8).contains(bits), "STATUS_LIST_UNUSABLE");
+        byte[] packed = decode(text(claims.get("status_list"), "lst"));
+        int most = (1 << 17) * bits;
+        try (InflaterInputStream unpacked = new InflaterInputStream(new ByteArrayInputStream(packed))) {
+            byte[] places = unpacked.readNBytes(most + 1);
+            require(places.length <= most, "STATUS_LIST_UNUSABLE");
+            double exp = claims.path("exp").asDouble(Double.MAX_VALUE);
+            return new StatusList(text(claims, "sub"), claims.get("iat").longValue(), exp, bits, places);
+        } catch (IOException error) {
+            throw new Refused("STATUS_LIST_UNUSABLE");
+        }
+    }
+
+    /** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
+    static void checkStatus(JsonNode claims, List<String> lists, Map<String, JsonNode> keys, String issuer) {
+        String uri = text(placeOf(claims), "uri");
+        StatusList list = null;
+        for (String jws : lists) {
+            try {
+                StatusList opened = openList(jws, keys);
+                if (opened.uri().equals(uri) && (list == null || opened.iat() > list.iat())) list = opened;
+            } catch (Refused refused) {
+                // Another one may count.
+            }
+        }
+        long now = System.currentTimeMillis() / 1000;
+        boolean isOurs = list != null && uri.startsWith(issuer + "/v1/inter-agency/status/");
+        require(isOurs && list.iat() <= now + 60, "STATUS_LIST_UNUSABLE");
+        require(now - list.iat() <= MAX_LIST_AGE && now < list.exp(), "STATUS_LIST_STALE");
+        long bit = placeOf(claims).get("idx").longValue() * list.bits();
+        require(bit / 8 < list.places().length, "STATUS_LIST_UNUSABLE");
+        int value = list.places()[(int) (bit / 8)] >> (bit % 8) & ((1 << list.bits()) - 1);
+        if (value == 0) return;
+        // What was withdrawn before the answer had been lifted when it was signed.
+        require(list.iat() >= claims.get("iat").longValue() - 60, "STATUS_LIST_STALE");
+        require(!claims.get("result").get("eligible").booleanValue(), "WITHDRAWN_SINCE");
+    }
+
+    /** The lists of an offline pack, or the one that the file is. */
+    static List<String> readLists(byte[] data) {
+        String plain = new String(data, StandardCharsets.ISO_8859_1);
+        if (!plain.stripLeading().startsWith("{")) return List.of(plain);
+        JsonNode members = readObject(data, "STATUS_LIST_UNUSABLE").path("statusLists");
+        require(members.isArray(), "STATUS_LIST_UNUSABLE");
+        List<String> lists = new ArrayList<>();
+        for (JsonNode member : members) {
+            require(member.isTextual(), "STATUS_LIST_UNUSABLE");
+            lists.add(member.textValue());
+        }
+        return lists;
+    }
+
     /** The answer must not contradict itself, or who reads one member of it is misled. */
     static void checkResult(JsonNode result) {
         boolean isFlags = result.path("found").isBoolean() && result.path("eligible").isBoolean();
@@ -269,8 +349,9 @@ public class Verify {
         }
     }
 
-    /** The signed claims, to decide by; throws Refused, whose message is the reason. */
-    static JsonNode verifyEnvelope(byte[] data, byte[] jwks, byte[] keyHistory, String issuer, String audience) {
+    /** The signed claims, to decide by; throws Refused, whose message is the reason. The lists may be null. */
+    static JsonNode verifyEnvelope(
+        byte[] data, byte[] jwks, byte[] keyHistory, byte[] lists, String issuer, String audience) {
         // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
         String plain = new String(data, StandardCharsets.ISO_8859_1);
         require(MARKS.matcher(plain.replace("\0", "")).find(), "NOT_AN_ENVELOPE");
@@ -278,7 +359,7 @@ public class Verify {
         JsonNode envelope = isJson ? readObject(data, "JSON_MALFORMED") : null;
         Token token = openJws(isJson ? signatureOf(envelope) : plain.replaceFirst("[\r\n]+$", ""));
         String kid = text(token.header(), "kid");
-        require(!text(token.header(), "typ").equals("key-history+jwt"), "HEADER_TYP");
+        require(!List.of("key-history+jwt", "statuslist+jwt").contains(text(token.header(), "typ")), "HEADER_TYP");
         Map<String, JsonNode> keys = readKeySet(jwks);
         addHistory(keys, keyHistory, issuer);
         require(keys.containsKey(kid), "KID_UNKNOWN");
@@ -288,7 +369,9 @@ public class Verify {
         require(claims.path("result").isObject(), "CLAIM_MISSING");
         checkClaims(claims, issuer, audience);
         checkResult(claims.get("result"));
+        JsonNode place = placeOf(claims);
         if (envelope != null) checkCopy(envelope, claims, kid);
+        if (lists != null && place != null) checkStatus(claims, readLists(lists), keys, issuer);
         return claims;
     }
 
@@ -310,7 +393,8 @@ public class Verify {
 
     public static void main(String[] args) {
         try {
-            verifyEnvelope(readFile(args[0]), readFile(args[1]), readFile(args[2]), args[3], args[4]);
+            byte[] lists = args.length > 5 ? readFile(args[5]) : null;
+            verifyEnvelope(readFile(args[0]), readFile(args[1]), readFile(args[2]), lists, args[3], args[4]);
             System.out.println("valid");
         } catch (Refused refused) {
             System.out.println(refused.getMessage());

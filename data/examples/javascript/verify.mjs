@@ -1,12 +1,22 @@
 // Verifies one envelope offline. Node 20 or later, and jose: npm install jose (tested with Node 20.20, jose 6.2).
-//   node verify.mjs envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+//   node verify.mjs envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+// Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+// A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
+import { inflateSync } from "node:zlib";
 import { compactVerify, importJWK } from "jose";
 
-const undecidable = ["NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE"];
+const undecidable = [
+  "NOT_AN_ENVELOPE",
+  "KID_UNKNOWN",
+  "KEY_SET_UNREADABLE",
+  "KEY_HISTORY_UNREADABLE",
+  "STATUS_LIST_UNUSABLE",
+  "STATUS_LIST_STALE",
+];
+const maxListAge = 7 * 86400;
 const statuses = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"];
 const utcTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
@@ -143,6 +153,54 @@ function checkClaims(claims, issuer, audience) {
   require(nbf <= now + 60, "TOKEN_NOT_YET_VALID");
 }
 
+/** The answer's place in a status list; null for an answer that names none. */
+function placeOf({ status }) {
+  if (status === undefined) return null;
+  const { idx, uri } = status?.status_list ?? {};
+  require(Number.isSafeInteger(idx) && idx >= 0 && isText(uri), "CLAIM_TYPE");
+  return { idx, uri };
+}
+
+/** A list with a good signature of a key that was never compromised, unpacked to its bits and no further. */
+async function openList(jws, keys) {
+  const token = openJws(jws.trim());
+  const key = keys.get(token.header.kid);
+  require(token.header.typ === "statuslist+jwt" && key && !key.compromisedSince, "STATUS_LIST_UNUSABLE");
+  await verifySignature(token, key.jwk, "STATUS_LIST_UNUSABLE");
+  const { sub, iat, exp = Number.MAX_VALUE, status_list: list } = readObject(token.payload, "JWS_MALFORMED");
+  checkKeyAt(key, timeOf(iat));
+  const isWhole = [1, 2, 4, 8].includes(list.bits) && Number.isSafeInteger(iat) && typeof exp === "number";
+  require(isWhole, "STATUS_LIST_UNUSABLE");
+  const bytes = inflateSync(decode(list.lst), { maxOutputLength: (2 ** 20 * list.bits) / 8 });
+  return { sub, iat, exp, bits: list.bits, bytes };
+}
+
+/** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
+async function checkStatus(claims, lists, { keys, issuer }) {
+  const { idx, uri } = placeOf(claims);
+  const opened = await Promise.all(lists.map((jws) => openList(jws, keys).catch(() => null)));
+  const [list] = opened.filter((one) => one?.sub === uri).sort((one, other) => other.iat - one.iat);
+  const now = Date.now() / 1000;
+  const isOurs = list !== undefined && uri.startsWith(`${issuer}/v1/inter-agency/status/`);
+  require(isOurs && list.iat <= now + 60, "STATUS_LIST_UNUSABLE");
+  require(now - list.iat <= maxListAge && now < list.exp, "STATUS_LIST_STALE");
+  const byte = list.bytes[Math.floor((idx * list.bits) / 8)];
+  require(byte !== undefined, "STATUS_LIST_UNUSABLE");
+  if (((byte >> ((idx * list.bits) % 8)) & (2 ** list.bits - 1)) === 0) return;
+  // What was withdrawn before the answer had been lifted when it was signed.
+  require(list.iat >= claims.iat - 60, "STATUS_LIST_STALE");
+  require(!claims.result.eligible, "WITHDRAWN_SINCE");
+}
+
+/** The lists of an offline pack, or the one that the file is. */
+function readLists(bytes) {
+  const text = bytes.toString("latin1");
+  if (!/^\s*\{/.test(text)) return [text];
+  const { statusLists } = readObject(bytes, "STATUS_LIST_UNUSABLE");
+  require(Array.isArray(statusLists) && statusLists.every(isText), "STATUS_LIST_UNUSABLE");
+  return statusLists;
+}
+
 /** The answer must not contradict itself, or who reads one member of it is misled. */
 function checkResult({ found, status, eligible, reasons, teacher, license, certificate }) {
   const isFlags = typeof found === "boolean" && typeof eligible === "boolean";
@@ -186,11 +244,11 @@ function readEnvelope(bytes) {
 }
 
 /** The signed claims, to decide by; throws an Error whose message is the reason. */
-async function verifyEnvelope({ bytes, jwks, keyHistory, issuer, audience }) {
+async function verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience }) {
   const { envelope, jws } = readEnvelope(bytes);
   const token = openJws(jws);
   const { kid, typ } = token.header;
-  require(typ !== "key-history+jwt", "HEADER_TYP");
+  require(!["key-history+jwt", "statuslist+jwt"].includes(typ), "HEADER_TYP");
   const keys = readKeySet(jwks);
   await addHistory(keys, keyHistory, issuer);
   require(keys.has(kid), "KID_UNKNOWN");
@@ -201,14 +259,17 @@ async function verifyEnvelope({ bytes, jwks, keyHistory, issuer, audience }) {
   require(isObject(claims.result), "CLAIM_MISSING");
   checkClaims(claims, issuer, audience);
   checkResult(claims.result);
+  const place = placeOf(claims);
   if (envelope !== null) checkCopy(envelope, claims, kid);
+  if (list !== undefined && place !== null) await checkStatus(claims, readLists(list), { keys, issuer });
   return claims;
 }
 
-const [file, jwksFile, historyFile, issuer, audience] = process.argv.slice(2);
+const [file, jwksFile, historyFile, issuer, audience, listFile] = process.argv.slice(2);
 try {
-  const [bytes, jwks, keyHistory] = [file, jwksFile, historyFile].map((name) => readFileSync(name));
-  await verifyEnvelope({ bytes, jwks, keyHistory, issuer, audience });
+  const files = [file, jwksFile, historyFile, listFile].filter((name) => name !== undefined);
+  const [bytes, jwks, keyHistory, list] = files.map((name) => readFileSync(name));
+  await verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience });
   console.log("valid");
 } catch ({ message, code }) {
   console.log(code ? "FILE_UNREADABLE" : message);

@@ -1,9 +1,12 @@
 <?php
-// Verifies one envelope offline. PHP 8.1 or later with its openssl extension, nothing else (tested with PHP 8.2).
-//   php verify.php envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+// Verifies one envelope offline. PHP 8.1 or later with its openssl and zlib extensions (tested with PHP 8.2).
+//   php verify.php envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-// Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
-const UNDECIDABLE = ['NOT_AN_ENVELOPE', 'KID_UNKNOWN', 'KEY_SET_UNREADABLE', 'KEY_HISTORY_UNREADABLE', 'FILE_UNREADABLE'];
+// Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+// A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
+const UNDECIDABLE = ['NOT_AN_ENVELOPE', 'KID_UNKNOWN', 'KEY_SET_UNREADABLE', 'KEY_HISTORY_UNREADABLE', 'FILE_UNREADABLE',
+    'STATUS_LIST_UNUSABLE', 'STATUS_LIST_STALE'];
+const MAX_LIST_AGE = 7 * 86400;
 const STATUSES = ['VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED'];
 const UTC_TIME = '/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/D';
 
@@ -172,6 +175,66 @@ function checkClaims(object $claims, string $issuer, string $audience): void {
     ensure(($claims->nbf ?? $now) <= $now + 60, 'TOKEN_NOT_YET_VALID');
 }
 
+/** The answer's place in a status list; null for an answer that names none. */
+function placeOf(object $claims): ?array {
+    if (!property_exists($claims, 'status')) return null;
+    $place = is_object($claims->status) ? $claims->status->status_list ?? null : null;
+    [$idx, $uri] = is_object($place) ? [$place->idx ?? null, $place->uri ?? null] : [null, null];
+    ensure(is_int($idx) && $idx >= 0 && $idx < 2 ** 53 && isText($uri), 'CLAIM_TYPE');
+    return [$idx, $uri];
+}
+
+/** A list with a good signature of a key that was never compromised, unpacked to its bits and no further. */
+function openList(string $jws, array $keys): object {
+    [$kid, $typ, $payload, $input, $signature] = openJws(trim($jws));
+    $key = $keys[$kid] ?? null;
+    $isOurs = $typ === 'statuslist+jwt' && $key !== null && !isset($key->compromisedSince);
+    ensure($isOurs, 'STATUS_LIST_UNUSABLE');
+    verifySignature($input, $signature, $key->jwk, 'STATUS_LIST_UNUSABLE');
+    $list = readObject($payload, 'STATUS_LIST_UNUSABLE');
+    ensure(is_int($list->iat ?? null) && is_int($list->exp ?? 0), 'STATUS_LIST_UNUSABLE');
+    checkKeyAt($key, timeOf($list->iat));
+    [$bits, $lst] = [$list->status_list->bits ?? null, $list->status_list->lst ?? null];
+    ensure(in_array($bits, [1, 2, 4, 8], true), 'STATUS_LIST_UNUSABLE');
+    $list->bytes = @gzuncompress(decode($lst), 2 ** 17 * $bits);
+    ensure(is_string($list->bytes), 'STATUS_LIST_UNUSABLE');
+    return $list;
+}
+
+/** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
+function checkStatus(object $claims, array $lists, array $keys, string $issuer): void {
+    [$idx, $uri] = placeOf($claims);
+    $list = null;
+    foreach ($lists as $jws) {
+        try {
+            $opened = openList($jws, $keys);
+        } catch (Refused) {
+            continue;
+        }
+        if (($opened->sub ?? null) === $uri && $opened->iat > ($list->iat ?? -1)) $list = $opened;
+    }
+    $now = time();
+    $isOurs = $list !== null && str_starts_with($uri, "$issuer/v1/inter-agency/status/");
+    ensure($isOurs && $list->iat <= $now + 60, 'STATUS_LIST_UNUSABLE');
+    $isNew = $now - $list->iat <= MAX_LIST_AGE && $now < ($list->exp ?? PHP_INT_MAX);
+    ensure($isNew, 'STATUS_LIST_STALE');
+    $bits = $list->status_list->bits;
+    $byte = intdiv($idx * $bits, 8);
+    ensure($byte < strlen($list->bytes), 'STATUS_LIST_UNUSABLE');
+    if ((ord($list->bytes[$byte]) >> ($idx * $bits % 8) & (2 ** $bits - 1)) === 0) return;
+    // What was withdrawn before the answer had been lifted when it was signed.
+    ensure($list->iat >= $claims->iat - 60, 'STATUS_LIST_STALE');
+    ensure(!$claims->result->eligible, 'WITHDRAWN_SINCE');
+}
+
+/** The lists of an offline pack, or the one that the file is. */
+function readLists(string $bytes): array {
+    if (!str_starts_with(ltrim($bytes), '{')) return [$bytes];
+    $lists = readObject($bytes, 'STATUS_LIST_UNUSABLE')->statusLists ?? null;
+    ensure(is_array($lists) && $lists === array_filter($lists, 'is_string'), 'STATUS_LIST_UNUSABLE');
+    return $lists;
+}
+
 /** The answer must not contradict itself, or who reads one member of it is misled. */
 function checkResult(object $result): void {
     [$found, $eligible, $reasons] = [$result->found ?? null, $result->eligible ?? null, $result->reasons ?? null];
@@ -227,10 +290,12 @@ function readEnvelope(string $bytes): array {
 }
 
 /** The signed claims, to decide by; throws Refused, whose message is the reason. */
-function verifyEnvelope(string $bytes, string $jwks, string $keyHistory, string $issuer, string $audience): object {
+function verifyEnvelope(
+    string $bytes, string $jwks, string $keyHistory, string $issuer, string $audience, ?string $lists = null
+): object {
     [$envelope, $jws] = readEnvelope($bytes);
     [$kid, $typ, $payload, $input, $signature] = openJws($jws);
-    ensure($typ !== 'key-history+jwt', 'HEADER_TYP');
+    ensure(!in_array($typ, ['key-history+jwt', 'statuslist+jwt'], true), 'HEADER_TYP');
     $keys = addHistory(readKeySet($jwks), $keyHistory, $issuer);
     ensure(isset($keys[$kid]), 'KID_UNKNOWN');
     verifySignature($input, $signature, $keys[$kid]->jwk, 'SIGNATURE_INVALID');
@@ -240,7 +305,9 @@ function verifyEnvelope(string $bytes, string $jwks, string $keyHistory, string 
     ensure(is_object($claims->result ?? null), 'CLAIM_MISSING');
     checkClaims($claims, $issuer, $audience);
     checkResult($claims->result);
+    $place = placeOf($claims);
     if ($envelope !== null) checkCopy($envelope, $claims, $kid);
+    if ($lists !== null && $place !== null) checkStatus($claims, readLists($lists), $keys, $issuer);
     return $claims;
 }
 
@@ -252,7 +319,8 @@ function readBytes(string $name): string {
 
 [, $file, $jwksFile, $historyFile, $issuer, $audience] = $argv;
 try {
-    verifyEnvelope(readBytes($file), readBytes($jwksFile), readBytes($historyFile), $issuer, $audience);
+    $lists = isset($argv[6]) ? readBytes($argv[6]) : null;
+    verifyEnvelope(readBytes($file), readBytes($jwksFile), readBytes($historyFile), $issuer, $audience, $lists);
     echo "valid\n";
 } catch (Refused $refused) {
     echo $refused->getMessage(), "\n";

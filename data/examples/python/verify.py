@@ -1,19 +1,23 @@
 # Verifies one envelope offline. Python 3.9 or later, and PyJWT: pip install "pyjwt[crypto]" (tested with Python 3.11,
 # PyJWT 2.6; Debian: apt install python3-jwt python3-cryptography).
-#   python3 verify.py envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID
+#   python3 verify.py envelope.json jwks.json key-history.jose ISSUER YOUR_PARTNER_ID [offline-pack.json]
 # Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
-# Of a batch response, each member of "results" is an envelope. Fetch both key files from the service yourself.
+# Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
+# A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
 import base64
 import json
 import re
 import sys
 import time
+import zlib
 from datetime import datetime, timezone
 
 import jwt
 from jwt.algorithms import RSAAlgorithm
 
-UNDECIDABLE = ["NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE"]
+UNDECIDABLE = ["NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE",
+               "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE"]
+MAX_LIST_AGE = 7 * 86400
 STATUSES = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"]
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d"
@@ -179,6 +183,71 @@ def check_claims(claims, issuer, audience):
     require(begins <= now + 60, "TOKEN_NOT_YET_VALID")
 
 
+def place_of(claims):
+    """The answer's place in a status list; None for an answer that names none."""
+    if "status" not in claims:
+        return None
+    status = claims["status"]
+    place = status.get("status_list") if isinstance(status, dict) else None
+    idx, uri = (place.get("idx"), place.get("uri")) if isinstance(place, dict) else (None, None)
+    require(is_whole(idx) and 0 <= idx < 2 ** 53 and is_text(uri), "CLAIM_TYPE")
+    return idx, uri
+
+
+def open_list(token, keys):
+    """A list with a good signature of a key that was never compromised, unpacked to its bits and no further."""
+    header, payload = open_jws(token.strip())
+    key = keys.get(header["kid"])
+    is_ours = header.get("typ") == "statuslist+jwt" and key and not key.get("compromisedSince")
+    require(is_ours, "STATUS_LIST_UNUSABLE")
+    verify_signature(token.strip(), key["jwk"], "STATUS_LIST_UNUSABLE")
+    signed = read_object(payload, "STATUS_LIST_UNUSABLE")
+    packed = signed.get("status_list")
+    require(is_whole(signed.get("iat")) and isinstance(packed, dict), "STATUS_LIST_UNUSABLE")
+    check_key_at(key, time_of(signed["iat"]))
+    require(packed.get("bits") in (1, 2, 4, 8) and is_whole(signed.get("exp", 0)), "STATUS_LIST_UNUSABLE")
+    most = 2 ** 20 * packed["bits"] // 8
+    try:
+        data = zlib.decompressobj().decompress(decode(packed.get("lst")), most + 1)
+    except zlib.error:
+        raise Refused("STATUS_LIST_UNUSABLE")
+    require(len(data) <= most, "STATUS_LIST_UNUSABLE")
+    return {**signed, "bits": packed["bits"], "data": data}
+
+
+def check_status(claims, tokens, keys, issuer):
+    """What a list cannot tell is not known: that it was not withdrawn, only a list says that counts."""
+    idx, uri = place_of(claims)
+    found = None
+    for token in tokens:
+        try:
+            opened = open_list(token, keys)
+        except Refused:
+            continue
+        if opened.get("sub") == uri and (found is None or opened["iat"] > found["iat"]):
+            found = opened
+    now = time.time()
+    is_ours = found is not None and uri.startswith(issuer + "/v1/inter-agency/status/")
+    require(is_ours and found["iat"] <= now + 60, "STATUS_LIST_UNUSABLE")
+    require(now - found["iat"] <= MAX_LIST_AGE and now < found.get("exp", now + 1), "STATUS_LIST_STALE")
+    bits, byte = found["bits"], idx * found["bits"] // 8
+    require(byte < len(found["data"]), "STATUS_LIST_UNUSABLE")
+    if (found["data"][byte] >> (idx * bits % 8)) & (2 ** bits - 1) == 0:
+        return
+    # What was withdrawn before the answer had been lifted when it was signed.
+    require(found["iat"] >= claims["iat"] - 60, "STATUS_LIST_STALE")
+    require(not claims["result"]["eligible"], "WITHDRAWN_SINCE")
+
+
+def read_lists(data):
+    """The lists of an offline pack, or the one that the file is."""
+    if not re.match(rb"\s*\{", data):
+        return [data.decode("latin-1")]
+    tokens = read_object(data, "STATUS_LIST_UNUSABLE").get("statusLists")
+    require(isinstance(tokens, list) and all(is_text(one) for one in tokens), "STATUS_LIST_UNUSABLE")
+    return tokens
+
+
 def check_result(result):
     """The answer must not contradict itself, or who reads one member of it is misled."""
     found, eligible, status = result.get("found"), result.get("eligible"), result.get("status")
@@ -226,12 +295,12 @@ def read_envelope(data):
     return envelope, envelope["signature"]
 
 
-def verify_envelope(data, jwks, key_history, issuer, audience):
+def verify_envelope(data, jwks, key_history, issuer, audience, lists=None):
     """The signed claims, to decide by; raises Refused with the reason."""
     envelope, token = read_envelope(data)
     header, payload = open_jws(token)
     kid = header["kid"]
-    require(header.get("typ") != "key-history+jwt", "HEADER_TYP")
+    require(header.get("typ") not in ("key-history+jwt", "statuslist+jwt"), "HEADER_TYP")
     keys = read_key_set(jwks)
     add_history(keys, key_history, issuer)
     require(kid in keys, "KID_UNKNOWN")
@@ -242,8 +311,11 @@ def verify_envelope(data, jwks, key_history, issuer, audience):
     require(isinstance(claims.get("result"), dict), "CLAIM_MISSING")
     check_claims(claims, issuer, audience)
     check_result(claims["result"])
+    place = place_of(claims)
     if envelope is not None:
         check_copy(envelope, claims, kid)
+    if lists is not None and place is not None:
+        check_status(claims, read_lists(lists), keys, issuer)
     return claims
 
 
@@ -256,10 +328,10 @@ def read_file(name):
 
 
 if __name__ == "__main__":
-    envelope_file, jwks_file, history_file, expected_issuer, partner_id = sys.argv[1:]
+    envelope_file, jwks_file, history_file, expected_issuer, partner_id, *list_files = sys.argv[1:]
     try:
         files = [read_file(name) for name in (envelope_file, jwks_file, history_file)]
-        verify_envelope(*files, expected_issuer, partner_id)
+        verify_envelope(*files, expected_issuer, partner_id, *(read_file(name) for name in list_files))
         print("valid")
     except Refused as refusal:
         print(refusal)

@@ -102,7 +102,7 @@ const csharp: Language = {
   }),
 };
 
-const shellNeeds = ["sh", "curl", "jq", "openssl", "base64", "od"];
+const shellNeeds = ["sh", "curl", "gzip", "jq", "openssl", "base64", "od"];
 
 export const languages: readonly Language[] = [
   script("curl", "sh", has(...shellNeeds) ? ["sh"] : null),
