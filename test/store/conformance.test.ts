@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
+import { readEras } from "../../src/domain/status-list/places.ts";
 import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createChangeStore } from "../../src/store/changes.ts";
@@ -11,6 +12,7 @@ import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
+import { beginStatusEra, createStatusListStore } from "../../src/store/status-lists.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
@@ -43,6 +45,26 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({
       code: "REFUSED",
     });
+  });
+
+  test("who is withdrawn is read as one with the change that did it, and an era begins once", async () => {
+    const [teachers, lists] = [createTeacherStore(driver), createStatusListStore(driver)];
+    const before = await lists.read();
+    await teachers.apply(["S/T/A/1", "S/T/A/2"].map((regNo) => aTeacherWrite(regNo, { active: false })));
+    const after = await lists.read();
+    expect(after.withdrawn.length).toBe(before.withdrawn.length + 2);
+    expect([after.change, after.newestId]).toEqual([before.change + 2, before.newestId + 2]);
+    expect(await lists.change()).toBe(after.change);
+
+    const settings = createSettingsStore(driver);
+    for (const epoch of [1, 2, 2, 4, 3])
+      await driver.batch([{ sql: beginStatusEra("TRUE"), args: [epoch, null, epoch * 1_000] }]);
+    const above = after.newestId;
+    expect(readEras(await settings.read())).toEqual([
+      { epoch: 1, above: 0, since: 0 },
+      { epoch: 2, above, since: 2_000 },
+      { epoch: 4, above, since: 4_000 },
+    ]);
   });
 
   test("a change and the record of who made it are one: what is refused or changes nothing leaves none", async () => {

@@ -6,6 +6,7 @@ import { createEvents, type Statuses } from "../../../src/domain/events.ts";
 import * as contract from "../../../src/partner/contract.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
+import { openStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
 import { document, isValid, resolve, schemaNames, validationErrors } from "./document.ts";
@@ -169,6 +170,13 @@ describe("the example envelopes", () => {
       audience,
     });
     expect(outcome.valid).toBe(true);
+  });
+
+  test("come with a status list that the service would sign, at the address that is named", async () => {
+    const keySet = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
+    const [list] = await openStatusLists([examples.statusList], keySet);
+    const [uri] = examples.statusLists.status_lists;
+    expect(list).toMatchObject({ uri, bits: 1, bytes: expect.objectContaining({ length: 2 ** 17 }) });
   });
 
   test("come with a key history that verifies", async () => {

@@ -1,0 +1,84 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { withTempDir } from "../harness/folder.ts";
+import { patienceMs, runJson, runWell, startService } from "../harness/program.ts";
+
+setDefaultTimeout(patienceMs);
+
+const api = "/v1/inter-agency";
+const header = "reg_no,t_id,name,source,certificate_status,license_issue_date,license_expiry_date";
+
+/** A register with one partner, served with status lists. */
+async function openRegister(dataDir: string) {
+  const partner = ["partners", "add", "board", "--name", "Board", "--scopes", "all", "--purposes", "all"];
+  const quota = ["--per-minute", "1000", "--per-day", "1000"];
+  const { apiKey } = await runJson<{ apiKey: string }>([...partner, ...quota], { dataDir });
+  const args = ["--issuer", "https://verify.example.gov", "--status-list", "on"];
+
+  return {
+    apiKey,
+    async put(...tIds: number[]): Promise<void> {
+      const file = join(dataDir, "extract.csv");
+      const rows = tIds.map((tId) => `A/B/C/${tId},${tId},Ada Obi,new_system,VERIFIED,2020-01-01,2099-12-31`);
+      await writeFile(file, [header, ...rows, ""].join("\n"));
+      await runWell(["teachers", "import", file, "--baseline", "--allow-change"], { dataDir });
+    },
+    async serving<T>(act: (url: string) => Promise<T>): Promise<T> {
+      const service = await startService({ dataDir, args });
+      try {
+        return await act(service.url);
+      } finally {
+        await service.stop();
+      }
+    },
+  };
+}
+
+type Register = Awaited<ReturnType<typeof openRegister>>;
+
+async function claimOf(url: string, { apiKey }: Register, tId: number) {
+  const headers = { "x-agency-api-key": apiKey };
+  const answer = await fetch(`${url}${api}/lookup/by-tid/${tId}`, { headers });
+  return getStatusListFromJWT(((await answer.json()) as { signature: string }).signature);
+}
+
+/** What a service says now of a place that an envelope names. */
+async function statusOf(url: string, { idx, uri }: { idx: number; uri: string }): Promise<number> {
+  const list = await fetch(`${url}${new URL(uri).pathname}`);
+  return getListFromStatusListJWT(await list.text()).getStatus(idx);
+}
+
+test("a restore gives nobody the place of one whom it has lost, also where an extract comes before the service", () =>
+  withTempDir(async (folder) => {
+    const [dataDir, backup] = [join(folder, "data"), join(folder, "backup.db")];
+    const register = await openRegister(dataDir);
+    await register.put(1, 2);
+    const [kept, undone, lost] = await register.serving(async (url) => {
+      const known = [await claimOf(url, register, 1), await claimOf(url, register, 2)];
+      await runWell(["backup", backup], { dataDir });
+      await register.put(3);
+      await runWell(["teachers", "revoke", "2", "--reason", "x", "--yes"], { dataDir });
+      const claims = [...known, await claimOf(url, register, 3)] as const;
+      await runWell(["log", "checkpoint"], { dataDir });
+      return claims;
+    });
+    if (kept === undefined || undone === undefined || lost === undefined) throw new Error("no claims");
+
+    const restored = await runJson<{ notes: string[] }>(["restore", backup, "--force", "--yes"], { dataDir });
+    const notes = restored.notes.join("\n");
+    expect(notes).toContain("Teachers whose revocation or deactivation is undone: A/B/C/2");
+    await register.put(9);
+    await register.serving(async (url) => {
+      const claim = await claimOf(url, register, 9);
+      expect(claim.uri).toBe(`https://verify.example.gov${api}/status/4096`);
+      const found = [kept, undone, lost, claim].map((one) => statusOf(url, one));
+      expect(await Promise.all(found)).toEqual([0, 0, 1, 0]);
+      expect([await claimOf(url, register, 1), await claimOf(url, register, 2)]).toEqual([kept, undone]);
+      const lists = `https://verify.example.gov${api}/status`;
+      expect(await (await fetch(`${url}${api}/status`)).json()).toEqual({
+        status_lists: [`${lists}/0`, `${lists}/4096`],
+      });
+    });
+  }));
