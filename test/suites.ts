@@ -72,6 +72,7 @@ const notOverServer = {
   calls: "each node keeps an access log of its own, in its own data folder",
   "public-limit": "exact in one node; of several, each has its share",
   sandbox: "a sandbox is one process, whose address is its issuer",
+  "status-lists": "what restore makes of a backup of a file",
   serve: "one process: its ports, its output and its end",
   threads: "one process, its console and its access log",
   unread: "what one listener keeps in memory; before a proxy, what the proxy keeps",

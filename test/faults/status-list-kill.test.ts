@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { startCluster } from "../harness/cluster.ts";
 import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runWell, startService } from "../harness/program.ts";
+import { noServer } from "../harness/sqld.ts";
 import { durationOf, killed, roundsOf } from "./killed.ts";
-import { addPartner, importTeachers, openDatabase } from "./register.ts";
+import { addPartner, importTeachers, openDatabase, type Register } from "./register.ts";
 
 /**
  * Kills services, and commands that withdraw and give back, with SIGKILL at random moments, and holds every list that a
@@ -32,12 +34,13 @@ async function claims(url: string, apiKey: string) {
 /** Who is withdrawn by the list, by place. Each request is on a connection of its own, and so on any thread. */
 async function listed(url: string, places: Awaited<ReturnType<typeof claims>>): Promise<string> {
   const response = await fetch(`${url}${api}/status/0`, { headers: { Connection: "close" } });
+  if (!response.ok) return `refused with ${response.status}`;
   const list = getListFromStatusListJWT(await response.text());
   return places.map(({ idx }) => list.getStatus(idx)).join("");
 }
 
-async function committed(dataDir: string): Promise<string> {
-  const database = await openDatabase({ dataDir });
+async function committed(register: Register): Promise<string> {
+  const database = await openDatabase(register);
   const sql = "SELECT reg_no, license_revoked_on IS NOT NULL AS gone FROM teachers";
   const rows = await database.query(sql);
   await database.close();
@@ -45,43 +48,99 @@ async function committed(dataDir: string): Promise<string> {
   return Array.from({ length: teachers }, (_, n) => gone.get(numberOf(n))).join("");
 }
 
+/** What serves a register, and dies. */
+type Services = {
+  readonly register: Register;
+  /** Where each of them is. */
+  urls(): readonly string[];
+  /** Kills one of them and starts it again. */
+  kill(): Promise<void>;
+};
+
+async function judge({ register, urls, kill }: Services): Promise<void> {
+  const apiKey = await addPartner(register, "asker", 1_000_000);
+  const known = async () => (await Promise.all(urls().map((url) => isKnown(url, apiKey)))).every(Boolean);
+  expect(await eventually(known)).toBe(true);
+  const newest = () => urls().at(-1) ?? "";
+  const places = await claims(newest(), apiKey);
+  const change = (n: number, isGone: boolean) =>
+    isGone
+      ? ["teachers", "reinstate", numberOf(n)]
+      : ["teachers", "revoke", numberOf(n), "--reason", "under kills", "--yes"];
+  const commandMs = await durationOf(() => runWell(change(0, false), register));
+  for (let round = 0; round < roundsOf(4); round++) {
+    // One that is done, and shows wherever it is asked for.
+    const n = (round * 2 + 1) % teachers;
+    await runWell(change(n, (await committed(register))[n] === "1"), register);
+    const done = await committed(register);
+    for (const url of [...urls(), ...urls()])
+      expect(await eventually(async () => (await listed(url, places)) === done, promisedMs)).toBe(true);
+    // One that is killed, and a service behind it, while lists are made.
+    const other = (n + 1) % teachers;
+    const env = { TVS_DATA: register.dataDir, ...register.env };
+    const words = change(other, done[other] === "1");
+    const reading = urls().map((url) => listed(url, places).catch(() => ""));
+    await killed({ words, env }, () => sleep(commandMs * (0.5 + Math.random())));
+    await kill();
+    await Promise.all(reading);
+    const left = await committed(register);
+    // Who began after the change shows it at once; the others still may, for a second, have looked before.
+    expect(await listed(newest(), places)).toBe(left);
+    for (const url of urls())
+      expect(await eventually(async () => (await listed(url, places)) === left, promisedMs)).toBe(true);
+  }
+  expect(await claims(newest(), apiKey)).toEqual(places);
+}
+
+const isKnown = async (url: string, apiKey: string) =>
+  (await fetch(`${url}${api}/lookup/by-tid/1`, { headers: { "x-agency-api-key": apiKey } })).status === 200;
+
+const patience = 60_000 + roundsOf(4) * 15_000;
+const lists = ["--status-list", "on"];
+
 test(
   "no list of a service that is killed under changes is late, nor after it began again",
   () =>
     withTempDir(async (dataDir) => {
       await importTeachers({ dataDir }, teachers);
-      const apiKey = await addPartner({ dataDir }, "asker", 1_000_000);
-      const args = ["--threads", "2", "--status-list", "on", "--issuer", "https://teachers.example"];
+      const args = ["--threads", "2", ...lists, "--issuer", "https://teachers.example"];
       const start = () => startService({ dataDir, args });
       let service = await start();
-      const places = await claims(service.url, apiKey);
-      const words = (n: number, isGone: boolean) =>
-        isGone
-          ? ["teachers", "reinstate", numberOf(n), "--data", dataDir]
-          : ["teachers", "revoke", numberOf(n), "--reason", "under kills", "--yes", "--data", dataDir];
-      const commandMs = await durationOf(() => runWell(words(0, false)));
-      for (let round = 0; round < roundsOf(4); round++) {
-        const { url } = service;
-        // One that is done, and shows in whichever thread answers.
-        const n = (round * 2 + 1) % teachers;
-        await runWell(words(n, (await committed(dataDir))[n] === "1"));
-        const done = await committed(dataDir);
-        for (let thread = 0; thread < 4; thread++)
-          expect(await eventually(async () => (await listed(url, places)) === done, promisedMs)).toBe(true);
-        // One that is killed, and the service soon behind it, while lists are made.
-        const other = (n + 1) % teachers;
-        const change = words(other, done[other] === "1");
-        const dying = killed({ words: change }, () => sleep(commandMs * (0.5 + Math.random())));
-        const reading = listed(url, places).catch(() => "");
-        await dying;
-        await service.stop("SIGKILL");
-        await reading;
-        const left = await committed(dataDir);
-        service = await start();
-        expect(await listed(service.url, places)).toBe(left);
-      }
-      expect(await claims(service.url, apiKey)).toEqual(places);
+      await judge({
+        register: { dataDir },
+        urls: () => [service.url],
+        async kill() {
+          await service.stop("SIGKILL");
+          service = await start();
+        },
+      });
       expect(await service.stop()).toBe(0);
     }),
-  120_000,
+  patience,
+);
+
+test.skipIf(noServer !== undefined)(
+  "nor is one of several nodes over a server, of which one is killed at a time, and the server too",
+  async () => {
+    const cluster = await startCluster({ nodes: 2, args: ["--threads", "1", ...lists] });
+    try {
+      const { register, server } = cluster;
+      await importTeachers(register, teachers);
+      const nodes = [...cluster.nodes];
+      await judge({
+        register,
+        urls: () => nodes.map(({ url }) => url),
+        async kill() {
+          const [node] = nodes.splice(0, 1) as [(typeof nodes)[number]];
+          await node.stop("SIGKILL");
+          await server.restart();
+          await node.start();
+          nodes.push(node);
+        },
+      });
+    } finally {
+      await cluster.close();
+    }
+  },
+  patience,
 );

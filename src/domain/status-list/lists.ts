@@ -16,7 +16,7 @@ import type { Configuration, Snapshot } from "../configuration.ts";
 import { signerAs } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
-import { listNumbers, listPlaces, type StatusPlaces } from "./places.ts";
+import { listNumbers, listPlaces, type StatusEra, type StatusPlaces } from "./places.ts";
 
 /** The path of the lists below the issuer: the aggregation document, and behind a slash the number of a list. */
 export const statusListPath = "/v1/inter-agency/status";
@@ -65,7 +65,8 @@ type Dependencies = {
 
 /** @returns makes the lists when they are asked for, and again when what they are made of has moved */
 export function createStatusLists(dependencies: Dependencies): StatusListSource {
-  const { configuration, store, clock } = dependencies;
+  const { configuration, store, places, clock } = dependencies;
+  const lostPlaces = createLostPlaces(places);
   let made: { readonly of: string; readonly lists: Promise<StatusLists> } | undefined;
 
   return {
@@ -78,7 +79,7 @@ export function createStatusLists(dependencies: Dependencies): StatusListSource 
       const of = [await store.change(), Math.floor(now / dayMs), keys.active.kid, settings.issuer];
       const name = JSON.stringify([...of, statusEras]);
       if (made?.of === name) return made.lists;
-      const begun = { of: name, lists: makeLists(snapshot, now, dependencies) };
+      const begun = { of: name, lists: makeLists(snapshot, now, { ...dependencies, lostPlaces }) };
       made = begun;
       begun.lists.catch(() => {
         if (made === begun) made = undefined;
@@ -91,16 +92,18 @@ export function createStatusLists(dependencies: Dependencies): StatusListSource 
 async function makeLists(
   snapshot: Snapshot,
   now: number,
-  { store, places, secrets }: Dependencies,
+  { store, places, lostPlaces, secrets }: Dependencies & { lostPlaces: LostPlaces },
 ): Promise<StatusLists> {
   const { keys, settings, statusEras: eras } = snapshot;
   const rows = await store.read();
+  const lost = lostPlaces(eras);
   const bits = new Map(
-    listNumbers(eras, rows.newestId).map((list) => [list, new Uint8Array(listPlaces / 8)]),
+    listNumbers(eras, rows.newestId).map((list) => [list, lost.get(list)?.slice() ?? noPlaces()]),
   );
-  const set = ({ list, idx }: ReturnType<StatusPlaces["of"]>) => setBit(bits.get(list), idx);
-  for (const id of rows.withdrawn) set(places.of(id, eras));
-  for (const place of places.lost(eras)) set(place);
+  for (const id of rows.withdrawn) {
+    const { list, idx } = places.of(id, eras);
+    setBit(bits.get(list), idx);
+  }
   const sign = await signerAs(statusListType, keys, secrets);
   const iat = Math.floor(timeOf(rows, snapshot, now) / 1000);
   const times = { iat, exp: iat + expiresSeconds, ttl: ttlSeconds };
@@ -110,6 +113,26 @@ async function makeLists(
     tokens.set(sub, await sign({ sub, ...times, status_list: { bits: 1, lst: await encodeBits(bytes) } }));
   }
   return { tokens };
+}
+
+const noPlaces = () => new Uint8Array(listPlaces / 8);
+
+/** The bits that are set for good, by list. */
+type LostPlaces = (eras: readonly StatusEra[]) => ReadonlyMap<number, Uint8Array>;
+
+/** There may be a million of them, and they stay as they are until another era begins. */
+function createLostPlaces(places: StatusPlaces): LostPlaces {
+  let [of, bits] = [0, new Map<number, Uint8Array>()];
+  return (eras) => {
+    if (of === eras.length) return bits;
+    [of, bits] = [eras.length, new Map()];
+    for (const { list, idx } of places.lost(eras)) {
+      const bytes = bits.get(list) ?? noPlaces();
+      setBit(bytes, idx);
+      bits.set(list, bytes);
+    }
+    return bits;
+  };
 }
 
 /**
@@ -125,8 +148,8 @@ function timeOf({ changedAt }: WithdrawnRows, { keys, statusEras }: Snapshot, no
 
 /** Places are counted from the lowest bit of the first byte on (draft 21, 4.1). */
 export function setBit(bytes: Uint8Array | undefined, idx: number): void {
-  const at = idx >> 3;
-  if (bytes?.[at] !== undefined) bytes[at] |= 1 << (idx & 7);
+  const byte = bytes?.[idx >> 3];
+  if (bytes !== undefined && byte !== undefined) bytes[idx >> 3] = byte | (1 << (idx & 7));
 }
 
 /** The bits as the member `lst` has them: DEFLATE in zlib's format, at its highest level, in base64url (draft 21, 4.1). */
