@@ -19,7 +19,7 @@ const maxTableRows = 5_000;
 
 export const checkCommand = operatorCommand({
   description:
-    "Check whether this service attested exactly this: an envelope, a bare signature, a batch response, an array or " +
+    "Check whether this service attested exactly this: an envelope, a statement or a row of one, a bare signature, a batch response, an array or " +
     "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
     "known; 2: not readable",
   example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",

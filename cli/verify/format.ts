@@ -3,17 +3,21 @@
  * that an envelope with an unknown key claims to be from.
  */
 
-import { describeAge, describeAnswer } from "../../src/partner/answer-age.ts";
+import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
 import type { ListedStatus } from "../../src/partner/status-list.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
+import type { StatementVerification } from "../../src/partner/verify-statement.ts";
 import { printable } from "../terminal/printable.ts";
 
+/** Of an envelope, or of a statement over a list. */
+export type AnyVerification = Verification | StatementVerification;
+
 /** One verification as text. */
-export type Format = (verification: Verification, location: Location) => string;
+export type Format = (verification: AnyVerification, location: Location) => string;
 
 /** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
@@ -24,7 +28,7 @@ export type Location = { readonly file: string; readonly place: Place };
  * @param verification the verdict
  * @param location where the envelope stood
  */
-function formatJson(verification: Verification, { file, place: { line, index } }: Location): string {
+function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
   const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
   const object = {
     ...verdict,
@@ -57,15 +61,43 @@ function colored(text: string, code: number | null): string {
  * What was answered and when, which a genuine signature says nothing good about: it has a line and a colour of its own.
  * Below it stands what to know of an answer that is not of today.
  */
-function answerLines(verification: Verification, color: boolean): string[] {
-  const [answer, since] = [describeAnswer(verification), describeAge(verification)];
+function answerLines(verification: AnyVerification, color: boolean): string[] {
+  const stated = "statement" in verification ? describeStatement(verification) : null;
+  const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
   if (answer === null) return [];
-  const answerColor = hasEnded(verification) ? colors.undecidable : verification.result?.eligible ? 32 : 31;
+  const isYes = stated === null ? verification.result?.eligible : areAllEligible(verification);
+  const answerColor = hasEnded(verification) ? colors.undecidable : isYes ? 32 : 31;
   const lines = [
     [answer, answerColor] as const,
     ...(since === null ? [] : [[since, colors.undecidable] as const]),
   ];
   return lines.map(([text, code]) => `  ${colored(printable(text), color ? code : null)}`);
+}
+
+/** Whether all who are shown may be relied on, of a statement. */
+function areAllEligible(verification: AnyVerification): boolean {
+  const rows = ("statement" in verification && verification.statement?.rows) || [];
+  return rows.every(({ eligible }) => eligible);
+}
+
+/** What is signed for the list, and a line for each row that is shown. */
+function describeStated({ statement }: StatementVerification): string[] {
+  if (statement === null) return [];
+  const { list, purpose, policyVersion, rows } = statement;
+  return [
+    ...row("list", list.name, list.reference),
+    ...row("purpose", purpose, `policy ${policyVersion}`),
+    ...(rows ?? []).flatMap((one) =>
+      row(
+        `row ${one.row}`,
+        one.regNo ?? one.tId ?? "no number",
+        one.status,
+        one.eligible ? "eligible" : "not eligible",
+        ...one.reasons,
+        one.nameMatches === false ? "THE LISTED NAME DIFFERS" : null,
+      ),
+    ),
+  ];
 }
 
 /** An answer that was a yes, of a license that is over. */
@@ -132,18 +164,19 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
  * @param location where the envelope stood
  * @param color whether the terminal shows colours
  */
-function formatHuman(verification: Verification, location: Location, color: boolean): string {
+function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result } = verification;
   const isGenuine = verdict === "valid";
   // Green would be taken for the answer's colour when the answer is no, or was a yes once.
-  const isGood = result?.eligible !== false && !hasEnded(verification);
+  const isStated = "statement" in verification;
+  const isGood = result?.eligible !== false && !hasEnded(verification) && areAllEligible(verification);
   const isColored = color && (isGood || !isGenuine);
   const word = colored(verdict, isColored ? colors[verdict] : null);
   const lines = [
     `${word}  ${printable(describeLocation(location))}${explain(verification)}`,
     ...(isGenuine ? row("signature", "genuine") : []),
     ...answerLines(verification, isGenuine && color),
-    ...row("verificationId", verification.verificationId),
+    ...row(isStated ? "statementId" : "verificationId", verification.verificationId),
     ...row("verifiedAt", verification.verifiedAt),
     ...row("issuer", verification.issuer),
     ...row("audience", verification.audience),
@@ -152,6 +185,7 @@ function formatHuman(verification: Verification, location: Location, color: bool
     ...describeStatus(verification.statusList),
     ...verification.warnings.flatMap(describeWarning),
     ...(result === null ? [] : describeResult(result)),
+    ...(isStated ? describeStated(verification) : []),
     ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
   ];
   return `${lines.join("\n")}\n\n`;

@@ -3,17 +3,16 @@
 import { stat } from "node:fs/promises";
 import process from "node:process";
 import type { Verdict } from "../../src/partner/reasons.ts";
-import type { Verification } from "../../src/partner/verification.ts";
 import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import type { Bytes } from "./files.ts";
-import type { Format, Location } from "./format.ts";
+import type { AnyVerification, Format, Location } from "./format.ts";
 
 /** How many envelopes ended how. */
 export type Tally = Record<Verdict, number>;
 
 /** Receives what is to be printed, in the order of the input. */
 export type Printer = {
-  print(verification: Verification, location: Location): void;
+  print(verification: AnyVerification, location: Location): void;
   /** Fulfilled when there is room for more. */
   makeRoom(): Promise<void>;
   /** The same bytes; the progress goes by how much of them was asked for. */

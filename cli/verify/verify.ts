@@ -19,6 +19,7 @@ import {
 } from "./options.ts";
 import { createPrinter, createProgress, type Tally } from "./printer.ts";
 import { openProof, readWhole } from "./proof.ts";
+import { type RowTaker, rowTaker } from "./row.ts";
 import { readLists } from "./status-lists.ts";
 
 /** What the command touches of the outside world. */
@@ -48,6 +49,7 @@ type Run = {
   readonly options: VerifyOptions;
   readonly json: boolean;
   readonly proof: string | undefined;
+  readonly row: RowTaker | null;
 };
 
 const maxKeyFileMiB = 4;
@@ -87,7 +89,8 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
   const keys = await createKeySet(await readSources(given));
   const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
   const options = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
-  return { paths, given, options, json: flags.json === true, proof: flags.proof };
+  const row = rowTaker(flags, paths);
+  return { paths, given, options, json: flags.json === true, proof: flags.proof, row };
 }
 
 /** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
@@ -105,7 +108,7 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
 }
 
 async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof } = run;
+  const { paths, given, options, json, proof, row } = run;
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
   const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
@@ -114,7 +117,7 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
   const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await judgeSource(source, options, printer);
+      await judgeSource(source, options, printer, row?.take);
     }
     await flush();
   } finally {
@@ -124,6 +127,7 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
   const isSummed = !json;
   if (isSummed) await io.stdout(trustNote(options.keys, given));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
+  if (tally.refused + tally.undecidable === 0) row?.end();
   return exitCode(tally);
 }
 
@@ -180,7 +184,7 @@ const example =
 export function verifyCommand(program: string): OurCommand {
   return command({
     description:
-      "Verify envelopes offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
+      "Verify envelopes and statements offline: files, a folder (the files in it), or - for standard input. --json prints one object a line. Exit 0: all valid; 1: one was refused; 2: one could not be judged",
     example: example.replaceAll("tvs verify", program),
     args: verifyArgs,
     variadic: true,

@@ -5,7 +5,9 @@ import { readJwsObject, splitCompactJws } from "../partner/jws.ts";
 import { findNoEnvelope } from "../partner/not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
+import { isStatement } from "../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../partner/strict-json.ts";
+import { findStatementDifference } from "../partner/verify-statement.ts";
 import type { Attestation, AttestationStore } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
@@ -53,7 +55,7 @@ export async function checkAttestation(
   if (presented instanceof Refusal) return unread(presented);
   for (const id of presented.ids) {
     const record = await find(id);
-    if (record !== null) return compare(presented, record);
+    if (record !== null) return compare(presented, record, item.value);
   }
   const verificationId = presented.ids[0] ?? null;
   if (presented.ids.some(mayBePruned)) return judged("undecided", "NO_LONGER_KEPT", { verificationId });
@@ -79,9 +81,10 @@ function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
   if (notOne !== null) return notOne;
   if (typeof value === "string") return { jws: value, outer: null, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
-  const outer = readOuterMembers(value);
   const jws = typeof value.signature === "string" ? value.signature : "";
-  const ids = idsOf([signedId(jws), value.verificationId]);
+  const ids = idsOf([signedId(jws), value.verificationId, value.statementId]);
+  if (isStatement(value)) return { jws, outer: null, ids };
+  const outer = readOuterMembers(value);
   return outer instanceof Refusal && ids.length === 0 ? outer : { jws, outer, ids };
 }
 
@@ -92,16 +95,30 @@ function idsOf(values: readonly (JsonValue | undefined)[]): string[] {
 function signedId(jws: string): JsonValue | undefined {
   const parts = splitCompactJws(jws);
   const payload = parts instanceof Refusal ? parts : readJwsObject(parts.payload, "payload");
-  return payload instanceof Refusal ? undefined : payload.sub;
+  return payload instanceof Refusal ? undefined : (payload.sub ?? payload.jti);
 }
 
-function compare({ jws, outer }: PresentedEnvelope, record: Attestation): AttestationCheck {
+async function compare(
+  { jws, outer }: PresentedEnvelope,
+  record: Attestation,
+  value: JsonValue,
+): Promise<AttestationCheck> {
   const { verificationId } = record;
   if (record.jws !== jws) return judged("altered", "SIGNATURE_DIFFERS", { verificationId, record });
   const difference =
-    outer === null ? null : outer instanceof Refusal ? outer : outerDifference(outer, record);
+    outer === null
+      ? await rowsDifference(value, record)
+      : outer instanceof Refusal
+        ? outer
+        : outerDifference(outer, record);
   if (difference === null) return judged("attested", null, { verificationId, record });
   return judged("altered", difference.reason, { verificationId, record });
+}
+
+/** Of a statement its rows must be those that were signed, too; a signature alone has nothing to compare. */
+async function rowsDifference(value: JsonValue, record: Attestation): Promise<Refusal | null> {
+  if (typeof value === "string") return null;
+  return findStatementDifference(value, decodeAttestation(record).claims, record.kid);
 }
 
 function outerDifference(outer: OuterMembers, record: Attestation): Refusal | null {

@@ -4,6 +4,7 @@ import type { Claims } from "./claims.ts";
 import { dayInWords, parseDateTime } from "./date-time.ts";
 import { addressOfIssuer } from "./envelope-codes.ts";
 import type { Verification } from "./verification.ts";
+import type { StatementVerification } from "./verify-statement.ts";
 
 /** An answer that is older says too little of today to be shown without a word. */
 const oldAfterDays = 30;
@@ -63,6 +64,25 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
   const { status, eligible, reasons } = result;
   const verdict = [status, eligible ? "eligible" : "not eligible", ...reasons].join(", ");
   return `Answer on ${dayInWords(verifiedAt)}: ${verdict}`;
+}
+
+/**
+ * What a statement over a list says, in one sentence: it never speaks of more than those whom the list names.
+ *
+ * @param verification what `verifyStatement` gave
+ * @returns null unless it was accepted
+ */
+export function describeStatement({ statement, verifiedAt, valid }: StatementVerification): string | null {
+  const rows = statement?.rows ?? null;
+  if (!valid || statement === null || rows === null || verifiedAt === null) return null;
+  const { listed, distinct, eligible, percentEligible } = statement.summary;
+  const [row] = rows;
+  if (rows.length === 1 && listed > 1 && row !== undefined) {
+    const verdict = [row.status, row.eligible ? "eligible" : "not eligible", ...row.reasons].join(", ");
+    return `Row ${row.row} of the ${listed} on a list, on ${dayInWords(verifiedAt)}: ${verdict}`;
+  }
+  const people = `of the ${listed} named by the list, ${distinct} different people`;
+  return `Statement on ${dayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
 }
 
 /**

@@ -24,6 +24,28 @@ export type Health = {
   activeKid: string;
 };
 
+/** A whole list, and the one purpose that all are judged for. Unknown members are ignored. */
+export type RosterRequest = {
+  purpose: Purpose;
+  list: RosterList;
+  /** Who is on the list. Somebody may stand on it twice; they are counted once. */
+  teachers: ListedTeacher[];
+};
+
+/** What the statement calls the list; both are signed. */
+export type RosterList = {
+  /** What the list is called, such as the school's name. In one line, and nobody's number. */
+  name: string;
+  /** Your own reference for it, such as a centre's number. */
+  reference?: string;
+};
+
+/** Names a teacher by exactly one of `regNo`, `tId` and `nin`. */
+export type ListedTeacher = Identifier & {
+  /** The name on the list, to be compared with the registered one, which is not told. It is not kept. */
+  name?: string;
+};
+
 /** Names a teacher by exactly one of its members. */
 export type Identifier =
   | {

@@ -64,7 +64,7 @@ function findTypeProblem(payload: JsonObject): Refusal | null {
 }
 
 /** Null when absent; undefined when present and no number. */
-function readLimit(value: JsonValue | undefined): number | null | undefined {
+export function readLimit(value: JsonValue | undefined): number | null | undefined {
   if (value === undefined) return null;
   return typeof value === "number" ? value : undefined;
 }
@@ -108,19 +108,19 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
 /** What a member of the `result` claim must be. */
 type Rule = (value: JsonValue | undefined) => boolean;
 
-function isText(value: JsonValue | undefined): boolean {
+export function isText(value: JsonValue | undefined): boolean {
   return typeof value === "string";
 }
 
-function isFlag(value: JsonValue | undefined): boolean {
+export function isFlag(value: JsonValue | undefined): boolean {
   return typeof value === "boolean";
 }
 
-function isWhole(value: JsonValue | undefined): boolean {
+export function isWhole(value: JsonValue | undefined): boolean {
   return Number.isSafeInteger(value);
 }
 
-function isTextList(value: JsonValue | undefined): boolean {
+export function isTextList(value: JsonValue | undefined): boolean {
   return Array.isArray(value) && value.every(isText);
 }
 
@@ -129,16 +129,16 @@ function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): s
   return Object.keys(rules).find((member) => rules[member]?.(value[member]) !== true);
 }
 
-function oneOf(words: readonly string[]): Rule {
+export function oneOf(words: readonly string[]): Rule {
   return (value) => typeof value === "string" && words.includes(value);
 }
 
 /** A member that a later version of the service leaves out reads like null. */
-function orNull(rule: Rule): Rule {
+export function orNull(rule: Rule): Rule {
   return (value) => value === null || value === undefined || rule(value);
 }
 
-function shape(rules: Record<string, Rule>): Rule {
+export function shape(rules: Record<string, Rule>): Rule {
   return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 

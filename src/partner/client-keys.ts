@@ -6,7 +6,8 @@ import type { EligibilityResult, SignedEnvelope } from "./contract.ts";
 import { createKeySet, type KeySet } from "./key-set.ts";
 import type { JsonValue } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
-import { verifyEnvelope } from "./verify-envelope.ts";
+import { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
+import { type StatementVerification, verifyStatement } from "./verify-statement.ts";
 
 /** By what a client verifies the answers that it gets. */
 export type ClientVerification = {
@@ -29,8 +30,12 @@ export type Answer = {
   readonly verification: Verification | null;
 };
 
-/** Judges the envelopes of one answer. @throws ClientError ENVELOPE_REFUSED unless all of them are valid */
-type JudgeAnswers = (envelopes: readonly JsonValue[], signal: AbortSignal | undefined) => Promise<Answer[]>;
+/** Judges what came as an answer. @throws ClientError ENVELOPE_REFUSED unless all of it is valid */
+type JudgeAnswers = {
+  envelopes(values: readonly JsonValue[], signal: AbortSignal | undefined): Promise<Answer[]>;
+  /** @returns null when the client was not told to verify */
+  statement(value: JsonValue, signal: AbortSignal | undefined): Promise<StatementVerification | null>;
+};
 
 /** As long as the service says that its key set may be kept. */
 const keepMs = 300_000;
@@ -74,12 +79,29 @@ function unverified(value: JsonValue): Answer {
   return { result: envelope.result, envelope, verification: null };
 }
 
-/** Only a valid envelope gives an answer. */
-function answerOf(value: JsonValue, verification: Verification): Answer[] {
-  const { valid, result } = verification;
-  return valid && result !== null
-    ? [{ result, envelope: value as unknown as SignedEnvelope, verification }]
-    : [];
+/** Judges what was answered with one verifier. @throws ClientError ENVELOPE_REFUSED unless all of it is valid */
+type JudgeAll = <V extends Verification>(
+  values: readonly JsonValue[],
+  verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
+  signal: AbortSignal | undefined,
+) => Promise<V[]>;
+
+function judgeBy(connection: Connection, options: ClientVerification): JudgeAll {
+  const { issuer, audience, keys: given } = options;
+  const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
+  return async (values, verify, signal) => {
+    const verifyAll = (keys: KeySet) =>
+      Promise.all(values.map((one) => verify(one, { keys, issuer, audience })));
+    let verifications = await verifyAll(given ?? (await keysFor(usableKeys, signal)));
+    const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
+    // The service may have rotated its keys since they were fetched.
+    if (given === undefined && unknown != null)
+      verifications = await verifyAll(await keysFor(({ keys }) => keys.has(unknown), signal));
+    if (verifications.every(({ valid }) => valid)) return verifications;
+    const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
+    const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
+    throw new ClientError("ENVELOPE_REFUSED", message, { status: 200, verifications });
+  };
 }
 
 /**
@@ -89,21 +111,21 @@ function answerOf(value: JsonValue, verification: Verification): Answer[] {
  * @param options by what it verifies; when left out it does not
  */
 export function createJudge(connection: Connection, options: ClientVerification | undefined): JudgeAnswers {
-  if (options === undefined) return async (envelopes) => envelopes.map(unverified);
-  const { issuer, audience, keys: given } = options;
-  const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
-  const verify = (envelopes: readonly JsonValue[], keys: KeySet) =>
-    Promise.all(envelopes.map((one) => verifyEnvelope(one, { keys, issuer, audience })));
-  return async (envelopes, signal) => {
-    let verifications = await verify(envelopes, given ?? (await keysFor(usableKeys, signal)));
-    const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
-    // The service may have rotated its keys since they were fetched.
-    if (given === undefined && unknown != null)
-      verifications = await verify(envelopes, await keysFor(({ keys }) => keys.has(unknown), signal));
-    const answers = verifications.flatMap((one, index) => answerOf(envelopes[index] ?? null, one));
-    if (answers.length === envelopes.length) return answers;
-    const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
-    const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
-    throw new ClientError("ENVELOPE_REFUSED", message, { status: 200, verifications });
+  if (options === undefined)
+    return { envelopes: async (values) => values.map(unverified), statement: async () => null };
+  const judgeAll = judgeBy(connection, options);
+  return {
+    async envelopes(values, signal) {
+      const verifications = await judgeAll(values, verifyEnvelope, signal);
+      return values.map((value, index) => {
+        const verification = verifications[index] as Verification;
+        const envelope = value as unknown as SignedEnvelope;
+        return { result: verification.result ?? envelope.result, envelope, verification };
+      });
+    },
+    async statement(value, signal) {
+      const [verification = null] = await judgeAll([value], verifyStatement, signal);
+      return verification;
+    },
   };
 }

@@ -1,13 +1,22 @@
 /** The client of the partner API: calls, retries, and answers that are verified before they are given out. */
 
-import type { EligibilityCheckRequest, Health, Identifier, PublicLookup } from "./api-types.ts";
+import type {
+  EligibilityCheckRequest,
+  Health,
+  Identifier,
+  PublicLookup,
+  RosterRequest,
+} from "./api-types.ts";
 import { toHex } from "./bytes.ts";
 import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 import { type Answer, type ClientVerification, createJudge } from "./client-keys.ts";
-import { findMismatch } from "./client-match.ts";
+import { findMismatch, findStatementMismatch } from "./client-match.ts";
+import type { SignedStatement } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
+import { isStatement } from "./statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import type { StatementVerification } from "./verify-statement.ts";
 
 export type ClientOptions = {
   /** The service's address, such as `https://verify.example.org`; http is taken for this machine alone. */
@@ -53,12 +62,25 @@ export type BatchAnswer = {
   readonly call: CallInfo;
 };
 
+/** One verified statement over a list. */
+export type StatementAnswer = {
+  /** What is signed; as it came where the client does not verify. */
+  readonly statement: SignedStatement;
+  /** Null where the client does not verify. */
+  readonly verification: StatementVerification | null;
+  /** The statement exactly as it was received: keep this, and it can be verified for ever. */
+  readonly text: string;
+  readonly call: CallInfo;
+};
+
 /** What `createClient` gives. Every method throws `ClientError` when there is no answer to rely on. */
 export type Client = {
   /** Is this teacher eligible for this purpose? */
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Up to 100 eligibility checks in one call. */
   checkBatch(items: readonly EligibilityCheckRequest[], options?: CheckOptions): Promise<BatchAnswer>;
+  /** One signed statement over a whole list of up to 2,000. */
+  stateRoster(request: RosterRequest, options?: CheckOptions): Promise<StatementAnswer>;
   lookUpByRegNo(regNo: string, options?: CallOptions): Promise<CheckAnswer>;
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
   /** The number travels in the body, never in an address. */
@@ -122,6 +144,14 @@ function unusable(code: ClientErrorCode, message: string, { info }: Received): C
   return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
 }
 
+/** Rethrows, with what is known of the call where its answer was refused. */
+function told({ info: { requestId, attempts, idempotencyKey } }: Received) {
+  return (error: unknown): never => {
+    const isOfAnswer = error instanceof ClientError && error.code === "ENVELOPE_REFUSED";
+    throw isOfAnswer ? Object.assign(error, { requestId, attempts, idempotencyKey }) : error;
+  };
+}
+
 function unexpected(message: string, received: Received): ClientError {
   return unusable("ANSWER_UNEXPECTED", message, received);
 }
@@ -147,12 +177,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
     received: Received,
     { call, asked }: { call: Call; asked: readonly Identifier[] },
   ) => {
-    const { requestId, attempts, idempotencyKey } = received.info;
-    const answers = await judge(envelopes, call.signal).catch((error: unknown) => {
-      throw error instanceof ClientError && error.code === "ENVELOPE_REFUSED"
-        ? Object.assign(error, { requestId, attempts, idempotencyKey })
-        : error;
-    });
+    const answers = await judge.envelopes(envelopes, call.signal).catch(told(received));
     const mismatch = findMismatch(answers, asked, received);
     if (mismatch === null) return answers;
     const message = `the answer is not one to what was asked, do not rely on it: ${mismatch}`;
@@ -180,7 +205,18 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
     const answers = await judged(results, received, { call, asked });
     return { answers, text: received.text, call: received.info };
   }
-  return { one, many };
+  async function statement(call: Call, asked: RosterRequest): Promise<StatementAnswer> {
+    const received = await send(connection, call);
+    const value = readObject(received);
+    if (!isStatement(value)) throw unexpected("the answer is no statement", received);
+    const verification = await judge.statement(value, call.signal).catch(told(received));
+    const signed = value as unknown as SignedStatement;
+    const mismatch = findStatementMismatch(signed, asked, received);
+    if (mismatch !== null)
+      throw unusable("ANSWER_MISMATCH", `do not rely on the answer: ${mismatch}`, received);
+    return { statement: signed, verification, text: received.text, call: received.info };
+  }
+  return { one, many, statement };
 }
 
 /**
@@ -206,7 +242,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
  */
 export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
-  const { one, many } = partnerCalls(connection, options.verify);
+  const { one, many, statement } = partnerCalls(connection, options.verify);
   const ask = async (path: string, { signal }: CallOptions, maxRetries = connection.maxRetries) => {
     const call = { method: "GET", path, isPublic: true, signal } as const;
     return readObject(await send({ ...connection, maxRetries }, call)) as unknown;
@@ -228,6 +264,7 @@ export function createClient(options: ClientOptions): Client {
         post("/batch", { items }, call),
         items.map(({ identifier }) => identifier),
       ),
+    stateRoster: (body, call = {}) => statement(post("/rosters", body, call), body),
     lookUpByRegNo: (regNo, call = {}) =>
       get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`, { regNo }, call),
     lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, { tId }, call),

@@ -48,7 +48,7 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Hash> {
  * @param jws the compact JWS, exactly as it was answered
  */
 export async function attestationLeafHash(jws: string): Promise<Hash> {
-  return sha256(leafPrefix, attestationPrefix, await sha256(new TextEncoder().encode(jws)));
+  return hashOfLeaf(attestationPrefix, await sha256(new TextEncoder().encode(jws)));
 }
 
 /**
@@ -85,6 +85,42 @@ export async function rootOfInclusion(proof: InclusionProof): Promise<Hash | nul
   const root = await rootOfInclusion({ leafHash, ...half, hashes: hashes.slice(0, -1) });
   if (root === null) return null;
   return isLeft ? nodeHash(root, sibling) : nodeHash(sibling, root);
+}
+
+/**
+ * The root of the tree over some leaves (RFC 6962 section 2.1).
+ *
+ * @param leaves their hashes; of none it is the hash of nothing
+ */
+export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
+  const [only] = leaves;
+  if (leaves.length <= 1) return only ?? sha256();
+  const left = leftOf(leaves.length);
+  const halves = [leaves.slice(0, left), leaves.slice(left)].map(rootOfLeaves);
+  return nodeHash(...((await Promise.all(halves)) as [Hash, Hash]));
+}
+
+/**
+ * The audit path of a leaf (RFC 6962 section 2.1.1), as an {@link InclusionProof} has it.
+ *
+ * @param leaves the hashes of all leaves
+ * @param index which of them, from 0
+ */
+export async function pathToLeaf(leaves: readonly Hash[], index: number): Promise<Hash[]> {
+  if (leaves.length <= 1) return [];
+  const left = leftOf(leaves.length);
+  const halves = [leaves.slice(0, left), leaves.slice(left)] as const;
+  const [own, other] = index < left ? halves : ([halves[1], halves[0]] as const);
+  return [...(await pathToLeaf(own, index < left ? index : index - left)), await rootOfLeaves(other)];
+}
+
+/**
+ * The hash of a leaf (RFC 6962 section 2.1).
+ *
+ * @param entry what the leaf is made of, in parts
+ */
+export function hashOfLeaf(...entry: readonly Uint8Array[]): Promise<Hash> {
+  return sha256(leafPrefix, ...entry);
 }
 
 type Roots = { readonly smaller: Hash; readonly larger: Hash };

@@ -64,14 +64,18 @@ function differenceInObject(signed: JsonObject, outer: JsonValue | undefined, pa
  * @param path the name of the value itself
  * @returns the path of the first difference, or null when they are equal
  */
-function firstDifference(signed: JsonValue, outer: JsonValue | undefined, path: string): string | null {
+export function firstDifference(
+  signed: JsonValue,
+  outer: JsonValue | undefined,
+  path: string,
+): string | null {
   if (signed === outer) return null;
   if (Array.isArray(signed)) return differenceInList(signed, outer, path);
   return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
 }
 
 /** `iat` has whole seconds, so a `verifiedAt` agrees with it when its whole second does. */
-function isSameSecond(verifiedAt: string, seconds: number): boolean {
+export function isSameSecond(verifiedAt: string, seconds: number): boolean {
   const time = parseDateTime(verifiedAt);
   return time !== null && Math.floor(time / 1000) === seconds;
 }

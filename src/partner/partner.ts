@@ -17,13 +17,15 @@
  * ```
  */
 
-export { type AnswerAge, describeAge, describeAnswer } from "./answer-age.ts";
+export { type AnswerAge, describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
   Health,
   Identifier,
+  ListedTeacher,
   PublicLookup,
   RequestContext,
+  RosterRequest,
 } from "./api-types.ts";
 export {
   type BatchAnswer,
@@ -33,6 +35,7 @@ export {
   type Client,
   type ClientOptions,
   createClient,
+  type StatementAnswer,
 } from "./client.ts";
 export type { CallInfo, Quota } from "./client-calls.ts";
 export { ClientError, type ClientErrorCode, clientErrorCodes } from "./client-error.ts";
@@ -44,6 +47,9 @@ export type {
   Purpose,
   Reason,
   SignedEnvelope,
+  SignedStatement,
+  StatementRow,
+  StatementSummary,
   WebhookEvent,
 } from "./contract.ts";
 export { type EnvelopeItem, readEnvelopes } from "./input.ts";
@@ -67,6 +73,7 @@ export {
 } from "./reasons.ts";
 export type { VerifySignature } from "./rsa-key.ts";
 export type { VerifierKey } from "./signed-note.ts";
+export { isStatement } from "./statement-form.ts";
 export { type ListedStatus, type OfflinePack, readOfflinePack } from "./status-list.ts";
 export { type JsonValue, readStrictJson } from "./strict-json.ts";
 export type { Check, CheckName, KeyTrust, LogEvidence, Verification } from "./verification.ts";
@@ -76,6 +83,14 @@ export {
   verifyEnvelope,
   verifyEnvelopeSync,
 } from "./verify-envelope.ts";
+export {
+  rowOfStatement,
+  type Stated,
+  type StatementOptions,
+  type StatementRowAlone,
+  type StatementVerification,
+  verifyStatement,
+} from "./verify-statement.ts";
 export {
   verifyWebhook,
   type WebhookInput,

@@ -40,6 +40,9 @@ export const refusalReasons = {
   JSON_LONE_SURROGATE: refused("A JSON string holds half of a character (a lone surrogate)."),
   JSON_NUMBER_RANGE: refused("A JSON number is too large to be held exactly."),
   ENVELOPE_MALFORMED: refused("A member that every envelope has is missing or has the wrong type."),
+  IS_A_STATEMENT: refused("This is a statement over a list, not an envelope: it is verified as a statement."),
+  IS_AN_ENVELOPE: refused("This is an envelope, not a statement over a list: it is verified as an envelope."),
+  STATEMENT_MALFORMED: refused("A part that every statement has, or one row of it, is missing or malformed."),
   JWS_MALFORMED: refused("The signature is not a compact JWS whose header and payload are JSON objects."),
   BASE64URL_NOT_CANONICAL: refused(
     "A part of the signature has padding, white space, foreign characters or spare bits.",
@@ -113,6 +116,12 @@ export const refusalReasons = {
   OUTER_KID_DIFFERS: refused("The unsigned signatureKid differs from the key that signed."),
   OUTER_VERIFICATION_ID_DIFFERS: refused("The unsigned verificationId differs from the signed one."),
   OUTER_VERIFIED_AT_DIFFERS: refused("The unsigned verifiedAt is not the time of signing."),
+  OUTER_STATEMENT_DIFFERS: refused(
+    "What stands beside the signature of the statement differs from what is signed.",
+  ),
+  ROWS_DIFFER: refused(
+    "The rows are not those that were signed: one was changed, added, taken out or moved.",
+  ),
 
   STATUS_LIST_UNUSABLE: undecidable(
     "No status list was given that can tell whether this was withdrawn since: fetch the list, or the offline pack, from the service.",

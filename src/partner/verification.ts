@@ -92,11 +92,16 @@ export type Verification = {
 /** A check that did not fail: passed, or null when it does not apply. */
 export type Passed = { readonly ok: true | null; readonly detail: string };
 
+/** The claims of an envelope, or of a statement, which has no result. */
+type ReadClaims = Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds"> & {
+  readonly result: EligibilityResult | null;
+};
+
 /** A verification under way: the outcomes so far are those of the first of `checkNames`. */
 export type Draft = {
   readonly outcomes: Passed[];
   kid: string | null;
-  claims: Claims | null;
+  claims: ReadClaims | null;
   age: AnswerAge | null;
   claimedIssuer: string | null;
   trust: KeyTrust | null;

@@ -2,6 +2,7 @@
 
 import { ageOf } from "./answer-age.ts";
 import { type Claims, readClaimedIssuer, readClaims, readIssuedAt } from "./claims.ts";
+import { statementType } from "./contract.ts";
 import { type Form, readForm } from "./envelope-form.ts";
 import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
@@ -56,18 +57,34 @@ export type SyncVerifyOptions = Omit<VerifyOptions, "proof" | "statusLists"> & {
   readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
 };
 
-/** An envelope whose form, header and key are in order: only the signature can tell now. */
-type Opened = Form & { readonly draft: Draft; readonly key: KnownKey };
+/** An envelope or statement whose form, header and key are in order: only the signature can tell now. */
+type Opened<F = Form> = F & Signed & { readonly draft: Draft; readonly key: KnownKey };
+
+type Signed = Pick<Form, "jws">;
+
+/** What tells a kind of signed answer from others: an envelope here, a statement in verify-statement.ts. */
+export type Kind<F> = {
+  /** @returns what the header is, or why it is none of this kind */
+  readHeader(protectedHeader: string): JwsHeader | Refusal;
+  /** What a form that was read is. */
+  formOf(form: F): Passed;
+  /** Judges what is signed, by a key that was good at that time. */
+  judgePayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
+};
 
 /** The status lists that were given, each as it was opened; null without any. */
 type Lists = readonly (StatusList | Refusal)[] | null;
 
 /** A good signature, and what the log's proof shows when there is one. */
-type Found = { readonly opened: Opened; readonly logged: LogFinding | null; readonly lists: Lists };
+type Found<F = Form> = {
+  readonly opened: Opened<F>;
+  readonly logged: LogFinding | null;
+  readonly lists: Lists;
+};
 
 /** What the cryptography says; null when this machine's failed. */
-type Answered = {
-  readonly opened: Opened;
+type Answered<F> = {
+  readonly opened: Opened<F>;
   readonly isGood: boolean | null;
   readonly logged: LogFinding | Refusal | null;
   readonly lists: Lists;
@@ -96,7 +113,8 @@ const defaultToleranceSeconds = 60;
 function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
   if (header instanceof Refusal) return header;
-  // The issuer signs its key history and its lists with the same keys; neither must ever pass for an envelope.
+  // The issuer signs its key history and its lists with the same keys; nothing of that must ever pass for an envelope.
+  if (header.typ === statementType) return refuse("IS_A_STATEMENT");
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
@@ -109,11 +127,15 @@ function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: Verif
 }
 
 /** Every check that needs no cryptography and comes before it. */
-function open(form: Form | Refusal, options: VerifyOptions): Opened | Verification {
+export function open<F extends Signed>(
+  form: F | Refusal,
+  options: VerifyOptions,
+  kind: Kind<F>,
+): Opened<F> | Verification {
   const draft = beginVerification();
   if (form instanceof Refusal) return fail(draft, "form", form);
-  note(draft, form.outer === null ? outcomes.bare : outcomes.envelope);
-  const header = readEnvelopeHeader(form.jws.protectedHeader);
+  note(draft, kind.formOf(form));
+  const header = kind.readHeader(form.jws.protectedHeader);
   if (header instanceof Refusal) return fail(draft, "header", header);
   draft.kid = header.kid;
   note(draft, outcomes.header);
@@ -128,7 +150,9 @@ function open(form: Form | Refusal, options: VerifyOptions): Opened | Verificati
   return { ...form, draft, key };
 }
 
-function checkTime(claims: Claims, nowMs: number, options: VerifyOptions): Refusal | null {
+type Times = Pick<Claims, "issuedAtSeconds" | "expiresSeconds" | "notBeforeSeconds">;
+
+function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusal | null {
   const nowSeconds = nowMs / 1000;
   const tolerance = options.clockToleranceSeconds ?? defaultToleranceSeconds;
   if (claims.issuedAtSeconds > nowSeconds + tolerance) return refuse("ISSUED_IN_FUTURE");
@@ -164,20 +188,32 @@ function judgeStatus(
     : passed(`The answer was no already; now ${by} says withdrawn.`);
 }
 
-/** What was signed, against what the caller expects and what the envelope shows. */
-function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
-  const { opened } = found;
-  const { draft, outer } = opened;
+/** What was signed, against what the caller expects. @returns null when it is that */
+export function judgeExpected(
+  draft: Draft,
+  claims: NonNullable<Draft["claims"]> & Times,
+  options: VerifyOptions,
+  nowMs: number,
+): Verification | null {
   draft.claims = claims;
   note(draft, outcomes.claims);
   if (claims.issuer !== options.issuer) return fail(draft, "issuer", refuse("ISSUER_MISMATCH"));
   note(draft, outcomes.issuer);
   if (claims.audience !== options.audience) return fail(draft, "audience", refuse("AUDIENCE_MISMATCH"));
   note(draft, outcomes.audience);
-  const nowMs = options.now?.getTime() ?? Date.now();
   const late = checkTime(claims, nowMs, options);
   if (late !== null) return fail(draft, "time", late);
   note(draft, outcomes.time);
+  return null;
+}
+
+/** What was signed, against what the caller expects and what the envelope shows. */
+function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
+  const { opened } = found;
+  const { draft, outer } = opened;
+  const nowMs = options.now?.getTime() ?? Date.now();
+  const unexpected = judgeExpected(draft, claims, options, nowMs);
+  if (unexpected !== null) return unexpected;
   const difference = outer === null ? null : findOuterDifference(outer, claims, opened.key.jwk.kid);
   if (difference !== null) return fail(draft, "outer", difference);
   note(draft, outer === null ? outcomes.noOuter : outcomes.outer);
@@ -189,7 +225,7 @@ function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Veri
 }
 
 /** The key's own state at the time of signing comes first: a compromised key can sign any claim. */
-function judgeKey(found: Found, payload: JsonObject, options: VerifyOptions): Verification {
+function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verification {
   const { opened, logged } = found;
   const { draft, key } = opened;
   const issuedAt = readIssuedAt(payload);
@@ -203,12 +239,11 @@ function judgeKey(found: Found, payload: JsonObject, options: VerifyOptions): Ve
   const inWindow = checkWindow(key.window, issuedAt);
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
-  const claims = readClaims(payload, issuedAt);
-  return claims instanceof Refusal ? fail(draft, "claims", claims) : judgeClaims(found, claims, options);
+  return kind.judgePayload(found, payload, issuedAt);
 }
 
 /** Every check after the cryptography. */
-function judge({ opened, isGood, logged, lists }: Answered, options: VerifyOptions): Verification {
+export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
   if (!isGood) return fail(draft, "signature", refuse("SIGNATURE_INVALID"));
@@ -218,11 +253,23 @@ function judge({ opened, isGood, logged, lists }: Answered, options: VerifyOptio
   note(draft, logged?.outcome ?? outcomes.noProof);
   const payload = readJwsObject(opened.jws.payload, "payload");
   if (payload instanceof Refusal) return fail(draft, "claims", payload);
-  return judgeKey({ opened, logged, lists }, payload, options);
+  return judgeKey({ opened, logged, lists }, payload, kind);
+}
+
+function envelopes(options: VerifyOptions): Kind<Form> {
+  return {
+    readHeader: readEnvelopeHeader,
+    formOf: ({ outer }) => (outer === null ? outcomes.bare : outcomes.envelope),
+    judgePayload(found, payload, issuedAt) {
+      const claims = readClaims(payload, issuedAt);
+      if (claims instanceof Refusal) return fail(found.opened.draft, "claims", claims);
+      return judgeClaims(found, claims, options);
+    },
+  };
 }
 
 /** A wrong option is the caller's mistake, and must not look like a verdict on the envelope. */
-function assertOptions(options: VerifyOptions): void {
+export function assertOptions(options: VerifyOptions): void {
   const { issuer, audience, now, clockToleranceSeconds = 0, maxListAgeSeconds = 0 } = options;
   if (typeof issuer !== "string" || issuer === "") throw new TypeError("verifyEnvelope needs the issuer");
   if (typeof audience !== "string" || audience === "")
@@ -257,12 +304,17 @@ export async function verifyEnvelope(
   options: VerifyOptions,
 ): Promise<Verification> {
   assertOptions(options);
-  const opened = open(readForm(input), options);
+  const kind = envelopes(options);
+  const opened = open(readForm(input), options, kind);
   if ("verdict" in opened) return opened;
-  return judge({ opened, ...(await answer(opened, options)) }, options);
+  return judge({ opened, ...(await answer(opened, options)) }, kind);
 }
 
-async function answer({ jws, key }: Opened, options: VerifyOptions): Promise<Omit<Answered, "opened">> {
+/** What the cryptography says of a signature, and of what was given to judge it with. */
+export async function answer(
+  { jws, key }: Pick<Opened, "jws" | "key">,
+  options: VerifyOptions,
+): Promise<Omit<Answered<unknown>, "opened">> {
   const { verifySignature = verifyWithWebCrypto, proof, statusLists, keys } = options;
   try {
     const isGood = await verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature);
@@ -286,9 +338,10 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   assertOptions(options);
   if ("proof" in options || "statusLists" in options)
     throw new TypeError("verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope");
-  const opened = open(readForm(input), options);
+  const kind = envelopes(options);
+  const opened = open(readForm(input), options, kind);
   if ("verdict" in opened) return opened;
-  return judge({ opened, isGood: verifyNow(opened, options), logged: null, lists: null }, options);
+  return judge({ opened, isGood: verifyNow(opened, options), logged: null, lists: null }, kind);
 }
 
 function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {

@@ -116,6 +116,21 @@ async function ask(): Promise<void> {
   await shell.set("REQUEST_ID", response.headers.get("X-Request-Id") ?? "");
 }
 
+/** A partner's list, answered by the service that runs, kept as `statement.json`. */
+async function askForList(): Promise<void> {
+  const response = await fetch(`${shell.services.at(-1)?.url}/v1/inter-agency/rosters`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({
+      purpose: "BODYA_INVIGILATOR_ELIGIBILITY",
+      list: { name: "Government College, Ikorodu" },
+      teachers: [{ regNo: "TR/2019/LA/000001" }, { tId: 999_999 }],
+    }),
+  });
+  expect(response.status).toBe(200);
+  await writeFile(join(shell.home, "statement.json"), await response.text());
+}
+
 /** What a QR reader says of the codes of an attestation, the last one first, as `codes.txt`. */
 async function keepCodes(): Promise<void> {
   const { signature } = JSON.parse(await shell.fileText("envelope.json"));
@@ -145,6 +160,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
   verify: async () => {
     await shell.serve("tvs serve --issuer https://verify.example.org");
     await ask();
+    await askForList();
     const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
     await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
     await keepCodes();

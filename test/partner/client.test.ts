@@ -64,6 +64,10 @@ async function failure(call: Promise<unknown>): Promise<ClientError> {
   throw error;
 }
 
+function replyOf(text: string, { statementId }: { statementId: string }): Response {
+  return new Response(text, { status: 200, headers: { "X-Verification-Id": statementId } });
+}
+
 function problem(status: number, headers: Record<string, string> = {}): Response {
   return Response.json({ statusCode: status, message: "not now" }, { status, headers });
 }
@@ -78,6 +82,38 @@ describe("a client", () => {
     const jwks = await (await world.call("/v1/inter-agency/.well-known/jwks.json")).text();
     const keys = await createKeySet({ jwks });
     expect(await verifyEnvelope(text, { keys, issuer, audience: "full" })).toMatchObject({ valid: true });
+  });
+
+  test("gives a statement over a whole list, as it came", async () => {
+    const { client } = aClient();
+    const asked = {
+      purpose: check.purpose,
+      list: { name: "A school" },
+      teachers: [{ regNo: known.regNo, name: "x" }, { tId: 999_999 }, { nin: known.nin }],
+    };
+    const { statement, verification, text } = await client.stateRoster(asked);
+    expect(statement.summary).toMatchObject({ listed: 3, distinct: 2, found: 1 });
+    expect(verification).toMatchObject({ valid: true, statement: { list: { name: "A school" } } });
+    expect(JSON.parse(text)).toEqual(statement);
+    const mixed: [object, string][] = [
+      [{ ...asked, purpose: "BODYB_INVIGILATOR_ELIGIBILITY" }, "another purpose"],
+      [{ ...asked, list: { name: "Another" } }, "another list"],
+      [{ ...asked, teachers: [...asked.teachers.slice(1), { tId: 1 }] }, "row 1 is about another teacher"],
+    ];
+    for (const [other, message] of mixed) {
+      const kept = aClient({
+        answer: ({ path }) => (path.endsWith("rosters") ? replyOf(text, statement) : undefined),
+      });
+      expect(await failure(kept.client.stateRoster(other as typeof asked))).toMatchObject({
+        code: "ANSWER_MISMATCH",
+        message: expect.stringContaining(message),
+      });
+    }
+    const changed = text.replace('"listed":3', '"listed":4');
+    const forged = aClient({
+      answer: ({ path }) => (path.endsWith("rosters") ? replyOf(changed, statement) : undefined),
+    });
+    expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
   });
 
   test("asks in every way that the contract has", async () => {

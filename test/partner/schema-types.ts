@@ -73,6 +73,10 @@ function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Re
   if (oneOf === undefined) return write((name) => member(name, required.includes(name)));
   const choices = oneOf.map((choice) => choice.required?.[0]);
   return choices
-    .map((chosen) => write((name) => (name === chosen ? member(name, true) : `${name}?: never`)))
+    .map((chosen) =>
+      write((name) =>
+        name === chosen || !choices.includes(name) ? member(name, name === chosen) : `${name}?: never`,
+      ),
+    )
     .join(" | ");
 }

@@ -24,6 +24,8 @@ const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "c
 
 /** These need a file system, a broken machine or a broken setting; other tests of verifying provoke them. */
 const reasonsWithoutEnvelope = [
+  // Of statements: test/partner/verify-statement.test.ts.
+  ...["IS_AN_ENVELOPE", "IS_A_STATEMENT", "OUTER_STATEMENT_DIFFERS", "ROWS_DIFFER", "STATEMENT_MALFORMED"],
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
