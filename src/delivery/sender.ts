@@ -51,15 +51,7 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly onError?: (error: unknown) => void;
 };
 
-export type Sender = {
-  /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
-  settle(): Promise<void>;
-  /**
-   * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
-   * `drainMs`; what is cut off then is given back too and sent again by the next sender.
-   */
-  close(): Promise<void>;
-};
+export type Sender = ReturnType<typeof startSender>;
 
 /**
  * Sends what is in the outbox until it is closed (decision D10.5).
@@ -68,7 +60,7 @@ export type Sender = {
  * when this process dies, and only its holder records what became of an attempt. So a delivery is made at least
  * once and finished once, whatever dies and however many senders there are.
  */
-export function startSender(dependencies: SenderDependencies): Sender {
+export function startSender(dependencies: SenderDependencies) {
   const { outbox, nodeId, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
@@ -133,7 +125,8 @@ export function startSender(dependencies: SenderDependencies): Sender {
   const timer = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
-    async settle() {
+    /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
+    async settle(): Promise<void> {
       intake.mistrust();
       await loop.wake({ look: true });
       while (underWay.size > 0 || nextLaunch !== undefined) {
@@ -142,7 +135,11 @@ export function startSender(dependencies: SenderDependencies): Sender {
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-    async close() {
+    /**
+     * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
+     * `drainMs`; what is cut off then is given back too and sent again by the next sender.
+     */
+    async close(): Promise<void> {
       isClosing = true;
       clearInterval(timer);
       clearImmediate(nextLaunch);

@@ -29,21 +29,7 @@ export type Snapshot = {
   readonly keyHistory: string;
 };
 
-export type Configuration = {
-  current(): Snapshot;
-  /** Reads again what has changed before this call; at most one read is under way at a time. */
-  refresh(): Promise<Snapshot>;
-  /**
-   * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
-   * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
-   */
-  recent(): Promise<Snapshot>;
-  /**
-   * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
-   * been disabled meanwhile.
-   */
-  isStale(): boolean;
-};
+export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
 /** What a command changes, a running service honours within one second (decision D1.4). */
 export const maxStaleMs = 1_000;
@@ -63,7 +49,7 @@ export type ConfigurationDependencies = {
  * Keeps the snapshot. JWKS and active key change in one step, so no envelope is ever signed by a key that
  * the same service did not publish before.
  */
-export async function createConfiguration(dependencies: ConfigurationDependencies): Promise<Configuration> {
+export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
   const inTurn = createSerial();
   /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
@@ -92,12 +78,21 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
   }
 
   return {
-    current: () => snapshot,
+    current: (): Snapshot => snapshot,
+    /** Reads again what has changed before this call; at most one read is under way at a time. */
     refresh,
-    async recent() {
+    /**
+     * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
+     * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
+     */
+    async recent(): Promise<Snapshot> {
       const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
       return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
+    /**
+     * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
+     * been disabled meanwhile.
+     */
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };

@@ -170,14 +170,7 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
 /** The search for identifiers that come twice in one extract. */
-type IdentityCheck = {
-  /** Takes the identifiers of all rows. @returns the rows with an identifier that was taken before */
-  take(rows: readonly StagedRow[]): Duplicate[];
-  /** Gives the memory back: all rows are in. */
-  end(): void;
-};
-
-function createIdentityCheck(run: Run): IdentityCheck {
+function createIdentityCheck(run: Run) {
   let seen: Uint8Array | null = new Uint8Array(filterBytes);
   let areIdentitiesKept = false;
 
@@ -191,7 +184,8 @@ function createIdentityCheck(run: Run): IdentityCheck {
   }
 
   return {
-    take(rows) {
+    /** Takes the identifiers of all rows. @returns the rows with an identifier that was taken before */
+    take(rows: readonly StagedRow[]): Duplicate[] {
       let maybe = false;
       for (const row of rows) maybe = mayBeTaken(row) || maybe;
       if (!maybe && !areIdentitiesKept) return [];
@@ -199,7 +193,8 @@ function createIdentityCheck(run: Run): IdentityCheck {
       areIdentitiesKept = true;
       return takeAll(rows, run);
     },
-    end() {
+    /** Gives the memory back: all rows are in. */
+    end(): void {
       seen = null;
     },
   };
