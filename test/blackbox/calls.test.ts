@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { teachers } from "./registry.ts";
@@ -53,31 +53,6 @@ describe("the access log of a running service", () => {
     await world.restart();
     const kept = new Set((await calls("--limit", "100000")).map(({ requestId }) => requestId));
     expect(answers.filter((answer) => !kept.has(idOf(answer)))).toEqual([]);
-  });
-
-  test("takes neither answers nor health along while it cannot be written, and goes on when it can", async () => {
-    renameSync(folder, `${folder}.old`);
-    writeFileSync(folder, "no folder");
-    expect((await partner.check(question)).status).toBe(200);
-    await until(() => world.service().stderr().includes("cannot be written"));
-    for (let n = 0; n < 5; n++) expect((await partner.check(question)).status).toBe(200);
-    expect((await world.get("/v1/inter-agency/health")).status).toBe(200);
-    expect((await world.tvs("calls")).code).toBe(2);
-    expect((await world.tvs("status")).code).toBe(0);
-    expect(
-      world
-        .service()
-        .stderr()
-        .match(/cannot be written/g),
-    ).toHaveLength(1);
-    rmSync(folder);
-    const asked = new Set<string>();
-    await until(async () => {
-      asked.add(idOf(await partner.check(question)));
-      return existsSync(folder) && [...asked].some(isWritten);
-    });
-    const { stderr } = await world.tvs("calls");
-    expect(stderr).toMatch(/\d+ more calls were answered in this time and are missing/);
   });
 
   test("keeps what was written when the service is killed, and goes on behind it", async () => {

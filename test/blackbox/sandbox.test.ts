@@ -63,13 +63,6 @@ test("the demo key opens it, and the envelopes are the demo partner's", async ()
   expect(known.map(({ partnerId }) => partnerId)).toContain(envelope.audience);
 });
 
-test("a live key opens nothing in it, though a live partner has the same name", async () => {
-  const add = ["partners", "add", "demo", "--name", "Configuration", ...limits, "--data", folder.path];
-  const { apiKey } = await runJson<{ apiKey: string }>(add);
-  expect(apiKey).toStartWith("tvs_live_");
-  expect((await lookUp(1, apiKey)).status).toBe(401);
-});
-
 test("its signing keys are not the live ones", async () => {
   await runJson(["partners", "add", "board", "--name", "Board", ...limits, "--data", folder.path]);
   const list = (...words: string[]) => runJson<KeyInfo[]>(["keys", "list", "--data", folder.path, ...words]);

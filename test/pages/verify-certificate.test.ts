@@ -221,12 +221,3 @@ test("on every screen nothing is cut off, and axe finds nothing", () =>
     await page.click("#webhook-part > summary");
     await expectSound(page);
   }));
-
-test("by keyboard alone", () =>
-  within(openPage(), async ({ page }) => {
-    await page.focus("#envelope");
-    await page.keyboard.insertText(envelope);
-    for (let turn = 0; turn < 2; turn++) await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-  }));

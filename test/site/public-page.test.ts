@@ -295,11 +295,6 @@ describe("no answer", () => {
     const large = await ask("x".repeat(20_000));
     expect([large.status, (await large.text()).includes(lookup.formWrong)]).toEqual([413, true]);
   });
-
-  test("to another method: 405, naming those that there are", async () => {
-    const response = await world.call("/", { method: "DELETE" });
-    expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD, POST"]);
-  });
 });
 
 describe("every page", () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
-import { routes } from "../../../src/routes.ts";
 import { known, legacy, openTestService, type PartnerName, type TestService } from "../../harness/service.ts";
 import { expectDocumented } from "./described.ts";
 import { document, isValid } from "./document.ts";
@@ -18,24 +17,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe("routes and operations", () => {
-  /** Some pages and their files are for people; every other address under these is the contract's. */
-  const isContract = (path: string) =>
-    /^\/(teacher|v1)\//.test(path) &&
-    !/^(\/(docs|examples|getting-started|help)\b|$)/.test(path.slice(prefix.length));
-
-  test("are the same, and ask for the same scopes", () => {
-    const contract = routes
-      .filter(({ path }) => isContract(path))
-      .map((one) => `${one.method.toLowerCase()} ${one.path} ${"scope" in one ? one.scope : ""}`);
-    const scopesOf = (ways: object[]) => new Set(ways.flatMap((way) => Object.values(way).flat()));
-    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(item as unknown as Record<string, { security: object[] }>).map(
-        ([method, { security }]) => `${method} ${path} ${[...scopesOf(security)]}`,
-      ),
-    );
-    expect(operations.sort()).toEqual(contract.sort());
-  });
-
   test("ask for a credential in the same places", async () => {
     for (const [path, item] of Object.entries(document.paths)) {
       for (const [method, { security }] of Object.entries(

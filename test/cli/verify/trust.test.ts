@@ -22,18 +22,6 @@ describe("a key history beside the service's JWKS", () => {
     expect(stdout).toContain(`${keys.stranger.kid}, is not in the JWKS`);
   });
 
-  test("of the thief of a compromised key does not bring that key back", async () => {
-    const stolen = ["--jwks", jwks, "--key-history", keyFile("history-by-thief.jose"), ...expected];
-    const { code, objects } = await run([...stolen, "--json", input("anchor-thief.json")]);
-    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
-  });
-
-  test("that is older than a compromise does not bring that key back either", async () => {
-    const old = ["--jwks", jwks, "--key-history", keyFile("history-before-compromise.jose"), ...expected];
-    const { code, objects } = await run([...old, "--json", input("anchor-old-history.json")]);
-    expect([code, objects[0]?.reason]).toEqual([2, "KID_UNKNOWN"]);
-  });
-
   test("that was fetched with it is relied on without a word", async () => {
     const { code, stdout } = await run([...settings, input("valid.json")]);
     expect(code).toBe(0);
