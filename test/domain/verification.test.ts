@@ -52,13 +52,6 @@ describe("one question", () => {
       ]);
     }));
 
-  test("is charged in the same commit: nothing is answered that was not counted", () =>
-    withVerification(async (world) => {
-      await world.one(ask({ tId: 204_417 }));
-      const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
-      expect(windows).toEqual(["day 1", "minute 1"]);
-    }));
-
   test("about nobody is signed as well, once the register was asked", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
