@@ -24,6 +24,9 @@ const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 /** Which engine signs; `auto` is decided at start by a test and a measurement. */
 export type SigningEngine = (typeof signingEngines)[number];
 
+const spreads = ["auto", "always"] as const;
+type Spread = (typeof spreads)[number];
+
 /** What every command needs. */
 export type Config = {
   readonly dataDir: string;
@@ -55,6 +58,8 @@ export type ServeConfig = Config & {
   readonly port: number;
   /** How many threads answer, the main one included. */
   readonly threads: number;
+  /** Whether connections go to one thread while it is not busy, or always to all. */
+  readonly spread: Spread;
   readonly publicPerMinute: number;
   /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
   readonly drainWaitMs: number;
@@ -99,6 +104,7 @@ const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
+  spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
   "access-log": v.optional(flag),
   "no-backup": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
@@ -153,6 +159,7 @@ export function readServeConfig(flags: Flags, environment: Environment): ServeCo
     host: given.host,
     port: given.port,
     threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
+    spread: given.spread,
     publicPerMinute: given["public-per-minute"],
     drainWaitMs: given["drain-wait"] * 1_000,
     trustedProxies: given["trusted-proxy"],

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { until, untilAnswer, withinOneSecond } from "../harness/eventually.ts";
-import { roomInMinute, runTvs } from "../harness/program.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { roomInMinute, runTvs, startService } from "../harness/program.ts";
+import { get, openClient } from "../harness/raw-client.ts";
 import { api, type Partner, sharedWorld } from "./world.ts";
 
 const threads = 4;
@@ -9,7 +11,7 @@ const perMinute = 60;
 const alone = { Connection: "close" };
 const world = sharedWorld({
   args: [
-    ...["--threads", String(threads), "--admin-port", "0", "--access-log"],
+    ...["--threads", String(threads), "--spread", "always", "--admin-port", "0", "--access-log"],
     ...["--public-per-minute", String(perMinute), "--trusted-proxy", "127.0.0.1/32"],
   ],
 });
@@ -87,6 +89,26 @@ describe("a service with four threads", () => {
   });
 
   test("honours a new partner in all of them within a second", () => partnerEverywhere());
+});
+
+describe("connections", () => {
+  test("go to the main thread alone until it has very many, and then to all: those that there are end", () =>
+    withTempDir(async (dataDir) => {
+      const args = ["--threads", "2", "--spread", "auto"];
+      const service = await startService({ dataDir, args, env: { TVS_LOG_LEVEL: "debug" } });
+      const port = Number(new URL(service.url).port);
+      const asked = get(`${api}/.well-known/jwks.json`);
+      const first = await openClient({ port });
+      first.write(asked);
+      expect(await first.receives('"keys"')).not.toContain("onnection: close");
+      // Half of what one address may have of the thread's share.
+      const others = await Promise.all(Array.from({ length: 250 }, () => openClient({ port })));
+      await until(() => service.stderr().includes('"to":"all"'));
+      first.write(asked);
+      await first.receives("onnection: close");
+      for (const { socket } of [first, ...others]) socket.destroy();
+      expect(await service.stop()).toBe(0);
+    }));
 });
 
 describe("the number of threads", () => {
