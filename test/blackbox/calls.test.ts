@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { teachers } from "./registry.ts";
@@ -30,24 +30,6 @@ const isWritten = (id: string) =>
 const question = { regNo: teachers.valid.reg_no };
 
 describe("the access log of a running service", () => {
-  test("leads from a request id to its call and to what it attested", async () => {
-    const answered = idOf(await partner.check(question));
-    const refused = idOf(await partner.check({ regNo: "wrong" }));
-    await until(() => isWritten(refused));
-    expect(await find(refused)).toMatchObject({
-      status: 400,
-      partnerId: partner.id,
-      error: "REQUEST_INVALID",
-    });
-    expect(await world.tvsJson("calls", "show", answered)).toMatchObject({
-      requestId: answered,
-      status: 200,
-    });
-    expect(await world.tvsJson("attestations", "show", answered)).toMatchObject([{ requestId: answered }]);
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
-  });
-
   test("is written to its end when the service is told to stop", async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => partner.check(question)));
     await world.restart();

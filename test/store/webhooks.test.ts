@@ -113,17 +113,6 @@ describe("the outbox", () => {
       expect((await claim(world.outbox, "c", 6_000)).length).toBe(4);
     }));
 
-  test("hands nothing out for an endpoint that was disabled since it was looked at", () =>
-    withWebhooks(async (world) => {
-      await subscribe(world, "board");
-      await world.put("A/B/C/1");
-      expect(await world.outbox.open()).toMatchObject([{ partnerId: "board", nextDueAt: 0 }]);
-      await world.webhooks.disable("board", 1);
-      const lease = { token: "a", now: 5_000, until: 6_000 };
-      expect(await world.outbox.lease([{ partnerId: "board", limit: 8, except: [] }], lease)).toEqual([]);
-      expect(await world.outbox.open()).toEqual([]);
-    }));
-
   test("finds an endpoint's next work by its index, however many deliveries wait", () =>
     withWebhooks(async (world) => {
       const plan = await world.rows(

@@ -39,7 +39,6 @@ describe("further answers are as documented", () => {
 
   const cases: [name: string, status: number, path: string, call?: Call][] = [
     ["public, expired", 200, publicPath(legacy.regNo)],
-    ["public, empty term", 400, publicPath(" \t")],
     ["public, wrong method", 405, publicPath("99"), { method: "POST" }],
     ["expired, of the old system", 200, eligibility, { as: "full", body: check({ tId: legacy.tId }) }],
     ["by number", 200, regNoPath(known.regNo), { as: "full" }],
@@ -55,11 +54,6 @@ describe("further answers are as documented", () => {
     ["number of three segments", 400, regNoPath("A/B/C"), { as: "full" }],
     ["id of letters", 400, `${prefix}/lookup/by-tid/x1`, { as: "full" }],
     ["NIN of ten digits", 400, `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1234567890" } }],
-    ["empty batch", 400, `${prefix}/batch`, { as: "full", body: { items: [] } }],
-    ["no credential", 401, eligibility, { body: check({ tId: 1 }) }],
-    ["a mistyped key", 401, `${prefix}/lookup/by-tid/1`, { headers: { "x-agency-api-key": "tvs_live_x" } }],
-    ["no scope", 403, `${prefix}/lookup/by-tid/1`, { as: "unscoped" }],
-    ["wrong method", 405, eligibility, { method: "PUT" }],
   ];
 
   test.each(cases)("%s: %i", async (_name, status, path, call = {}) => {

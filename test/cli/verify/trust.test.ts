@@ -99,20 +99,6 @@ describe("a yes of another day", () => {
     );
     expect(stdout).not.toContain("\u001b[32m");
   });
-
-  test("says that it is old while the licence goes on, and nothing within 30 days", async () => {
-    const old = await run(at("2026-04-01T00:00:00Z"), { color: true });
-    expect(old.stdout).toContain("\u001b[32mAnswer on 1 March 2026: VALID, eligible");
-    expect(old.stdout).toContain("\u001b[33mThe answer is 30 days old. Today's answer: https://");
-    expect((await run(at("2026-03-31T09:30:00Z"))).stdout).not.toContain("Today's answer");
-  });
-
-  test("tells programs how old it is and which day ended the licence", async () => {
-    const { objects } = await run([...at("2030-06-01T00:00:00Z"), "--json"]);
-    expect(objects).toMatchObject([
-      { valid: true, age: { days: 1552, isOld: true, licenseEndedOn: "2027-05-31" } },
-    ]);
-  });
 });
 
 describe("an envelope of another service", () => {
