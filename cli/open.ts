@@ -17,7 +17,7 @@ import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/settings.ts";
 import type { TeacherStore } from "../src/domain/teachers/store.ts";
-import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
+import type { WebhookStore } from "../src/domain/webhooks.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -66,8 +66,8 @@ export type Stores = {
   readonly changes: ChangeStore;
 };
 
-/** What the operator's commands work with. */
-export type Operator = {
+/** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
+export type Operator = Stores & {
   readonly driver: Driver;
   readonly stores: Stores;
   readonly config: Config;
@@ -157,6 +157,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const stored = await stores.settings.read();
     const settingsInForce = await settingsOf(stored, config, defaultIssuer);
     return {
+      ...stores,
       driver,
       stores,
       config,
@@ -263,17 +264,9 @@ export function createStores(
   };
 }
 
-/** What the acts over webhook endpoints take of an operator. */
-export function webhookDependencies({ stores, secrets, clock }: Operator): WebhookDependencies {
-  const { webhooks, partners } = stores;
-  return { webhooks, partners, secrets, clock };
-}
-
 /** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
 export function importDependencies(operator: Operator): ImportDependencies {
-  const { driver, stores, blindIndex, calendar, clock, actor, dataDir } = operator;
-  const imports = createImportStore(driver, dataDir, { actor, clock });
-  return { teachers: stores.teachers, imports, blindIndex, calendar, clock, actor };
+  return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */

@@ -52,14 +52,7 @@ export const statusCommand = command({
 const [firstNodes, firstLog] = [8, 9];
 
 async function readStatus(operator: Operator, schema: number) {
-  const {
-    stores: { keys, webhooks, nodes, evidence },
-    driver,
-    keyKind,
-    settingsInForce,
-    calendar,
-    clock,
-  } = operator;
+  const { keys, webhooks, nodes, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;

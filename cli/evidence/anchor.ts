@@ -95,7 +95,7 @@ async function newestCheckpoint(
   operator: Operator,
 ): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
   const checkpoint = await checkpointOfAll(operator);
-  const epochs = await operator.stores.evidence.epochs();
+  const epochs = await operator.evidence.epochs();
   const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);
   return checkpoint === null || epoch === undefined ? null : { epoch, checkpoint };
 }
@@ -103,12 +103,12 @@ async function newestCheckpoint(
 async function toFolder(
   folder: string,
   checkpoint: StoredCheckpoint,
-  { stores, clock }: Operator,
+  { evidence, clock }: Operator,
 ): Promise<HandedOut> {
-  const epochs = await stores.evidence.epochs();
+  const epochs = await evidence.epochs();
   const { file, state, checked } = await placeCheckpoint(folder, checkpoint, {
     epochs,
-    store: stores.evidence,
+    store: evidence,
   });
   const { epoch, size } = checkpoint;
   const before = `${checked} of this log, all in agreement with the database`;

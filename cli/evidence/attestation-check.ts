@@ -27,7 +27,7 @@ export const checkCommand = operatorCommand({
     file: operand("A file, or - for standard input"),
   },
   async act(operator, args) {
-    const { attestations } = operator.stores;
+    const { attestations } = operator;
     const kept = await keptLogOf(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);

@@ -40,7 +40,7 @@ const listCommand = operatorCommand({
     limit: limitArg(50),
   },
   async act(operator, args) {
-    const { attestations, partners, teachers } = operator.stores;
+    const { attestations, partners, teachers } = operator;
     const { limit, since, partner, key, teacher: ref } = args;
     if (partner !== undefined) await requirePartner(partners, partner);
     const credential = key === undefined ? {} : await credentialOf(partners, key, partner);
@@ -112,7 +112,7 @@ const showCommand = operatorCommand({
     id: operand("The envelope's `verificationId`, or the answer's `X-Request-Id`"),
   },
   async act(operator, args) {
-    const { attestations } = operator.stores;
+    const { attestations } = operator;
     const id = args.id.trim().toLowerCase();
     const one = await attestations.find(id);
     if (one !== null) return print(args, describe(one), () => attestationText(one));

@@ -28,27 +28,28 @@ import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint
 import type { Operator } from "../open.ts";
 
 /** What the log is built and judged with. */
-type EvidenceOperator = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
+type EvidenceOperator = Pick<
+  Operator,
+  "config" | "secrets" | "clock" | "settingsInForce" | "evidence" | "maintenance" | "settings"
+>;
 
 export function logHeadOf(config: Config): PinnedCheckpoint {
   return openPinnedCheckpoint(logHeadFile(config));
 }
 
 /** What an epoch is opened with. */
-export function openingOf({ config, secrets, clock, settingsInForce, stores }: EvidenceOperator) {
+export function openingOf({ config, secrets, clock, settingsInForce, evidence }: EvidenceOperator) {
   const { issuer } = settingsInForce;
   const due = openDueEpochFile(dueEpochFile(config));
-  return { store: stores.evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
-}
-
-/** What retention is judged and done with. */
-function retainingOf({ stores: { maintenance, settings, evidence }, secrets }: EvidenceOperator) {
-  return { maintenance, settings, secrets, evidence };
+  return { store: evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
-async function isOldLog({ config, stores }: Pick<EvidenceOperator, "config" | "stores">): Promise<boolean> {
-  return !isChained(logHeadOf(config).read()) && !isChained((await stores.evidence.newest())?.note ?? null);
+async function isOldLog({
+  config,
+  evidence,
+}: Pick<EvidenceOperator, "config" | "evidence">): Promise<boolean> {
+  return !isChained(logHeadOf(config).read()) && !isChained((await evidence.newest())?.note ?? null);
 }
 
 /** What is said before the first `serve`. */
@@ -59,7 +60,7 @@ export function noLog(): TvsError {
 /** What of the attestations may have been deleted by age, as far as it is authenticated. */
 export async function keptLogOf(operator: EvidenceOperator): Promise<KeptLog> {
   const isOld = await isOldLog(operator);
-  return keptLog(retainingOf(operator), { isOld, now: operator.clock.now() });
+  return keptLog(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
@@ -67,14 +68,14 @@ export async function retentionMarkOf(
   operator: EvidenceOperator,
 ): Promise<() => Promise<RetentionMark | null>> {
   const isOld = await isOldLog(operator);
-  return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
+  return () => readMark(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
 async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => prepareClosing(operator, { renew: false });
-  const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  const opened = await openDueEpoch({ ...opening, onDue }, operator.settings);
   if (opened !== null) await noteLoss(operator, opened);
   return opened;
 }
@@ -84,8 +85,8 @@ async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
  * @returns how many attestations were lost that are in the tree of the one before it
  */
 export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Promise<number> {
-  await noteBegin(retainingOf(operator), opened);
-  const before = (await operator.stores.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+  await noteBegin(operator, opened);
+  const before = (await operator.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
   return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
 }
 
@@ -96,21 +97,17 @@ export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Pr
  *   first is made, as the next service would.
  */
 export async function prepareClosing(operator: EvidenceOperator, { renew = true } = {}): Promise<void> {
-  const retaining = retainingOf(operator);
-  await beginRetention(retaining, {
+  await beginRetention(operator, {
     now: operator.clock.now(),
     renew: renew && !(await isOldLog(operator)),
   });
-  await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.evidence);
+  await noteEnd(operator, operator.evidence);
 }
 
 /** @param store over another driver than the operator's own, for work that depends on a lease */
-export function evidenceBuilderOf(
-  operator: EvidenceOperator,
-  store = operator.stores.evidence,
-): EvidenceBuilder {
+export function evidenceBuilderOf(operator: EvidenceOperator, store = operator.evidence): EvidenceBuilder {
   const { config, secrets, clock } = operator;
-  const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
+  const onFirst = () => beginRetention(operator, { now: clock.now() });
   const onTaken = () => logTaken(logHeadFile(config));
   const head = logHeadOf(config);
   return createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: logMissing, onTaken });
@@ -138,8 +135,8 @@ export async function openLog(operator: EvidenceOperator): Promise<void> {
   if (due !== null) logOpened(due);
   await builder.requireNotBehind();
   await ensureLog(openingOf(operator));
-  await refuseBareMark(operator.stores.settings);
-  if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
+  await refuseBareMark(operator.settings);
+  if (await isOldLog(operator)) await beginRetention(operator, { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await builder.checkpoint();
 }

@@ -11,9 +11,9 @@ import {
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
-import { withOperator } from "../open.ts";
-import { prepareOutput } from "../safe/output-file.ts";
+import { flag, operand, option } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, parseChoice, print, table } from "../terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
@@ -22,7 +22,7 @@ const maxRecordBytes = 64 * 1024;
 /** Rows of a list at most: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
 
-export const rosterCommand = command({
+export const rosterCommand = operatorCommand({
   description:
     "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
     "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
@@ -45,36 +45,25 @@ export const rosterCommand = command({
     out: option("FILE", "Also write the rows as CSV, to a new file"),
     force: flag("Replace the file that --out names"),
   },
-  async run({ args }) {
+  prepare: ({ file, out: path, force }, config) =>
+    prepareIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
+  async act({ teachers, blindIndex, settingsInForce, calendar, clock }, args, out) {
     const { file, purpose } = args;
-    const config = configOf(args);
-    const force = args.force === true;
-    const inputs = file === "-" ? [] : [file];
-    const out =
-      args.out === undefined
-        ? undefined
-        : prepareOutput({ flag: "--out", path: args.out, force, config, inputs });
-    await withOperator(
-      config,
-      async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
-        const today = calendar.dateAt(clock.now());
-        const { policy } = settingsInForce;
-        const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
-        if (results.length === 0)
-          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
-        await out?.write(rowsText(results, hasNames));
-        const eligible = results.filter((row) => row.eligible).length;
-        const percentage = percentageOf(eligible, results.length);
-        print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
-          const differing = results.filter((row) => row.nameMatches === false).length;
-          const names =
-            differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
-          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
-          return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
-        });
-        if (eligible < results.length) process.exitCode = exitCodes.refused;
-      },
-    );
+    const today = calendar.dateAt(clock.now());
+    const { policy } = settingsInForce;
+    const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
+    if (results.length === 0)
+      throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
+    await out?.write(rowsText(results, hasNames));
+    const eligible = results.filter((row) => row.eligible).length;
+    const percentage = percentageOf(eligible, results.length);
+    print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+      const differing = results.filter((row) => row.nameMatches === false).length;
+      const names = differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
+      const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
+      return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
+    });
+    if (eligible < results.length) process.exitCode = exitCodes.refused;
   },
 });
 

@@ -13,7 +13,7 @@ import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
-import { type OutputFile, prepareOutput } from "../safe/output-file.ts";
+import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
@@ -77,13 +77,10 @@ export const importCommand = command({
     const how = howToImport(args);
     const config = configOf(args);
     if (source.kind === "file") sizeOf(file);
-    const force = args.force === true;
     const inputs = source.kind === "file" ? [file] : [];
     // A report that cannot be written is noticed before anything is read or changed.
-    const report =
-      args.report === undefined
-        ? undefined
-        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs });
+    const { report: path, force } = args;
+    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs });
     const stopping = stopAtSignals();
     const { signal: stop } = stopping;
     const watched = {
@@ -164,7 +161,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
       : await openOperator(config, dryRun ? {} : { whenMade: note });
   try {
     const { blindIndexKey } = operator.secrets;
-    const remembered = isFirst ? undefined : await rememberedMapping(operator.stores.settings);
+    const remembered = isFirst ? undefined : await rememberedMapping(operator.settings);
     const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
     const pieces = tellingMapping(readInThread(entry, data));
     const result = await importRegister({ name, pieces }, importDependencies(operator), {
@@ -172,8 +169,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
       ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
     });
     const isApplied = result.dryRun !== true && result.stopped === undefined;
-    if (isApplied && reading.mapping !== undefined)
-      await rememberMapping(operator.stores.settings, reading.mapping);
+    if (isApplied && reading.mapping !== undefined) await rememberMapping(operator.settings, reading.mapping);
     return result;
   } finally {
     progress.stop();

@@ -145,18 +145,18 @@ function explanation({ mapping, columns, questions, rows }: Suggestion): string 
 }
 
 async function showRemembered(args: object): Promise<void> {
-  await withOperator(configOf(args), async ({ stores }) => {
-    const mapping = await rememberedMapping(stores.settings);
+  await withOperator(configOf(args), async ({ settings }) => {
+    const mapping = await rememberedMapping(settings);
     if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
     print(args, withoutEmpty(mapping), () => JSON.stringify(withoutEmpty(mapping), null, 2));
   });
 }
 
 async function forgetRemembered(args: object): Promise<void> {
-  await withOperator(configOf(args), async ({ stores }) => {
-    if ((await rememberedMapping(stores.settings)) === undefined)
+  await withOperator(configOf(args), async ({ settings }) => {
+    if ((await rememberedMapping(settings)) === undefined)
       throw new TvsError("NOT_KNOWN", "no mapping is remembered");
-    await rememberMapping(stores.settings, null);
+    await rememberMapping(settings, null);
     print(
       args,
       { forgotten: true },

@@ -60,9 +60,8 @@ async function cause(
   args: Printing,
   wanted: { eventType: EventType; key: TeacherKey },
 ): Promise<void> {
-  const { stores, calendar, clock, actor } = operator;
-  const done = await triggerEvent({ teachers: stores.teachers, calendar, clock, actor }, wanted);
-  const deliveries = (await stores.webhooks.deliveries({ limit: maxDeliveries }))
+  const done = await triggerEvent(operator, wanted);
+  const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
     .filter(({ eventId }) => eventId === done.event.eventId)
     .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
   const { regNo, tId, name } = done.teacher;
@@ -105,20 +104,20 @@ function changeOf({ from, to }: Triggered): Record<string, string> {
  * delivery is kept of them. Exit 1 when one was not refused, 2 when the receiver gave no answer.
  */
 async function sendForged(operator: Operator, args: Printing, key: TeacherKey): Promise<void> {
-  const { stores, clock } = operator;
-  const endpoint = await stores.webhooks.endpoint(demoPartner);
+  const { settings, clock } = operator;
+  const endpoint = await operator.webhooks.endpoint(demoPartner);
   if (endpoint === null)
     throw new TvsError(
       "NOT_KNOWN",
       `${demoPartner} has no endpoint yet; run tvs listen --forward URL beside this`,
     );
-  const relay = readRelay(await stores.settings.read());
+  const relay = readRelay(await settings.read());
   if (relay?.url === endpoint.url && !relay.forwards)
     throw new TvsError(
       "REFUSED",
       "tvs listen runs without --forward: there is no receiver that could refuse",
     );
-  const { regNo, tId } = await requireTeacher(stores.teachers, key);
+  const { regNo, tId } = await requireTeacher(operator.teachers, key);
   const event = createEvent("license.revoked", {
     regNo,
     tId,
@@ -133,7 +132,7 @@ async function sendForged(operator: Operator, args: Printing, key: TeacherKey): 
   const answers = relay?.url === endpoint.url ? answered.map(withoutRelay) : answered;
   const refusedAll = answers.every(({ refused }) => refused);
   const isAnswered = answers.every(({ status }) => status !== null);
-  if (isAnswered) await writeForgeryTrial(stores.settings, { at: clock.now(), refusedAll });
+  if (isAnswered) await writeForgeryTrial(settings, { at: clock.now(), refusedAll });
   print(args, { refusedAll, answers }, () => forgedText(answers));
   if (refusedAll) return;
   process.exitCode = isAnswered ? exitCodes.refused : exitCodes.undecided;
