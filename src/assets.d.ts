@@ -41,6 +41,12 @@ declare module "*.zsh" {
   export default text;
 }
 
+/** What `service install` writes, with places to fill in. */
+declare module "*.in" {
+  const text: string;
+  export default text;
+}
+
 /** The type declarations of the partners' module, which are handed out beside it. */
 declare module "*.types.txt" {
   const text: string;
