@@ -1,7 +1,7 @@
 /** What `tvs doctor --alert-command` does: a program is told of each finding that begins or ends (decision D1.13). */
 
 import { spawn } from "node:child_process";
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import * as v from "valibot";
 import { alertsFile, type Config } from "../../src/config.ts";
 import { type Check, ok, warn } from "../../src/domain/check.ts";
@@ -9,6 +9,7 @@ import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { codeOf, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { lockFile } from "../../src/store/driver/service-lock.ts";
+import { canRun } from "../program.ts";
 
 /** A check, its advice in words. */
 type Finding = Pick<Check, "name" | "result" | "found" | "advice" | "about">;
@@ -74,11 +75,7 @@ export function checkAlertCommand(config: Config): Check {
 
 /** What keeps a program from being run; null for nothing. */
 export function programFlaw(path: string): string | null {
-  try {
-    accessSync(path, constants.X_OK);
-  } catch {
-    return "is not there, or this user cannot run it";
-  }
+  if (!canRun(path)) return "is not there, or this user cannot run it";
   const found = statSync(path);
   if (!found.isFile()) return "is not a program";
   return process.platform !== "win32" && (found.mode & 0o002) !== 0 ? "can be written by everybody" : null;

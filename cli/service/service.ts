@@ -15,6 +15,7 @@ import {
   defaultDataDir,
   environmentFile,
   jobFile,
+  reportOf,
   requireOurs,
   type TimerJob,
   timerFile,
@@ -59,7 +60,7 @@ const installCommand = command({
     const next = nextCommands(options, jobs, isPackaged);
     const timer = importTimerOf(args);
     if (timer !== null) await rememberImportTimer(user, root, timer);
-    print(args, { files, next }, () => report(files, next));
+    print(args, { files, next }, () => reportOf(files, next));
   },
 });
 
@@ -179,9 +180,4 @@ function nextCommands(
     ),
     ...unlessPackaged(`journalctl -u ${user} -n 20 -o cat`, `sudo -u ${user} ${executable} status`),
   ];
-}
-
-function report(files: readonly Written[], next: readonly string[]): string {
-  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
-  return [...done, "", "Next:", ...next.map((words) => `  ${words}`)].join("\n");
 }

@@ -49,6 +49,17 @@ export const userArg = {
   default: "tvs",
 } as const;
 
+/** What was done to each file, and the commands that are left to do. @param more lines between them */
+export function reportOf(
+  files: readonly { path: string; state: string }[],
+  next: readonly string[],
+  more: readonly string[] = [],
+): string {
+  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
+  const steps = next.length === 0 ? [] : ["", "Next:", ...next.map((words) => `  ${words}`)];
+  return [...done, ...more, ...steps].join("\n");
+}
+
 /** @throws TvsError USAGE */
 function readUser(user: string, flag: string): string {
   if (/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) return user;
