@@ -1,23 +1,14 @@
 import type { Config } from "../src/config.ts";
-import type { AttestationMaintenance, AttestationStore } from "../src/domain/attestations.ts";
-import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
-import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts";
-import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
-import type { KeyKind } from "../src/domain/credentials.ts";
-import type { Outbox } from "../src/domain/deliveries.ts";
+import { createBlindIndex } from "../src/domain/blind-index.ts";
+import { type Acting, service } from "../src/domain/changes.ts";
+import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import type { EvidenceStore } from "../src/domain/evidence/evidence.ts";
-import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
-import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
-import type { PartnerStore } from "../src/domain/partners.ts";
-import type { QuotaStore } from "../src/domain/quota-windows.ts";
+import { ensureKeys } from "../src/domain/keys.ts";
+import { requireClockOf } from "../src/domain/nodes.ts";
 import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
-import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/settings.ts";
-import type { TeacherStore } from "../src/domain/teachers/store.ts";
-import type { WebhookStore } from "../src/domain/webhooks.ts";
+import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -50,41 +41,10 @@ import { ensureDataDir, openVault } from "./safe/vault.ts";
 import { environmentOf, settingsOf } from "./serve/settings-in-force.ts";
 
 /** The stores over one database, each with the acts of its noun. */
-export type Stores = {
-  readonly settings: SettingsStore;
-  readonly keys: KeyStore;
-  readonly partners: PartnerStore;
-  readonly teachers: TeacherStore;
-  readonly attestations: AttestationStore;
-  readonly maintenance: AttestationMaintenance;
-  readonly idempotencyStore: IdempotencyStore;
-  readonly quotaStore: QuotaStore;
-  readonly webhooks: WebhookStore;
-  readonly outbox: Outbox;
-  readonly nodes: NodeStore;
-  readonly evidence: EvidenceStore;
-  readonly changes: ChangeStore;
-};
+export type Stores = ReturnType<typeof createStores>;
 
 /** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
-export type Operator = Stores & {
-  readonly driver: Driver;
-  readonly stores: Stores;
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly blindIndex: BlindIndex;
-  readonly settingsInForce: Settings;
-  /** False for an issuer that nobody chose: the address at which a service happened to listen. */
-  readonly issuerTold: boolean;
-  readonly calendar: Calendar;
-  readonly keyKind: KeyKind;
-  /** In whose name changes are made: the operator's, or the service's own. */
-  readonly actor: string;
-  readonly dataDir: string;
-  /** Whether this opening made the register. */
-  readonly isNew: boolean;
-};
+export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
@@ -115,7 +75,7 @@ const defaultKeyBits = 2048;
  * signing keys are made where they are missing, the keys last; else nothing is.
  * @throws TvsError REGISTER_MISSING, DATABASE_TOO_OLD, and with one line for whatever else is wrong
  */
-export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
+export async function openOperator(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, whenOlder, firstSettings } = options;
   const acting = {
     // Who only reads need not have a name that a list could show.
@@ -165,13 +125,16 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       secrets,
       blindIndex: createBlindIndex(secrets.blindIndexKey),
       settingsInForce,
+      /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
       keyKind,
+      /** In whose name changes are made: the operator's, or the service's own. */
       get actor() {
         return acting.actor;
       },
       dataDir: config.dataDir,
+      /** Whether this opening made the register. */
       isNew,
     };
   } catch (error) {
@@ -245,7 +208,7 @@ export async function openDriver(
 export function createStores(
   driver: Driver,
   { commits, acting = service }: { commits?: CommitOptions | undefined; acting?: Acting } = {},
-): Stores {
+) {
   const commit = createCommits(driver, commits);
   return {
     settings: createSettingsStore(driver, acting),

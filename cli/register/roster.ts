@@ -14,7 +14,7 @@ import { purposes } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
-import { exitCodes, parseChoice, print, table } from "../terminal/output.ts";
+import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -134,27 +134,16 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
 }
 
 function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
-  const head = [
-    "LINE",
-    "REG NO",
-    "T ID",
-    "NAME",
-    ...(hasNames ? ["LISTED NAME"] : []),
-    "STATUS",
-    "ELIGIBLE",
-    "WHY",
-  ];
   const listed = ({ nameMatches }: RosterRow) =>
     nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
-  const cells = rows.map((row) => [
-    row.line,
-    row.regNo,
-    row.tId,
-    row.name,
-    ...(hasNames ? [listed(row)] : []),
-    row.status,
-    row.eligible ? "yes" : "no",
-    row.error ?? row.reasons.join(", "),
-  ]);
-  return table(head, cells);
+  return listing(rows, {
+    LINE: "line",
+    "REG NO": "regNo",
+    "T ID": "tId",
+    NAME: "name",
+    ...(hasNames ? { "LISTED NAME": listed } : {}),
+    STATUS: "status",
+    ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
+    WHY: ({ error, reasons }) => error ?? reasons.join(", "),
+  });
 }

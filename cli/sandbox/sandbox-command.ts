@@ -8,7 +8,7 @@ import { sandboxTeachers, stateTeachers } from "../../src/domain/sandbox/teacher
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import { command, group, operand } from "../command.ts";
 import type { Operator } from "../open.ts";
-import { hint, print, record, table } from "../terminal/output.ts";
+import { hint, print, printList, record } from "../terminal/output.ts";
 import { isListening } from "./listen-relay.ts";
 import { withSandbox } from "./sandbox-register.ts";
 import { putTeachersBack } from "./sandbox-sample.ts";
@@ -104,13 +104,14 @@ const teachersCommand = command({
   description: "List the sandbox's made-up teachers that stand for something, and what each shows",
   example: "tvs sandbox teachers",
   async run({ args }) {
-    const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => [regNo, tId, nin, shows]);
     const [first] = stateTeachers;
-    print(
-      args,
-      sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows })),
-      () => table(["REGISTRATION NUMBER", "TEACHER ID", "NIN", "SHOWS"], rows),
-    );
+    const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
+    printList(args, shown, {
+      "REGISTRATION NUMBER": "regNo",
+      "TEACHER ID": "tId",
+      NIN: "nin",
+      SHOWS: "shows",
+    });
     // Phones are typed as people type them; the country code is the service's business.
     const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
     hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);

@@ -15,7 +15,7 @@ import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { command, operand, version } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { noteWithoutService } from "../partners/delivery-advice.ts";
-import { exitCodes, hint, note, parseChoice, print, record, table } from "../terminal/output.ts";
+import { exitCodes, hint, listing, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox-register.ts";
 
 const forged = "forged";
@@ -159,16 +159,17 @@ async function exchangeAll(
 }
 
 function forgedText(answers: readonly ForgeryAnswer[]): string {
-  const rows = answers.map(({ forgery, status, error, refused }) => [
-    forgery,
-    forgeries[forgery],
-    status ?? error,
-    refused ? "refused, as it must be" : status === null ? "no answer" : "NOT REFUSED",
-  ]);
+  const rows = listing(answers, {
+    FORGED: "forgery",
+    HOW: ({ forgery }) => forgeries[forgery],
+    ANSWER: ({ status, error }) => status ?? error,
+    VERDICT: ({ status, refused }) =>
+      refused ? "refused, as it must be" : status === null ? "no answer" : "NOT REFUSED",
+  });
   const last = answers.every(({ refused }) => refused)
     ? "Your receiver refuses what is forged."
     : answers.every(({ status }) => status === null)
       ? "Your receiver did not answer; is it running?"
       : "Your receiver must answer each of these with 4xx, and must not act on it.";
-  return `${table(["FORGED", "HOW", "ANSWER", "VERDICT"], rows)}\n\n${last}`;
+  return `${rows}\n\n${last}`;
 }
