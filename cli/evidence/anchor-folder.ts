@@ -12,7 +12,7 @@ import { readSmallFile } from "../safe/input-file.ts";
 type OurLog = { readonly epochs: readonly LogEpoch[]; readonly store: Pick<EvidenceStore, "tiles"> };
 
 /** What became of a checkpoint in a folder. */
-export type PlacedCheckpoint = {
+type PlacedCheckpoint = {
   readonly file: string;
   /** `kept` when a checkpoint of that size lay there already. */
   readonly state: "written" | "kept";

@@ -112,21 +112,12 @@ const showCommand = operatorCommand({
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => endpointText(shown));
+    const events = shown.events.length === eventTypes.length ? "all" : shown.events.join(", ");
+    print(args, shown, () => record({ ...shown, events }));
     if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },
 });
-
-type ShownEndpoint = ReturnType<typeof describeEndpoint> & {
-  readonly pending: number;
-  readonly dead: number;
-};
-
-function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): string {
-  const which = events.length === eventTypes.length ? "all" : events.join(", ");
-  return record({ partnerId, url, events: which, ...rest });
-}
 
 const disableCommand = operatorCommand({
   description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",

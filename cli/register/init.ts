@@ -14,6 +14,7 @@ import { shellWord } from "../../src/shell-word.ts";
 import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";
+import { masterKeyLocation } from "../safe/vault.ts";
 import { hint, note, print, record } from "../terminal/output.ts";
 import { ask, canAsk, type Question } from "../terminal/questions.ts";
 import { byArg } from "./operator-name.ts";
@@ -83,11 +84,11 @@ export const initCommand = command({
     const location = locationOf(config);
     const { "contact-email": contactEmail = null, port, ...rest } = answers;
     const told = { ...camel(rest), contactEmail, port: Number(port) };
-    print(args, { location, masterKey: keyPlace(config), ...told, next }, () =>
+    print(args, { location, masterKey: masterKeyLocation(config), ...told, next }, () =>
       [
         record({ register: location, ...answers }),
         "",
-        `Keep a copy of the master key (${keyPlace(config)}) apart from the backups: nothing opens without it.`,
+        `Keep a copy of the master key (${masterKeyLocation(config)}) apart from the backups: nothing opens without it.`,
         "",
         "Next:",
         ...next.map((words) => `  ${words}`),
@@ -188,9 +189,6 @@ async function make(config: Config, answers: Answers): Promise<void> {
   });
   if (!isNew) throw registerThere(config);
 }
-
-const keyPlace = ({ masterKey, masterKeyFile }: Config) =>
-  masterKey === undefined ? masterKeyFile : "TVS_MASTER_KEY";
 
 /** The next three commands, as they work where this one did. */
 function nextCommands(flags: Flags, file: string | undefined): string[] {

@@ -10,7 +10,7 @@ import { refuseOpen } from "../../src/domain/import/mapping.ts";
 import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
+import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
@@ -22,13 +22,35 @@ import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
-import {
-  readingArgs,
-  readingOf,
-  readMappingFile,
-  rememberedMapping,
-  rememberMapping,
-} from "./teachers-map.ts";
+import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
+
+const importArgs = {
+  file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
+  template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
+  "dry-run": flag("Check everything, count what would happen, change nothing"),
+  baseline: flag("Emit no events: partners know these statuses already"),
+  report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
+  force: flag("Replace the file that --report names"),
+  "allow-change": flag(
+    `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+      "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
+      "import had, a first load without licences, no rows or fewer than half of the last import's",
+  ),
+  "lift-revocations": flag(
+    "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
+  ),
+  strict: flag("Apply nothing when any row is rejected"),
+  map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
+  ...readingArgs,
+  "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
+  every: option(
+    "DURATION",
+    "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
+    parseEvery,
+  ),
+  ...sourceArgs,
+  ...byArg,
+} as const;
 
 export const importCommand = command({
   description:
@@ -41,33 +63,7 @@ export const importCommand = command({
     "  tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
-  args: {
-    file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
-    template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
-    "dry-run": flag("Check everything, count what would happen, change nothing"),
-    baseline: flag("Emit no events: partners know these statuses already"),
-    report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
-    force: flag("Replace the file that --report names"),
-    "allow-change": flag(
-      `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
-        "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
-        "import had, a first load without licences, no rows or fewer than half of the last import's",
-    ),
-    "lift-revocations": flag(
-      "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
-    ),
-    strict: flag("Apply nothing when any row is rejected"),
-    map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
-    ...readingArgs,
-    "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
-    every: option(
-      "DURATION",
-      "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
-      parseEvery,
-    ),
-    ...sourceArgs,
-    ...byArg,
-  },
+  args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
     const { file } = args;
@@ -115,18 +111,13 @@ type How = {
   readonly strict: boolean;
 };
 
-type HowArgs = Parameters<typeof readingOf>[0] & {
-  readonly [name in "dry-run" | "allow-change" | "lift-revocations" | "baseline" | "strict"]?:
-    | boolean
-    | undefined;
-} & { readonly map?: string | undefined };
-
-/** @throws TvsError USAGE, INPUT_UNREADABLE for a mapping that cannot be used */
-function howToImport(args: HowArgs): How {
-  const mapping = args.map === undefined ? undefined : readMappingFile(args.map);
-  if (mapping !== undefined) refuseOpen(mapping, basename(args.map as string));
+/** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, and USAGE while it has open questions */
+function howToImport(args: ArgsOf<typeof importArgs>): How {
+  const { delimiter, encoding, sheet, map } = args;
+  const mapping = map === undefined ? undefined : readMappingFile(map);
+  if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
   return {
-    reading: { ...readingOf(args), mapping },
+    reading: { delimiter, encoding, sheet, mapping },
     dryRun: args["dry-run"] === true,
     allowChange: args["allow-change"] === true,
     liftRevocations: args["lift-revocations"] === true,

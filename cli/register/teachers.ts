@@ -121,13 +121,13 @@ async function change(action: TeacherAction, operator: Operator, args: ChangeArg
   if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
 }
 
-type ToldValid = { partnerId: string; times: number; lastAt: string }[];
+type ToldValid = Awaited<ReturnType<typeof toldValid>>;
 
 /**
  * The partners who were told VALID. Asked after the change, so that an answer which left just before it is not
  * missed.
  */
-async function toldValid({ attestations, clock }: Operator, teacherId: number): Promise<ToldValid> {
+async function toldValid({ attestations, clock }: Operator, teacherId: number) {
   const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }

@@ -21,8 +21,8 @@ import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "../terminal/output.ts";
 import { refuseRestore } from "../terminal/windows.ts";
-import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
-import { ensureDataDir } from "./vault.ts";
+import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
+import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 /** The most names in one sentence. */
 const maxListed = 20;
