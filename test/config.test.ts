@@ -33,6 +33,7 @@ describe("what every command is told", () => {
       keepAttestations: undefined,
       signingEngine: "auto",
       cryptoMbFile: undefined,
+      operator: undefined,
     });
   });
 
@@ -51,6 +52,7 @@ describe("what every command is told", () => {
     keepAttestations: "7y",
     signingEngine: "webcrypto",
     cryptoMbFile: "/opt/libcrypto_mb.so.11",
+    operator: undefined,
   } as const;
   const settings = {
     data: "/srv/tvs",
