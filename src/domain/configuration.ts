@@ -1,5 +1,5 @@
-import { type Calendar, type Clock, createCalendar } from "./clock.ts";
-import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
+import { type Clock, createCalendar } from "./clock.ts";
+import { loadCredentialBook } from "./credentials.ts";
 import { TvsError } from "./errors.ts";
 import {
   jwks,
@@ -11,23 +11,13 @@ import {
   signKeyHistory,
 } from "./keys.ts";
 import type { PartnerStore } from "./partners.ts";
-import { readSandboxState, type SandboxState } from "./sandbox/state.ts";
+import { readSandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
-export type Snapshot = {
-  readonly revision: number;
-  readonly settings: Settings;
-  readonly sandbox: SandboxState;
-  readonly calendar: Calendar;
-  readonly credentials: CredentialBook;
-  readonly keys: KeyRing;
-  /** The JWKS document and the signed key history, exactly as they are served. */
-  readonly jwks: string;
-  readonly keyHistory: string;
-};
+export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
 
 export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
@@ -132,7 +122,7 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
   throw new TvsError("REFUSED", message);
 }
 
-async function load(dependencies: ConfigurationDependencies, before?: KeyRing): Promise<Snapshot> {
+async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   // The revision is read first: a change that slips in between is then read again, never missed.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
@@ -153,6 +143,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing): 
     calendar: createCalendar(settings.timeZone, sandbox.day),
     credentials,
     keys: ring,
+    /** The JWKS document and the signed key history, exactly as they are served. */
     jwks: JSON.stringify(jwks(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };
