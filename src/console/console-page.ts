@@ -4,12 +4,12 @@ import { html } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import { consoleDocument, consoleNav } from "./console-frame.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { logSection } from "./log-section.ts";
 import { badge, commandBox, type Markup, moment } from "./markup.ts";
 import {
   attentionSection,
   importsSection,
   keysSection,
+  logSection,
   nodesSection,
   quotaSection,
   webhooksSection,
