@@ -113,15 +113,19 @@ export function startSender(dependencies: SenderDependencies) {
     if (error !== null) intake.mistrust();
   }
 
-  const loop = createWorkLoop({
-    look: intake.look,
-    fill,
-    isClosing: () => isClosing,
-    onError(error) {
+  async function work(isLookWanted: boolean): Promise<void> {
+    if (isClosing) return;
+    try {
+      if (isLookWanted) await intake.look();
+      await fill();
+    } catch (error) {
       intake.mistrust();
       onError?.(error);
-    },
-  });
+      throw error;
+    }
+  }
+
+  const loop = createWorkLoop(work);
   const timer = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
@@ -216,34 +220,21 @@ function finishedAttempt(
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
-type Work = {
-  /** Reads what has changed. */
-  look(): Promise<void>;
-  /** Takes up what there is room for. */
-  fill(): Promise<void>;
-  isClosing(): boolean;
-  onError(error: unknown): void;
-};
-
-/** The work of a sender, which is done by one at a time, however often it is woken. */
-function createWorkLoop({ look, fill, isClosing, onError }: Work) {
+/** The work of a sender, which is done by one at a time, however often it is woken; after a failure it pauses. */
+function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
   let working: Promise<void> = Promise.resolve();
 
-  async function work(): Promise<void> {
+  async function workOn(): Promise<void> {
     isWorking = true;
-    while (wanted.fill && !isClosing() && performance.now() >= pausedUntilMs) {
-      const { look: lookWanted } = wanted;
+    while (wanted.fill && performance.now() >= pausedUntilMs) {
+      const { look } = wanted;
       wanted = { look: false, fill: false };
-      try {
-        if (lookWanted) await look();
-        await fill();
-      } catch (error) {
+      await work(look).catch(() => {
         pausedUntilMs = performance.now() + errorPauseMs;
-        onError(error);
-      }
+      });
     }
     isWorking = false;
   }
@@ -252,7 +243,7 @@ function createWorkLoop({ look, fill, isClosing, onError }: Work) {
     /** @returns when there is nothing more to do */
     wake(want: { look: boolean }): Promise<void> {
       wanted = { look: wanted.look || want.look, fill: true };
-      if (!isWorking) working = work();
+      if (!isWorking) working = workOn();
       return working;
     },
     /** Resolves when the work that is under way is done. */
