@@ -25,7 +25,6 @@ const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 export type SigningEngine = (typeof signingEngines)[number];
 
 const spreads = ["auto", "always"] as const;
-type Spread = (typeof spreads)[number];
 
 /** What every command needs. */
 export type Config = ReturnType<typeof readConfig>;
