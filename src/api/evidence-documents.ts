@@ -56,11 +56,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
   };
 }
 
-async function proveInclusion(
-  evidence: EvidenceReader,
-  leafHash: string,
-  size: number | undefined,
-): Promise<PublicDocument> {
+async function proveInclusion(evidence: EvidenceReader, leafHash: string, size: number | undefined) {
   const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
   if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
   if (found === "no-checkpoint")

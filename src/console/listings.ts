@@ -46,11 +46,7 @@ function dayOf(name: string, value: string | undefined): string | undefined {
 }
 
 /** When a day of a form begins. @throws TvsError USAGE */
-function startOf(
-  name: string,
-  value: string | undefined,
-  { configuration }: ConsoleSources,
-): number | undefined {
+function startOf(name: string, value: string | undefined, { configuration }: ConsoleSources) {
   const day = dayOf(name, value);
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }

@@ -162,11 +162,7 @@ function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
   return key.kind === "test" ? "testKey" : "liveKey";
 }
 
-function byCertificate(
-  certificate: PresentedCertificate | null,
-  book: CredentialBook,
-  now: number,
-): Authenticated | null {
+function byCertificate(certificate: PresentedCertificate | null, book: CredentialBook, now: number) {
   if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
   const known = book.certificates.get(certificate.fingerprint);
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);

@@ -107,10 +107,7 @@ function forget(counts: Counts, minute: number): void {
 }
 
 /** The counts by status, without the statuses that were not met. */
-function byStatus(
-  statuses: ReadonlyMap<number, Counts>,
-  count: (counts: Counts) => number,
-): Map<number, number> {
+function byStatus(statuses: ReadonlyMap<number, Counts>, count: (counts: Counts) => number) {
   const counted = [...statuses].map(([status, counts]) => [status, count(counts)] as const);
   return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => one - other));
 }

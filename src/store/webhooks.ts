@@ -35,11 +35,7 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  async function change(
-    sql: string,
-    args: readonly Value[],
-    record: Statement,
-  ): Promise<WebhookEndpoint | null> {
+  async function change(sql: string, args: readonly Value[], record: Statement) {
     const [rows] = await driver.batch([{ sql, args }, record]);
     return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
   }

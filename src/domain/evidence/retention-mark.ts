@@ -150,10 +150,7 @@ export async function noteEnd(
  * have sealed that key, and only with it can the checkpoint have been signed.
  * @returns null where nothing was signed, or by another key
  */
-async function signedEnd(
-  evidence: Pick<EvidenceStore, "epochs" | "newest">,
-  secrets: Pick<Secrets, "open">,
-): Promise<{ epoch: number; size: number; root: string } | null> {
+async function signedEnd(evidence: Pick<EvidenceStore, "epochs" | "newest">, secrets: Pick<Secrets, "open">) {
   const [epoch, newest] = [(await evidence.epochs()).at(-1), await evidence.newest()];
   if (epoch === undefined || newest?.epoch !== epoch.epoch || hasOwnKey(epoch, secrets) !== true) return null;
   const opened = await openCheckpoint(newest.note, await openingKeysOf([epoch]));

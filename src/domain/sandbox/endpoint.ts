@@ -62,11 +62,7 @@ export async function putBackEndpoint(
   return true;
 }
 
-async function putBack(
-  dependencies: EndpointDependencies,
-  partnerId: string,
-  { before }: Relay,
-): Promise<void> {
+async function putBack(dependencies: EndpointDependencies, partnerId: string, { before }: Relay) {
   if (before === null) {
     await removeWebhook(dependencies, partnerId);
     return;

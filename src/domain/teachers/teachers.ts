@@ -191,11 +191,7 @@ export function licenseOn(teacher: LicenseFields, today: CalendarDate): License 
   };
 }
 
-function daysRemaining(
-  status: LicenseStatus,
-  expiry: CalendarDate | null,
-  today: CalendarDate,
-): number | null {
+function daysRemaining(status: LicenseStatus, expiry: CalendarDate | null, today: CalendarDate) {
   if (expiry === null || (status !== "VALID" && status !== "EXPIRED")) return null;
   return Math.max(0, daysBetween(today, expiry));
 }
