@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync } from "node:crypto";
 import jsonwebtoken from "jsonwebtoken";
 import { sleep, until, withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
-import type { Envelope, Health, KeyInfo } from "./contract.ts";
+import type { Envelope, KeyInfo } from "./contract.ts";
 import { expectGenuine, fetchJwks } from "./jws.ts";
 import { createKeyWorld, type KeyWorld, kidOf, type Rotated } from "./key-ring.ts";
 import { teachers } from "./registry.ts";
@@ -20,16 +20,6 @@ beforeAll(async () => {
 afterAll(() => ring?.world.end());
 
 describe("documents", () => {
-  test("health", async () => {
-    const response = await ring.world.get(`${api}/health`);
-    const keys = await ring.list();
-    expect(response.status).toBe(200);
-    const health = await readJson<Health>(response);
-    expect(Object.keys(health).sort()).toEqual(["activeKid", "issuer", "service", "status"]);
-    expect(health).toMatchObject({ status: "ok", issuer, activeKid: kidOf(keys, "active") });
-    expect(typeof health.service).toBe("string");
-  });
-
   test("the key set has the active and the pending key, in the published form and nothing private", async () => {
     const { keys } = await fetchJwks(ring.world);
     const all = await ring.list();

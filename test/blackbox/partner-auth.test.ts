@@ -67,15 +67,6 @@ describe("API keys", () => {
     expect(await withinOneSecond(async () => (await statusOf(bearer(partner.apiKey))) === 401)).toBe(true);
     expect(await audienceOf(await call(bearer(apiKey)))).toBe(partner.id);
   });
-
-  test("a disabled partner is nobody until it is enabled again", async () => {
-    const partner = await world.partner();
-    const status = () => statusOf(bearer(partner.apiKey));
-    expect((await world.tvs("partners", "disable", partner.id)).code).toBe(0);
-    expect(await withinOneSecond(async () => (await status()) === 401)).toBe(true);
-    expect((await world.tvs("partners", "enable", partner.id)).code).toBe(0);
-    expect(await withinOneSecond(async () => (await status()) === 200)).toBe(true);
-  });
 });
 
 describe("scopes", () => {

@@ -7,7 +7,7 @@ import { type Partner, readJson, sharedWorld } from "./world.ts";
 const world = sharedWorld();
 let partner: Partner;
 let examiner: Partner;
-const { valid, legacyRecord } = teachers;
+const { valid } = teachers;
 
 beforeAll(async () => {
   partner = await world.partner();
@@ -76,31 +76,6 @@ async function find(response: Response): Promise<Envelope> {
   }
   return envelope;
 }
-
-describe("a lookup by registration number", () => {
-  test("finds the teacher", async () => {
-    const { result } = await find(await examiner.get("/lookup/by-reg-no/la%2FPT/2019/00001"));
-    expect(result.teacher?.name).toBe(valid.name);
-    expect(result.certificate?.regNo).toBe(valid.reg_no);
-  });
-
-  test("nobody is an answer", async () => {
-    const { result } = await find(await examiner.get("/lookup/by-reg-no/LA%2FPT%2F2019%2F99999"));
-    expect(result).toMatchObject({ found: false, status: "NOT_FOUND", reasons: ["TEACHER_NOT_FOUND"] });
-  });
-});
-
-describe("a lookup by teacher id", () => {
-  test("finds the teacher", async () => {
-    const { result } = await find(await examiner.get(`/lookup/by-tid/${legacyRecord.t_id}`));
-    expect(result.teacher?.tId).toBe(Number(legacyRecord.t_id));
-  });
-
-  test("nobody has another", async () => {
-    const { result } = await find(await examiner.get("/lookup/by-tid/9999999"));
-    expect(result.found).toBe(false);
-  });
-});
 
 describe("a lookup by NIN", () => {
   test("finds the teacher", async () => {

@@ -110,11 +110,3 @@ describe("connections", () => {
       expect(await service.stop()).toBe(0);
     }));
 });
-
-describe("the number of threads", () => {
-  test.each(["0", "65", "many"])("%s is refused in one line", async (number) => {
-    const { code, stderr } = await runTvs(["serve", "--threads", number, "--data", world.dataDir]);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^[^\n]*--threads \(TVS_THREADS\) must be [^\n]*\n$/);
-  });
-});

@@ -276,13 +276,4 @@ describe("the access log", () => {
     expect(await kept()).toHaveLength(1);
     expect(await find()).toMatchObject({ dropped: 6 });
   });
-
-  test("drops and counts where there can be no folder", async () => {
-    // What is no folder stops root, too, whom no mode does.
-    writeFileSync(folder, "");
-    const log = openLog();
-    log.observe(aCall());
-    await log.close();
-    expect(log.figures()).toMatchObject({ written: 0, dropped: 1, failure: expect.any(String) });
-  });
 });
