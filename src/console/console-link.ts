@@ -57,11 +57,7 @@ type Found = {
  * master key, so only who can read the master key and the database can make one, and nothing is stored for it.
  * @returns the address, and when it ends in milliseconds since the epoch
  */
-export function mintLink(
-  secrets: Secrets,
-  place: ConsolePlace,
-  now: number,
-): { url: string; expiresAt: number } {
+export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
   const token = `${content}.${base64url(macOf(secrets, place, content))}`;

@@ -21,10 +21,7 @@ const apiKeyPattern = new RegExp(
 const maxLiveKeys = 2;
 
 /** A new API key. `text` is shown once; only `record` is stored. */
-export function mintApiKey(
-  partnerId: string,
-  options: { kind: KeyKind; secrets: Secrets; now: number },
-): { text: string; record: ApiKey } {
+export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
   return { text, record: apiKeyRecord(text, partnerId, options) };
@@ -277,11 +274,7 @@ function endOf(current: ApiKey, { now, overlapMs }: { now: number; overlapMs: nu
  * @returns the key, and whether its partner has another one that lives
  * @throws TvsError NOT_KNOWN
  */
-export async function revokeApiKey(
-  store: PartnerStore,
-  keyId: string,
-  now: number,
-): Promise<{ record: ApiKey; isLast: boolean }> {
+export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   if (record === null) {
     const message =

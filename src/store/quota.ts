@@ -45,10 +45,7 @@ export function mostBefore({ calls, limits }: QuotaCharge, kind: WindowKind): nu
 }
 
 /** Charges both windows for a call whose attestation is stored. */
-export function chargeStatement(
-  { partnerId, starts, calls }: QuotaCharge,
-  verificationId: string,
-): SqlStatement {
+export function chargeStatement({ partnerId, starts, calls }: QuotaCharge, verificationId: string) {
   return { sql: addToBoth, args: [partnerId, calls, starts.minute, starts.day, verificationId] };
 }
 

@@ -192,10 +192,7 @@ async function changeMark(
  * The mark, by which alone anything is deleted, as it is kept and as it says.
  * @throws TvsError STORE_CORRUPT for one that is missing or not ours
  */
-export async function ownMark({
-  maintenance,
-  secrets,
-}: Omit<Retaining, "settings">): Promise<{ sealed: string; mark: RetentionMark }> {
+export async function ownMark({ maintenance, secrets }: Omit<Retaining, "settings">) {
   const { mark: sealed } = await maintenance.kept();
   const mark = sealed === null ? null : openMark(sealed, secrets);
   if (sealed !== null && mark !== null) return { sealed, mark };
