@@ -70,9 +70,7 @@ async function keyLines(evidence: EvidenceReader): Promise<string> {
   return (await Promise.all(keys.reverse())).map((line) => `${line}\n`).join("");
 }
 
-function base64(hash: Uint8Array): string {
-  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
-}
+const base64 = (hash: Uint8Array) => hash.toBase64();
 
 function textDocument(text: string): PublicDocument {
   return publicDocument(text, "text/plain; charset=utf-8");
