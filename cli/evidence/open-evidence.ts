@@ -27,28 +27,19 @@ import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 
-/** What the log is built and judged with. */
-type EvidenceOperator = Pick<
-  Operator,
-  "config" | "secrets" | "clock" | "settingsInForce" | "evidence" | "maintenance" | "settings"
->;
-
 export function logHeadOf(config: Config): PinnedCheckpoint {
   return openPinnedCheckpoint(logHeadFile(config));
 }
 
 /** What an epoch is opened with. */
-export function openingOf({ config, secrets, clock, settingsInForce, evidence }: EvidenceOperator) {
+export function openingOf({ config, secrets, clock, settingsInForce, evidence }: Operator) {
   const { issuer } = settingsInForce;
   const due = openDueEpochFile(dueEpochFile(config));
   return { store: evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
-async function isOldLog({
-  config,
-  evidence,
-}: Pick<EvidenceOperator, "config" | "evidence">): Promise<boolean> {
+async function isOldLog({ config, evidence }: Operator): Promise<boolean> {
   return !isChained(logHeadOf(config).read()) && !isChained((await evidence.newest())?.note ?? null);
 }
 
@@ -58,21 +49,19 @@ export function noLog(): TvsError {
 }
 
 /** What of the attestations may have been deleted by age, as far as it is authenticated. */
-export async function keptLogOf(operator: EvidenceOperator): Promise<KeptLog> {
+export async function keptLogOf(operator: Operator): Promise<KeptLog> {
   const isOld = await isOldLog(operator);
   return keptLog(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
-export async function retentionMarkOf(
-  operator: EvidenceOperator,
-): Promise<() => Promise<RetentionMark | null>> {
+export async function retentionMarkOf(operator: Operator): Promise<() => Promise<RetentionMark | null>> {
   const isOld = await isOldLog(operator);
   return () => readMark(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
-async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
+async function openDue(operator: Operator): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => prepareClosing(operator, { renew: false });
   const opened = await openDueEpoch({ ...opening, onDue }, operator.settings);
@@ -84,7 +73,7 @@ async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
  * Authenticates with which id an epoch begins.
  * @returns how many attestations were lost that are in the tree of the one before it
  */
-export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Promise<number> {
+export async function noteLoss(operator: Operator, opened: LogEpoch): Promise<number> {
   await noteBegin(operator, opened);
   const before = (await operator.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
   return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
@@ -96,7 +85,7 @@ export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Pr
  * @param renew whether it is made anew where it is not ours any more. A log that never demanded one has lost none: there the
  *   first is made, as the next service would.
  */
-export async function prepareClosing(operator: EvidenceOperator, { renew = true } = {}): Promise<void> {
+export async function prepareClosing(operator: Operator, { renew = true } = {}): Promise<void> {
   await beginRetention(operator, {
     now: operator.clock.now(),
     renew: renew && !(await isOldLog(operator)),
@@ -105,7 +94,7 @@ export async function prepareClosing(operator: EvidenceOperator, { renew = true 
 }
 
 /** @param store over another driver than the operator's own, for work that depends on a lease */
-export function evidenceBuilderOf(operator: EvidenceOperator, store = operator.evidence): EvidenceBuilder {
+export function evidenceBuilderOf(operator: Operator, store = operator.evidence): EvidenceBuilder {
   const { config, secrets, clock } = operator;
   const onFirst = () => beginRetention(operator, { now: clock.now() });
   const onTaken = () => logTaken(logHeadFile(config));
@@ -119,7 +108,7 @@ export function evidenceBuilderOf(operator: EvidenceOperator, store = operator.e
  * @returns null when there is nothing to sign for
  * @throws TvsError LOG_BEHIND
  */
-export async function checkpointOfAll(operator: EvidenceOperator): Promise<StoredCheckpoint | null> {
+export async function checkpointOfAll(operator: Operator): Promise<StoredCheckpoint | null> {
   await openDue(operator);
   return evidenceBuilderOf(operator).checkpoint();
 }
@@ -129,7 +118,7 @@ export async function checkpointOfAll(operator: EvidenceOperator): Promise<Store
  * database that has lost what was signed for is refused.
  * @throws TvsError LOG_BEHIND, REFUSED
  */
-export async function openLog(operator: EvidenceOperator): Promise<void> {
+export async function openLog(operator: Operator): Promise<void> {
   const builder = evidenceBuilderOf(operator);
   const due = await openDue(operator);
   if (due !== null) logOpened(due);

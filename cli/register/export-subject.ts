@@ -22,14 +22,8 @@ export const exportSubjectCommand = operatorCommand({
   },
 });
 
-function exportText({
-  exportedAt,
-  record: stored,
-  history,
-  lookups,
-  verifiedBy,
-  notes,
-}: SubjectExport): string {
+function exportText(held: SubjectExport): string {
+  const { exportedAt, record: stored, history, lookups, verifiedBy, notes } = held;
   const { profile = null, ...fields } = stored ?? {};
   const sections = [
     `exported at ${exportedAt}`,

@@ -130,22 +130,19 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
     if (isSite(name)) siteOf({ name: "-", [name]: answer });
     else readServeConfig({ [name]: answer }, {});
   };
-  const given = new Map<string, string>();
+  const given: Record<string, string> = {};
   for (const { name } of questions) {
     const told = flags[name] ?? (isSite(name) ? undefined : environment[variableOf(name)]);
-    if (typeof told === "string" && told !== "") given.set(name, told);
+    if (typeof told === "string" && told !== "") given[name] = told;
   }
-  for (const [name, answer] of given) check(name, answer);
-  const open = questions.filter(({ name }) => !given.has(name));
+  for (const [name, answer] of Object.entries(given)) check(name, answer);
+  const open = questions.filter(({ name }) => given[name] === undefined);
   const answers = canAsk(flags)
     ? await ask(open.map((question) => ({ ...question, check: (answer) => check(question.name, answer) })))
     : usualAnswers(open);
-  const all = { ...answers, ...Object.fromEntries(given) };
+  const all = { ...answers, ...given };
   // In the order of the questions, whoever answered them.
-  const ordered = questions.flatMap(({ name }) =>
-    all[name] === undefined ? [] : [[name, all[name]] as const],
-  );
-  return Object.fromEntries(ordered);
+  return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
 /** @throws TvsError USAGE for what nobody can be asked */
