@@ -4,7 +4,6 @@ import { basename, join } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { missingFrom } from "../../src/domain/import/arrival.ts";
-import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
 import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
@@ -102,17 +101,8 @@ export const importCommand = command({
   },
 });
 
-type How = {
-  readonly reading: Reading;
-  readonly dryRun: boolean;
-  readonly allowChange: boolean;
-  readonly liftRevocations: boolean;
-  readonly baseline: boolean;
-  readonly strict: boolean;
-};
-
 /** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, and USAGE while it has open questions */
-function howToImport(args: ArgsOf<typeof importArgs>): How {
+function howToImport(args: ArgsOf<typeof importArgs>) {
   const { delimiter, encoding, sheet, map } = args;
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
@@ -126,7 +116,7 @@ function howToImport(args: ArgsOf<typeof importArgs>): How {
   };
 }
 
-type Importing = How & {
+type Importing = ReturnType<typeof howToImport> & {
   readonly config: Config;
   readonly report: OutputFile | undefined;
   readonly stop: AbortSignal;
@@ -144,7 +134,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
   const isRefused =
     isFirst &&
     !dryRun &&
-    (await lacksSomething({ entry, file, name, reading, stop, show }).finally(progress.stop)) &&
+    (await lacksSomething({ file, name, reading }, { entry, stop, show }).finally(progress.stop)) &&
     !options.allowChange;
   const operator =
     isFirst && (dryRun || isRefused)
@@ -168,27 +158,20 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
   }
 }
 
-type FirstReading = {
-  readonly entry: URL;
-  readonly file: string;
-  readonly name: string;
-  readonly reading: Reading;
-  /** Aborted, it ends the reading before there is a register. */
-  readonly stop: AbortSignal;
-  /** Told how many bytes were read, again and again. */
-  show(bytes: number): void;
-};
-
 /**
  * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
+ * @param stop aborted, it ends the reading before there is a register
+ * @param show told how many bytes were read, again and again
  * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function lacksSomething({ entry, file, name, reading, stop, show }: FirstReading): Promise<boolean> {
+async function lacksSomething(
+  extract: Omit<ImportReaderData, "blindIndexKey">,
+  { entry, stop, show }: { entry: URL; stop: AbortSignal; show: (bytes: number) => void },
+): Promise<boolean> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
-  const data: ImportReaderData = { file, name, blindIndexKey, reading };
   const arriving = nothingArrived();
   let done = 0;
-  for await (const piece of readInThread(entry, data)) {
+  for await (const piece of readInThread(entry, { ...extract, blindIndexKey })) {
     if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
     addArrived(arriving, piece);
     done += piece.bytes;

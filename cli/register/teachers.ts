@@ -17,8 +17,7 @@ import {
   revocationText,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
-import { group, operand, option } from "../command.ts";
+import { type ArgsOf, type commonArgs, group, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -101,12 +100,8 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-type ChangeArgs = {
-  readonly ref: TeacherKey;
-  readonly reason?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-};
+/** What a change is called with: where it takes nothing away, without a reason and a question. */
+type ChangeArgs = ArgsOf<typeof refArg & typeof commonArgs> & { reason?: string; yes?: boolean | undefined };
 
 async function change(action: TeacherAction, operator: Operator, args: ChangeArgs): Promise<void> {
   const { ref: key, reason = null } = args;

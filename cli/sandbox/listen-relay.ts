@@ -33,12 +33,6 @@ export type RelayedDelivery = {
   readonly body: string;
 };
 
-type Relay = {
-  /** Where deliveries are to be sent. The path is a secret: nothing else on this machine can post there. */
-  readonly url: string;
-  close(): Promise<void>;
-};
-
 type RelayOptions = {
   /** Where deliveries are handed on to; without it each is acknowledged here. */
   readonly target: URL | null;
@@ -56,7 +50,7 @@ const maxBytes = 1024 * 1024;
 const ofConnection = /^(?:host|connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer)$/i;
 
 /** @throws TvsError INTERNAL when this machine gives no port */
-export async function startRelay({ target, onDelivery }: RelayOptions): Promise<Relay> {
+export async function startRelay({ target, onDelivery }: RelayOptions) {
   const path = `/${randomBytes(16).toString("hex")}`;
   const attempts = new Map<string, number>();
   const server = http.createServer((request, response) => {
@@ -70,6 +64,7 @@ export async function startRelay({ target, onDelivery }: RelayOptions): Promise<
     throw new TvsError("INTERNAL", "no port can be opened on 127.0.0.1", { cause });
   });
   return {
+    /** Where deliveries are to be sent. The path is a secret: nothing else on this machine can post there. */
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     close() {
       const closed = new Promise<void>((done) => server.close(() => done()));
