@@ -72,7 +72,6 @@ function readPlace(text: string, flag: string): URL | string {
   throw new TvsError("USAGE", `${flag}: ${text} is neither a folder nor an http or https address`);
 }
 
-/** @throws TvsError USAGE */
 function readPolicy(text: string, flag: string): string {
   if (/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(text)) return text;
   throw new TvsError("USAGE", `${flag} must be an object identifier such as 1.3.6.1.4.1.601.10.3.1`);

@@ -54,7 +54,6 @@ export const epochCommand = operatorCommand({
   },
 });
 
-/** @throws TvsError CONFIG_INVALID */
 function readReason(text: string, flag: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= maxReason && !hasHiddenCharacter(reason)) return reason;

@@ -40,7 +40,6 @@ export const proveCommand = operatorCommand({
   },
 });
 
-/** @throws TvsError USAGE, NOT_KNOWN */
 async function leafOf(
   { attestations }: Operator,
   { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
@@ -59,7 +58,6 @@ async function leafOf(
   );
 }
 
-/** @throws TvsError NOT_KNOWN, LOG_BEHIND */
 async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
   const { evidence } = operator;
   const reader = createEvidenceReader(evidence);

@@ -83,18 +83,11 @@ const addCommand = command({
     ...byArg,
   },
   async run({ args }) {
+    const { id: partnerId, "batch-cost": batchCost = "call" } = args;
+    // All others are required.
+    const terms = { ...(termsOf(args) as Required<PartnerChange>), batchCost };
     const partner = (now: number): Partner =>
-      checkPartner({
-        partnerId: args.id,
-        name: args.name,
-        scopes: args.scopes,
-        purposes: args.purposes,
-        perMinute: args["per-minute"],
-        perDay: args["per-day"],
-        batchCost: args["batch-cost"] ?? "call",
-        createdAt: now,
-        disabledAt: null,
-      });
+      checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
     const add = async (operator: Operator) => {

@@ -16,7 +16,6 @@ const listArgs = {
   limit: limitArg(100),
 } as const;
 
-/** Prints the changes that the options choose. */
 async function printChanges(
   { changes }: Operator,
   args: ArgsOf<typeof listArgs> & { json?: boolean | undefined },

@@ -227,7 +227,6 @@ function stopAtSignals(): { signal: AbortSignal; end(): void } {
   };
 }
 
-/** @throws TvsError INPUT_UNREADABLE */
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) throw new TvsError("INPUT_UNREADABLE", `${file}: there is no such file`);

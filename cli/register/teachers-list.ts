@@ -29,7 +29,6 @@ export const filterArgs = {
   state: option("NAME", "Only those of this state", (name) => name.trim()),
 } as const;
 
-/** @throws TvsError USAGE */
 function readDate(text: string, flag: string): string {
   if (isCalendarDate(text)) return text;
   throw new TvsError("USAGE", `${flag} must be a date that exists, written YYYY-MM-DD`);
@@ -94,7 +93,6 @@ function isKept(term: string): boolean {
   return kind === "email" || kind === "phone" || kind === "elevenDigits";
 }
 
-/** @throws TvsError USAGE */
 function readTerm(): Promise<string> {
   // A character may have four bytes; the rest is a line end.
   return readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" });

@@ -29,14 +29,12 @@ export const readingArgs = {
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one)"),
 };
 
-/** @throws TvsError USAGE */
 function readDelimiter(text: string, flag: string): Delimiter {
   const found = delimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
   if (found !== undefined) return found;
   throw new TvsError("USAGE", `${flag} is one of , ; | or tab`);
 }
 
-/** @throws TvsError USAGE */
 function readEncoding(text: string, flag: string): Encoding {
   const found = encodings.find((one) => one === text.toLowerCase());
   if (found !== undefined) return found;

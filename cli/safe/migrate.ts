@@ -23,7 +23,6 @@ import { type Columns, listing, note, print, readable } from "../terminal/output
 import { createBar } from "../terminal/progress.ts";
 import { ensureDataDir } from "./vault.ts";
 
-/** How messages call the option. */
 const toOption = "--to (TVS_TO)";
 
 export const migrateCommand = command({
@@ -94,7 +93,6 @@ function placeOf({ database }: Config): string {
   return `${protocol}//${host}`;
 }
 
-/** @throws TvsError REFUSED */
 function refuseSame(config: Config, target: Config): void {
   if (realPlaceOf(config) !== realPlaceOf(target)) return;
   throw new TvsError(

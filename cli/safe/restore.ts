@@ -91,7 +91,6 @@ export const restoreCommand = command({
   },
 });
 
-/** @throws TvsError REFUSED, MASTER_KEY_WRONG, MASTER_KEY_INVALID */
 function accept(config: Config, facts: BackupFacts): void {
   if ((facts.environment === "sandbox") !== config.sandbox) {
     const message = config.sandbox

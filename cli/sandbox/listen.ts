@@ -60,7 +60,6 @@ async function flawOf({ body, signature }: RelayedDelivery, secret: Promise<stri
   return (await verifyWebhook({ rawBody: body, signature, secret: await secret })).reason;
 }
 
-/** @throws TvsError USAGE */
 function parseTarget(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isUsable = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.hash === "";

@@ -89,7 +89,6 @@ async function cause(
     hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);
 }
 
-/** What the change moved, in words. */
 function changeOf({ from, to }: Triggered): Record<string, string> {
   const moved = (before: string, after: string) => (before === after ? after : `${before} -> ${after}`);
   return {

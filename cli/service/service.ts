@@ -100,7 +100,6 @@ function requireProgram(path: string, root: string): void {
 
 type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };
 
-/** The units of the jobs, by their names. */
 function timerFiles(options: UnitOptions, jobs: readonly TimerJob[]): [name: string, content: string][] {
   return jobs.flatMap((job): [string, string][] => [
     [`${options.user}-${job.name}.service`, jobFile(options, job)],

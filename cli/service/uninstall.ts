@@ -58,7 +58,6 @@ function requireDisabled(folder: string, units: readonly string[]): void {
   throw new TvsError("REFUSED", `still enabled; first: sudo systemctl disable --now ${enabled.join(" ")}`);
 }
 
-/** @throws TvsError REFUSED */
 function remove(path: string): void {
   try {
     rmSync(path);

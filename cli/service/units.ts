@@ -60,7 +60,6 @@ export function reportOf(
   return [...done, ...more, ...steps].join("\n");
 }
 
-/** @throws TvsError USAGE */
 function readUser(user: string, flag: string): string {
   if (/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) return user;
   throw new TvsError("USAGE", `${flag} must be a name of lower-case letters, digits, - and _`);

@@ -41,7 +41,6 @@ function isYes(answer: string): boolean {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** @throws TvsError REFUSED */
 function requireNoRefusal(answer: string | null): void {
   if (answer === null || isYes(answer)) return;
   const message =
