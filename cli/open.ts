@@ -148,11 +148,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(
-  config: Config,
-  { whenMade, defaultIssuer }: OpenOptions,
-  driver?: Driver,
-): Promise<void> {
+async function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, driver?: Driver) {
   if (whenMade === undefined) throw noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.

@@ -147,10 +147,7 @@ type Found = {
 };
 
 /** Judges what the console judges too, and what of it only an operator looks into. */
-async function checkReadings(
-  driver: Driver,
-  { stores, stored, keys, options: { config, now } }: Found,
-): Promise<Check[]> {
+async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
   const ring = keyRing(keys);
   const nodes = await stores.nodes.list();
   const readings = await takeReadings({

@@ -107,11 +107,7 @@ function checkConfiguration(flags: Flags, environment: Environment): Serving {
   }
 }
 
-async function examine(
-  config: Config,
-  serving: Serving,
-  full: boolean,
-): Promise<{ checks: Check[]; isMissing: boolean }> {
+async function examine(config: Config, serving: Serving, full: boolean) {
   const now = systemClock.now();
   const database = await checkDatabase({ config, full, now });
   const checks = [

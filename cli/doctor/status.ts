@@ -204,10 +204,7 @@ function watchEveryMs({ watch, seconds, json }: ArgsOf<typeof watchArgs & typeof
 }
 
 /** Reads and shows the figures until Ctrl-C, SIGTERM or a closed pipe, which all end it with 0. */
-async function watch(
-  read: () => Promise<Status>,
-  { everyMs, json }: { everyMs: number; json: boolean },
-): Promise<void> {
+async function watch(read: () => Promise<Status>, { everyMs, json }: { everyMs: number; json: boolean }) {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);

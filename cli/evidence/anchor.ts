@@ -2,7 +2,7 @@
 
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import type { LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
+import type { StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import { createTimeStampRequest, readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
 import { type OurCommand, operand, option } from "../command.ts";
@@ -78,9 +78,7 @@ function readPolicy(text: string, flag: string): string {
 }
 
 /** @returns null while there is nothing to sign for: a timer is set up before the first call. @throws TvsError LOG_BEHIND */
-async function newestCheckpoint(
-  operator: Operator,
-): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
+async function newestCheckpoint(operator: Operator) {
   const checkpoint = await checkpointOfAll(operator);
   const epochs = await operator.evidence.epochs();
   const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);

@@ -1,10 +1,6 @@
 import type { Config } from "../../src/config.ts";
 import { decodeAttestation } from "../../src/domain/attestation-check.ts";
-import {
-  type Attestation,
-  type AttestationFilter,
-  describeAttestation,
-} from "../../src/domain/attestations.ts";
+import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
@@ -64,11 +60,7 @@ const listCommand = operatorCommand({
  * @param partnerId of a certificate that was removed, of which nothing is kept but what it was answered
  * @throws TvsError NOT_KNOWN, REFUSED for another partner's
  */
-async function credentialOf(
-  partners: PartnerStore,
-  text: string,
-  partnerId: string | undefined,
-): Promise<Omit<AttestationFilter, "limit">> {
+async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
   const key = (await partners.apiKeys()).find(({ keyId }) => keyId === text);
   const credential = key === undefined ? text.replaceAll(":", "").toLowerCase() : text;
   const owner =

@@ -66,10 +66,7 @@ export const logWitnessCommand = command({
 });
 
 /** @throws TvsError INPUT_UNREADABLE for whatever cannot be verified */
-async function fetchCheckpoint(
-  log: WitnessedLog,
-  keys: Parameters<typeof openCheckpoint>[1],
-): Promise<Shown> {
+async function fetchCheckpoint(log: WitnessedLog, keys: Parameters<typeof openCheckpoint>[1]) {
   const body = await log.checkpoint();
   const checkpoint = await openCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));

@@ -71,10 +71,7 @@ export const rosterCommand = operatorCommand({
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
  */
-async function judgeFile(
-  file: string,
-  dependencies: RosterDependencies,
-): Promise<{ results: RosterRow[]; hasNames: boolean }> {
+async function judgeFile(file: string, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   let header: RosterHeader | undefined;
   let judging: Promise<RosterRow>[] = [];

@@ -130,11 +130,7 @@ function tryFolder(path: string, flag: string): void {
 }
 
 /** Writes the file whole. The work is done by now, so its result is kept in any case. */
-async function write(
-  path: string,
-  content: string | AsyncIterable<string>,
-  { force }: OutputRequest,
-): Promise<void> {
+async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   let temporary: string;
   try {
     temporary = await writeBeside(path, content);

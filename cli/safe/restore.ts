@@ -136,10 +136,7 @@ function remarks(
   ];
 }
 
-function undoneRemarks(
-  changes: readonly Difference[],
-  lost: NonNullable<Restored["undone"]>["lost"],
-): string[] {
+function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]) {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
@@ -166,11 +163,7 @@ function listed(ids: readonly string[]): string {
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-function restoreText(
-  facts: Parameters<typeof record>[0],
-  { undone }: Restored,
-  notes: readonly string[],
-): string {
+function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]) {
   const changes = undone?.changes ?? [];
   const rows = changes.map(({ kind, id, was, now }) => {
     const missing = kind === "teacher" ? "in good standing" : "absent";

@@ -55,11 +55,7 @@ export const triggerCommand = command({
 
 type Printing = { readonly json?: boolean | undefined };
 
-async function cause(
-  operator: Operator,
-  args: Printing,
-  wanted: { eventType: EventType; key: TeacherKey },
-): Promise<void> {
+async function cause(operator: Operator, args: Printing, wanted: { eventType: EventType; key: TeacherKey }) {
   const done = await triggerEvent(operator, wanted);
   const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
     .filter(({ eventId }) => eventId === done.event.eventId)
@@ -142,11 +138,7 @@ function withoutRelay(answer: ForgeryAnswer): ForgeryAnswer {
   return answer.status === 502 ? { ...answer, status: null, error: "CONNECT_FAILED" } : answer;
 }
 
-async function exchangeAll(
-  url: string,
-  allowPrivate: boolean,
-  deliveries: ReturnType<typeof forge>,
-): Promise<ForgeryAnswer[]> {
+async function exchangeAll(url: string, allowPrivate: boolean, deliveries: ReturnType<typeof forge>) {
   const exchange = createExchange();
   try {
     const { url: resolved, addresses } = await resolveEndpoint(url, { allowPrivate });

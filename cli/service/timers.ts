@@ -85,11 +85,7 @@ export function readTimerJobs(args: TimerValues): TimerJob[] {
   return jobs.filter((job) => job !== false);
 }
 
-function requireTogether(
-  args: TimerValues,
-  main: keyof typeof timerArgs,
-  more: (keyof typeof timerArgs)[],
-): void {
+function requireTogether(args: TimerValues, main: keyof typeof timerArgs, more: (keyof typeof timerArgs)[]) {
   const alone = more.find((name) => args[name] !== undefined);
   if (alone !== undefined && args[main] === undefined)
     throw new TvsError("USAGE", `--${alone} goes with --${main}`);

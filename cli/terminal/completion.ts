@@ -84,10 +84,7 @@ export async function candidates(root: OurCommand, words: readonly string[]): Pr
 const helpWord: Candidate = ["help", "The manual, and the help of every command"];
 
 /** What `tvs help` explains: the topics of the manual, and the commands that are no topics too. */
-async function helpOffers(
-  command: OurCommand,
-  { isRoot, operands }: { isRoot: boolean; operands: number },
-): Promise<Candidate[]> {
+async function helpOffers(command: OurCommand, { isRoot, operands }: { isRoot: boolean; operands: number }) {
   if (operands > 0) return [];
   const pages = isRoot ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
