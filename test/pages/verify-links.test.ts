@@ -9,6 +9,7 @@ import {
   browser,
   envelope,
   openPage,
+  openProving,
   outcomeOf,
   path,
   shownIn,
@@ -120,8 +121,7 @@ describe("codes that are scanned", () => {
         await page.locator("#outcome h2").first().waitFor();
       }
     };
-    await within(openPage(), async ({ page }) => {
-      await page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
+    await within(openProving(log), async ({ page }) => {
       await scanAll(page, fragments.slice(1));
       await untilOutcomeSays(page, `Proof: ${proofs.length - 1} of ${proofs.length} codes read`);
       expect(await axeFindings(page)).toEqual([]);
