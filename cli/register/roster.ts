@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { TvsError } from "../../src/domain/errors.ts";
-import { CsvError, readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
+import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
+import { UnreadableError } from "../../src/domain/import/fields.ts";
 import {
   judgeRosterRow,
   percentageOf,
@@ -105,7 +106,7 @@ async function* readRecords(file: string): AsyncGenerator<TableRecord> {
 }
 
 function explainUnreadable(file: string, error: unknown): unknown {
-  if (error instanceof CsvError)
+  if (error instanceof UnreadableError)
     return new TvsError("INPUT_UNREADABLE", `${nameOf(file)}, line ${error.line}: ${error.message}`);
   const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
   return isOfFile ? new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`) : error;
