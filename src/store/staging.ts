@@ -230,15 +230,11 @@ function countUnchanged(run: Run, { afterSeq, beforeSeq }: { afterSeq: number; b
   return count;
 }
 
-function countChanges(run: Run): number {
-  const [row] = run("SELECT changes() AS n");
-  return row === undefined ? 0 : integer(row, "n");
-}
-
 /** Takes the identities of all rows, in their order; what stayed out is found by what is there. */
 function takeAll(rows: readonly StagedRow[], run: Run): Duplicate[] {
   run(addIdentities, [JSON.stringify(rows.map(writtenIdentity))]);
-  if (countChanges(run) === rows.length) return [];
+  const [taken = {}] = run("SELECT changes() AS n");
+  if (integer(taken, "n") === rows.length) return [];
   return rows
     .filter((row) => run("SELECT 1 FROM identities WHERE seq = ?", [row.seq]).length === 0)
     .map((row) => ({ seq: row.seq, of: identityTaken(row, run) }));
