@@ -55,7 +55,8 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
       resolved = await resolve(endpoint.url, isPrivateAllowed);
     } catch (error) {
       if (!(error instanceof EndpointRefused)) throw error;
-      return refused(error, performance.now() - startedMs);
+      const durationMs = Math.round(performance.now() - startedMs);
+      return { status: null, error: error.refusal, retryAfterSeconds: null, durationMs };
     }
     const { url, addresses } = resolved;
     // A host with a dead address among its addresses is reached by a later attempt.
@@ -67,15 +68,6 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
     });
     const request = { url, address, headers, body: delivery.body, allowPrivate: isPrivateAllowed };
     return exchange.deliver({ ...request, deadlineMs, signal });
-  };
-}
-
-function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResult {
-  return {
-    status: null,
-    error: refusal,
-    retryAfterSeconds: null,
-    durationMs: Math.round(durationMs),
   };
 }
 

@@ -63,10 +63,11 @@ export function createExchange(options: ExchangeOptions = {}) {
 
   /** Whatever the endpoint does is a result; rejects only for a header that HTTP does not allow. */
   async function deliver(request: DeliverRequest): Promise<AttemptResult> {
+    if (isRefused(request))
+      return { status: null, error: "ADDRESS_REFUSED", retryAfterSeconds: null, durationMs: 0 };
     const startedMs = performance.now();
-    const response = isRefused(request) ? refusedResponse : await post(request, [kept, single]);
-    const { error, status } = response;
-    const retryAfterSeconds = error === null ? null : parseRetryAfter(response.retryAfter, clock.now());
+    const { error, status, retryAfter } = await post(request, [kept, single]);
+    const retryAfterSeconds = error === null ? null : parseRetryAfter(retryAfter, clock.now());
     const durationMs = Math.round(performance.now() - startedMs);
     return { status, error, retryAfterSeconds, durationMs };
   }
@@ -78,13 +79,6 @@ export function createExchange(options: ExchangeOptions = {}) {
 
   return { deliver, close };
 }
-
-const refusedResponse: WebhookResponse = {
-  status: null,
-  error: "ADDRESS_REFUSED",
-  retryAfter: undefined,
-  isStale: false,
-};
 
 /** The address guard's rule once more, for a caller that forgot to ask it. A name would be resolved again. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {

@@ -256,17 +256,11 @@ export async function issueApiKey(
   if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = live;
-  const previous = current === undefined ? null : endOf(current, options);
+  const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
+  const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
   if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
-}
-
-function endOf(current: ApiKey, { now, overlapMs }: { now: number; overlapMs: number }): KeyEnd {
-  return {
-    keyId: current.keyId,
-    expiresAt: Math.min(current.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs),
-  };
 }
 
 /**

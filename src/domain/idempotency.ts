@@ -52,7 +52,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const answer = await work(reservation);
       return answer === null ? null : { answer, replayed: false };
     }
-    if (!equalBytes(known.fingerprint, reservation.fingerprint)) throw reused();
+    if (!equalBytes(known.fingerprint, reservation.fingerprint))
+      throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
     return { answer: { headers: known.headers, body: known.body }, replayed: true };
   }
 
@@ -93,10 +94,6 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       return outcome.finally(() => running.delete(name));
     },
   };
-}
-
-function reused(): TvsError {
-  return new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
 }
 
 function stillRunning(): TvsError {
