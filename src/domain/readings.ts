@@ -3,28 +3,17 @@ import type { EvidenceFigures } from "./evidence/figures.ts";
 import { readImportWatch } from "./import/source.ts";
 import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
+import { openWindows, type QuotaStore, quotaUse } from "./quota-windows.ts";
 import type { SettingsStore } from "./settings.ts";
 import { countTeachers, type StatusStore } from "./status.ts";
-import type { DisabledReason, WebhookStore } from "./webhooks.ts";
-
-/** A partner's use of its quotas, in the windows that are open now. */
-export type QuotaReading = {
-  readonly partner: Partner;
-  readonly use: Readonly<Record<WindowKind, QuotaUse>>;
-};
-
-/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
-export type EndpointReading = {
-  readonly partnerId: string;
-  readonly host: string;
-  readonly disabledReason: DisabledReason | null;
-  readonly failingSince: number | null;
-  readonly lastError: string | null;
-};
+import type { WebhookStore } from "./webhooks.ts";
 
 /** What the database says of everything that an operator watches. */
 export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
+/** A partner's use of its quotas, in the windows that are open now. */
+export type QuotaReading = Readings["quotas"][number];
+/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
+export type EndpointReading = Readings["endpoints"][number];
 
 /** The last readings, and whether they could not be renewed; null before the first. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
