@@ -104,8 +104,15 @@ function libsqlNative(addon: string): BunPlugin {
   };
 }
 
-/** Builds beside the old file and renames over it, so that a running service keeps the file it was started from. */
-export async function build(target: Target, outfile: string): Promise<void> {
+/**
+ * Builds beside the old file and renames over it, so that a running service keeps the file it was started from.
+ * @param further plugins, which may change what is built
+ */
+export async function build(
+  target: Target,
+  outfile: string,
+  further: readonly BunPlugin[] = [],
+): Promise<void> {
   await mkdir(dirname(outfile), { recursive: true });
   // The file's name is compiled into it, so the new one gets its own name in a folder of its own.
   const folder = await mkdtemp(join(dirname(outfile), ".build-"));
@@ -126,7 +133,7 @@ export async function build(target: Target, outfile: string): Promise<void> {
         autoloadBunfig: false,
         ...(target.runtime ? { executablePath: target.runtime } : {}),
       },
-      plugins: [libsqlNative(target.addon)],
+      plugins: [libsqlNative(target.addon), ...further],
     });
     await rename(fresh, outfile);
   } finally {

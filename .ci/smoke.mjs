@@ -202,6 +202,7 @@ function checkOffline(envelope) {
 async function main() {
   copyFileSync(binary, tvs);
   assert.match(run(["--help"]), /\bserve\b/);
+  assert.match(run(["help", "privacy"]), /^What is stored/);
   const { version } = JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8"));
   assert.ok(run(["--version"]).includes(version), "--version");
   assert.deepEqual(readdirSync(folder), ["tvs"], "neither help nor version may write anything");

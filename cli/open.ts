@@ -1,24 +1,14 @@
 import type { Config } from "../src/config.ts";
-import type { AttestationMaintenance, AttestationStore } from "../src/domain/attestations.ts";
-import { type BlindIndex, createBlindIndex } from "../src/domain/blind-index.ts";
-import { type Acting, type ChangeStore, service } from "../src/domain/changes.ts";
-import { type Calendar, type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
-import type { KeyKind } from "../src/domain/credentials.ts";
-import type { Outbox } from "../src/domain/deliveries.ts";
+import { createBlindIndex } from "../src/domain/blind-index.ts";
+import { type Acting, service } from "../src/domain/changes.ts";
+import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
-import type { EvidenceStore } from "../src/domain/evidence/evidence.ts";
-import type { IdempotencyStore } from "../src/domain/idempotency.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
-import { ensureKeys, type KeyStore } from "../src/domain/keys.ts";
-import { type NodeStore, requireClockOf } from "../src/domain/nodes.ts";
-import type { PartnerStore } from "../src/domain/partners.ts";
-import type { QuotaStore } from "../src/domain/quota-windows.ts";
+import { ensureKeys } from "../src/domain/keys.ts";
+import { requireClockOf } from "../src/domain/nodes.ts";
 import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
-import { isIssuerTold, type Settings, type SettingsStore } from "../src/domain/settings.ts";
-import type { StatusListStore } from "../src/domain/status-list/lists.ts";
-import type { TeacherStore } from "../src/domain/teachers/store.ts";
-import type { WebhookDependencies, WebhookStore } from "../src/domain/webhooks.ts";
+import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
@@ -52,42 +42,10 @@ import { ensureDataDir, openVault } from "./safe/vault.ts";
 import { environmentOf, settingsOf } from "./serve/settings-in-force.ts";
 
 /** The stores over one database, each with the acts of its noun. */
-export type Stores = {
-  readonly settings: SettingsStore;
-  readonly keys: KeyStore;
-  readonly partners: PartnerStore;
-  readonly teachers: TeacherStore;
-  readonly attestations: AttestationStore;
-  readonly maintenance: AttestationMaintenance;
-  readonly idempotencyStore: IdempotencyStore;
-  readonly quotaStore: QuotaStore;
-  readonly webhooks: WebhookStore;
-  readonly outbox: Outbox;
-  readonly nodes: NodeStore;
-  readonly evidence: EvidenceStore;
-  readonly changes: ChangeStore;
-  readonly statusLists: StatusListStore;
-};
+export type Stores = ReturnType<typeof createStores>;
 
-/** What the operator's commands work with. */
-export type Operator = {
-  readonly driver: Driver;
-  readonly stores: Stores;
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly blindIndex: BlindIndex;
-  readonly settingsInForce: Settings;
-  /** False for an issuer that nobody chose: the address at which a service happened to listen. */
-  readonly issuerTold: boolean;
-  readonly calendar: Calendar;
-  readonly keyKind: KeyKind;
-  /** In whose name changes are made: the operator's, or the service's own. */
-  readonly actor: string;
-  readonly dataDir: string;
-  /** Whether this opening made the register. */
-  readonly isNew: boolean;
-};
+/** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
+export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
@@ -118,7 +76,7 @@ const defaultKeyBits = 2048;
  * signing keys are made where they are missing, the keys last; else nothing is.
  * @throws TvsError REGISTER_MISSING, DATABASE_TOO_OLD, and with one line for whatever else is wrong
  */
-export async function openOperator(config: Config, options: OpenOptions = {}): Promise<Operator> {
+export async function openOperator(config: Config, options: OpenOptions = {}) {
   const { clock = systemClock, defaultIssuer, commits, whenMade, whenOlder, firstSettings } = options;
   const acting = {
     // Who only reads need not have a name that a list could show.
@@ -160,6 +118,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
     const stored = await stores.settings.read();
     const settingsInForce = await settingsOf(stored, config, defaultIssuer);
     return {
+      ...stores,
       driver,
       stores,
       config,
@@ -167,13 +126,16 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
       secrets,
       blindIndex: createBlindIndex(secrets.blindIndexKey),
       settingsInForce,
+      /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
       keyKind,
+      /** In whose name changes are made: the operator's, or the service's own. */
       get actor() {
         return acting.actor;
       },
       dataDir: config.dataDir,
+      /** Whether this opening made the register. */
       isNew,
     };
   } catch (error) {
@@ -187,11 +149,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}): P
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(
-  config: Config,
-  { whenMade, defaultIssuer }: OpenOptions,
-  driver?: Driver,
-): Promise<void> {
+async function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, driver?: Driver) {
   if (whenMade === undefined) throw noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.
@@ -247,7 +205,7 @@ export async function openDriver(
 export function createStores(
   driver: Driver,
   { commits, acting = service }: { commits?: CommitOptions | undefined; acting?: Acting } = {},
-): Stores {
+) {
   const commit = createCommits(driver, commits);
   return {
     settings: createSettingsStore(driver, acting),
@@ -267,17 +225,9 @@ export function createStores(
   };
 }
 
-/** What the acts over webhook endpoints take of an operator. */
-export function webhookDependencies({ stores, secrets, clock }: Operator): WebhookDependencies {
-  const { webhooks, partners } = stores;
-  return { webhooks, partners, secrets, clock };
-}
-
 /** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
 export function importDependencies(operator: Operator): ImportDependencies {
-  const { driver, stores, blindIndex, calendar, clock, actor, dataDir } = operator;
-  const imports = createImportStore(driver, dataDir, { actor, clock });
-  return { teachers: stores.teachers, imports, blindIndex, calendar, clock, actor };
+  return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 
 /** Opens, acts and closes: the frame of every operator's command. */

@@ -1,3 +1,4 @@
+import type { Config } from "../src/config.ts";
 import {
   type Args,
   type ArgsOf,
@@ -9,26 +10,33 @@ import {
 } from "./command.ts";
 import { type Operator, withOperator } from "./open.ts";
 
-type OperatorCommand<T extends Args> = Omit<CommandDefinition<T>, "run"> & {
+type Given<T extends Args> = ArgsOf<T & typeof commonArgs>;
+
+type OperatorCommand<T extends Args, P> = Omit<CommandDefinition<T>, "run"> & {
   /** Refuses what the options say together, before anything is opened. @throws TvsError */
-  check?(args: ArgsOf<T & typeof commonArgs>): void;
-  act(operator: Operator, args: ArgsOf<T & typeof commonArgs>): Promise<void>;
+  check?(args: Given<T>): void;
+  /** Makes ready, before anything is opened, what the act needs besides, such as a file to write. @throws TvsError */
+  prepare?(args: Given<T>, config: Config): P | Promise<P>;
+  act(operator: Operator, args: Given<T>, prepared: P): Promise<void>;
 };
 
 /**
- * Defines a command over the register at hand, which is opened for it and closed behind it. One that checks what it was
- * told before there is a register, or that makes one, opens it by itself.
+ * Defines a command over the register at hand, which is opened for it and closed behind it. One that makes a register
+ * opens it by itself.
  */
-export function operatorCommand<const T extends Args>({
+export function operatorCommand<const T extends Args, P = undefined>({
   check,
+  prepare,
   act,
   ...definition
-}: OperatorCommand<T>): OurCommand {
+}: OperatorCommand<T, P>): OurCommand {
   return command<T>({
     ...definition,
     async run({ args }) {
       check?.(args);
-      await withOperator(configOf(args), (operator) => act(operator, args));
+      const config = configOf(args);
+      const prepared = (await prepare?.(args, config)) as P;
+      await withOperator(config, (operator) => act(operator, args, prepared));
     },
   });
 }

@@ -25,12 +25,13 @@ function executableWords(path: string): string {
   const found = (process.env.PATH ?? "")
     .split(delimiter)
     .map((folder) => join(folder, name))
-    .find(isThere);
+    .find(canRun);
   if (found !== undefined && realpathSync(found) === realpathSync(path)) return name.replace(/\.exe$/, "");
   return shown(path);
 }
 
-function isThere(path: string): boolean {
+/** Whether a file is there and can be run: on a mount that runs none, the system says no whatever the file's mode. */
+export function canRun(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -101,13 +101,8 @@ function patternOf(c: Context<AppEnv>): string {
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
 function refuseOtherMethods(hono: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
-  const allowed = new Map<string, string[]>();
-  for (const route of routes) {
-    const methods = allowed.get(routerPath(route)) ?? [];
-    methods.push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
-    allowed.set(routerPath(route), methods);
-  }
-  for (const [path, methods] of allowed) {
+  for (const [path, known] of Map.groupBy(routes, routerPath)) {
+    const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     hono.all(path, (c) => {
       c.header("Allow", methods.join(", "));
       return failed(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);

@@ -1,107 +1,78 @@
 /** Files that are imported as text and end up inside the executable. */
 
+declare module "embedded-text" {
+  const text: string;
+  export default text;
+}
+
 declare module "*.yaml" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.sql" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.csv" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.html" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.css" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 /** The scripts that complete a command line. */
 declare module "*.bash" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.fish" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.zsh" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
+}
+/** What `service install` writes, with places to fill in. */
+declare module "*.in" {
+  export { default } from "embedded-text";
 }
 
 /** The type declarations of the partners' module, which are handed out beside it. */
 declare module "*.types.txt" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.client.js" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "uplot/dist/uPlot.iife.min.js" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.bundle.js" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 /** The examples for partners, which the getting-started page shows. */
 declare module "*.mjs" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.py" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.php" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.java" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.go" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.cs" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 declare module "*.sh" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
-
 /** The manual's pages. */
 declare module "*.md" {
-  const text: string;
-  export default text;
+  export { default } from "embedded-text";
 }
 
 /** What is used of it: its package has no types. */

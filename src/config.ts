@@ -24,53 +24,11 @@ const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 /** Which engine signs; `auto` is decided at start by a test and a measurement. */
 export type SigningEngine = (typeof signingEngines)[number];
 
-/** What every command needs. */
-export type Config = {
-  readonly dataDir: string;
-  readonly database: DatabaseAddress;
-  readonly sandbox: boolean;
-  /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
-  readonly masterKey: string | undefined;
-  readonly masterKeyFile: string;
-  /** The access log's own folder, beside the database. */
-  readonly callsFolder: string;
-  /** Settings that the database remembers, where this command was told otherwise. */
-  readonly issuer: string | undefined;
-  readonly timeZone: string | undefined;
-  readonly policyFile: string | undefined;
-  readonly allowPrivateWebhooks: boolean | undefined;
-  readonly statusList: boolean | undefined;
-  /** The file that says whose service it is; `none` takes back what was said. */
-  readonly siteFile: string | undefined;
-  /** How long attestations are kept, as it was given; remembered in the database. */
-  readonly keepAttestations: string | undefined;
-  readonly signingEngine: SigningEngine;
-  /** Path of Intel's crypto_mb; without it, where distributions put it. */
-  readonly cryptoMbFile: string | undefined;
-  /** Who makes changes, as the command was told, and by what; undefined where only the system knows. */
-  readonly operator?: { readonly name: string; readonly source: string } | undefined;
-};
+const spreads = ["auto", "always"] as const;
 
-export type ServeConfig = Config & {
-  readonly host: string;
-  readonly port: number;
-  /** How many threads answer, the main one included. */
-  readonly threads: number;
-  readonly publicPerMinute: number;
-  /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
-  readonly drainWaitMs: number;
-  /** Whether each call is kept in the access log. */
-  readonly accessLog: boolean;
-  /** Whether a register of an earlier release is backed up before it is upgraded. */
-  readonly isBackedUp: boolean;
-  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
-  readonly trustedProxies: readonly string[];
-  /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
-  readonly clientCertFrom: readonly string[];
-  /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
-  readonly adminPort: number | undefined;
-  readonly tls: { readonly port: number; readonly certFile: string; readonly keyFile: string } | undefined;
-};
+/** What every command needs. */
+export type Config = ReturnType<typeof readConfig>;
+export type ServeConfig = ReturnType<typeof readServeConfig>;
 
 const commonSchema = v.object({
   data: v.optional(text, "./data"),
@@ -101,6 +59,7 @@ const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
+  spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
   "access-log": v.optional(flag),
   "no-backup": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
@@ -117,10 +76,10 @@ const serveSchema = v.object({
  * Reads what every command needs, flags before environment.
  * @throws TvsError CONFIG_INVALID naming the flag and its variable
  */
-export function readConfig(flags: Flags, environment: Environment): Config {
+export function readConfig(flags: Flags, environment: Environment) {
   const given = read(commonSchema, flags, environment);
   const dataDir = resolve(given.data);
-  const fileName = usualFile(given);
+  const fileName = usualFile(given.sandbox);
   const database = databaseAddress(
     given.database ?? `file:${join(dataDir, fileName)}`,
     given["database-token"],
@@ -129,43 +88,59 @@ export function readConfig(flags: Flags, environment: Environment): Config {
     dataDir,
     database,
     sandbox: given.sandbox,
+    /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
     masterKey: given["master-key"],
     masterKeyFile: masterKeyFile(dataDir, database, given.sandbox),
+    /** The access log's own folder, beside the database. */
     callsFolder: callsFolder(dataDir, database, fileName),
+    /** Settings that the database remembers, where this command was told otherwise. */
     issuer: given.issuer?.replace(/\/+$/, ""),
     timeZone: given["time-zone"],
     policyFile: given.policy,
     allowPrivateWebhooks: given["allow-private-webhooks"],
     statusList: given["status-list"],
+    /** The file that says whose service it is; `none` takes back what was said. */
     siteFile: given.site,
+    /** How long attestations are kept, as it was given; remembered in the database. */
     keepAttestations: keepAttestations(given["keep-attestations"]),
     signingEngine: given["signing-engine"],
+    /** Path of Intel's crypto_mb; without it, where distributions put it. */
     cryptoMbFile: given["crypto-mb"] === undefined ? undefined : resolve(given["crypto-mb"]),
+    /** Who makes changes, as the command was told, and by what; undefined where only the system knows. */
     operator: operatorTold(flags, environment),
   });
 }
 
 /** @throws TvsError CONFIG_INVALID */
-export function readServeConfig(flags: Flags, environment: Environment): ServeConfig {
+export function readServeConfig(flags: Flags, environment: Environment) {
   const given = read(serveSchema, flags, environment);
   const config = readConfig(flags, environment);
   return Object.freeze({
     ...config,
+    /** Whether each call is kept in the access log. */
     accessLog: given["access-log"] ?? config.sandbox,
+    /** Whether a register of an earlier release is backed up before it is upgraded. */
     isBackedUp: !given["no-backup"],
     host: given.host,
     port: given.port,
+    /** How many threads answer, the main one included. */
     threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
+    /** Whether connections go to one thread while it is not busy, or always to all. */
+    spread: given.spread,
     publicPerMinute: given["public-per-minute"],
+    /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
     drainWaitMs: given["drain-wait"] * 1_000,
+    /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
     trustedProxies: given["trusted-proxy"],
+    /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
     clientCertFrom: given["client-cert-from"],
+    /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
     adminPort: given["admin-port"],
     tls: tlsOptions(given),
   });
 }
 
-function operatorTold({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment): Config["operator"] {
+function operatorTold({ by }: Flags, { TVS_OPERATOR, SUDO_USER }: Environment) {
   if (typeof by === "string") return { name: by, source: "--by" };
   if (TVS_OPERATOR) return { name: TVS_OPERATOR, source: "TVS_OPERATOR" };
   return SUDO_USER ? { name: SUDO_USER, source: "SUDO_USER" } : undefined;
@@ -222,14 +197,14 @@ function serverUrl(address: string): string {
 }
 
 /** The database's file in a data directory that nobody has told another database. */
-function usualFile({ sandbox }: Pick<Config, "sandbox">): string {
+function usualFile(sandbox: boolean): string {
   return sandbox ? "sandbox.db" : "tvs.db";
 }
 
 /** Whether the database is the one that its data directory alone means. */
 export function hasUsualDatabase(config: Pick<Config, "dataDir" | "database" | "sandbox">): boolean {
   const { dataDir, database } = config;
-  return database.kind === "file" && database.file === join(dataDir, usualFile(config));
+  return database.kind === "file" && database.file === join(dataDir, usualFile(config.sandbox));
 }
 
 /** A sandbox has a master key of its own, so that nothing of it opens anything that is live. */
@@ -266,11 +241,7 @@ export function formerCallsFile({ callsFolder }: Pick<Config, "callsFolder">): s
   return `${callsFolder.replace(/(^|[\\/])calls$/, "$1tvs-calls")}.db`;
 }
 
-function tlsOptions(given: {
-  "tls-port"?: number | undefined;
-  "tls-cert"?: string | undefined;
-  "tls-key"?: string | undefined;
-}): ServeConfig["tls"] {
+function tlsOptions(given: v.InferOutput<typeof serveSchema>) {
   const { "tls-port": port, "tls-cert": certFile, "tls-key": keyFile } = given;
   if (port === undefined && certFile === undefined && keyFile === undefined) return undefined;
   if (port === undefined || certFile === undefined || keyFile === undefined) {

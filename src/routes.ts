@@ -18,48 +18,29 @@ export type Route = PartnerRoute | PublicRoute | PageRoute;
 
 const api = "/v1/inter-agency";
 
+function forPartners(
+  method: Route["method"],
+  path: string,
+  call: partner.PartnerCall & Pick<Route, "slashes">,
+): PartnerRoute {
+  return { method, path: `${api}${path}`, traffic: "partner", ...call };
+}
+
 /** What any site may read, and nobody has to say who asks. */
 const open = { method: "GET", traffic: "other", cors: true } as const;
 
 export const routes: readonly Route[] = [
   { method: "GET", path: "/teacher/verify-license", traffic: "public", cors: true, handler: publicLookup },
-  {
-    method: "POST",
-    path: `${api}/eligibility-check`,
-    traffic: "partner",
-    scope: "eligibility",
-    handler: partner.checkEligibility,
-  },
-  {
-    method: "GET",
-    path: `${api}/lookup/by-reg-no/{regNo}`,
+  forPartners("POST", "/eligibility-check", { scope: "eligibility", handler: partner.checkEligibility }),
+  forPartners("GET", "/lookup/by-reg-no/{regNo}", {
     slashes: true,
-    traffic: "partner",
     scope: "lookup_by_reg_no",
     handler: partner.lookUpByRegNo,
-  },
-  {
-    method: "GET",
-    path: `${api}/lookup/by-tid/{tId}`,
-    traffic: "partner",
-    scope: "lookup_by_tid",
-    handler: partner.lookUpByTId,
-  },
-  {
-    method: "POST",
-    path: `${api}/lookup/by-nin`,
-    traffic: "partner",
-    scope: "lookup_by_nin",
-    handler: partner.lookUpByNin,
-  },
-  { method: "POST", path: `${api}/batch`, traffic: "partner", scope: "batch", handler: partner.checkBatch },
-  {
-    method: "POST",
-    path: `${api}/rosters`,
-    traffic: "partner",
-    scope: "roster",
-    handler: partner.stateRoster,
-  },
+  }),
+  forPartners("GET", "/lookup/by-tid/{tId}", { scope: "lookup_by_tid", handler: partner.lookUpByTId }),
+  forPartners("POST", "/lookup/by-nin", { scope: "lookup_by_nin", handler: partner.lookUpByNin }),
+  forPartners("POST", "/batch", { scope: "batch", handler: partner.checkBatch }),
+  forPartners("POST", "/rosters", { scope: "roster", handler: partner.stateRoster }),
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

@@ -34,6 +34,7 @@ describe("what every command is told", () => {
       keepAttestations: undefined,
       signingEngine: "auto",
       cryptoMbFile: undefined,
+      operator: undefined,
     });
   });
 
@@ -53,6 +54,7 @@ describe("what every command is told", () => {
     keepAttestations: "7y",
     signingEngine: "webcrypto",
     cryptoMbFile: "/opt/libcrypto_mb.so.11",
+    operator: undefined,
   } as const;
   const settings = {
     data: "/srv/tvs",
@@ -237,6 +239,10 @@ describe("what is wrong is named by flag and variable, in one line", () => {
     ["issuer", "https://teachers.example/?a=1", /without user, query or fragment$/],
     ["issuer", "https://teachers.example/#a", /without user, query or fragment$/],
     ["issuer", "https://user@teachers.example/", /without user, query or fragment$/],
+    ["issuer", "https://:p@teachers.example", /without user, query or fragment$/],
+    ["issuer", "https:///teachers", /must be an http or https URL/],
+    ["issuer", "http://0.0.0.0:8090", /must be/],
+    ["issuer", "https://[::]", /must be/],
     ["time-zone", "Lagos", /must be an IANA time zone such as Africa\/Lagos$/],
     ["port", "http", /must be a whole number$/],
     ["port", "-1", /must be a whole number$/],

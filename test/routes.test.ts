@@ -49,6 +49,13 @@ describe("the table of routes", () => {
     expect(undescribed).toEqual([]);
   });
 
+  test("has every operation that the document names", () => {
+    const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(operations.filter((one) => !named.includes(one))).toEqual([]);
+  });
+
   test("has an operation for every document that is for machines", async () => {
     for (const route of routes) {
       if (route.method !== "GET" || operationOf(route) !== undefined) continue;

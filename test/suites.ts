@@ -80,6 +80,7 @@ const notOverServer = {
 const notBehindProxy = {
   "client-cert-header": "whom a listener believes; the proxy lets no caller say it",
   "hostile-http": "what reaches a listener is what the proxy has made of it",
+  manual: "commands, which over three nodes say the same; few of its lines ask a service",
 };
 
 export type Run = {

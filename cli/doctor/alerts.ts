@@ -1,7 +1,8 @@
 /** What `tvs doctor --alert-command` does: a program is told of each finding that begins or ends (decision D1.13). */
 
 import { spawn } from "node:child_process";
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, statSync } from "node:fs";
 import * as v from "valibot";
 import { alertsFile, type Config } from "../../src/config.ts";
 import { type Check, ok, warn } from "../../src/domain/check.ts";
@@ -9,6 +10,7 @@ import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { codeOf, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { lockFile } from "../../src/store/driver/service-lock.ts";
+import { canRun } from "../program.ts";
 
 /** A check, its advice in words. */
 type Finding = Pick<Check, "name" | "result" | "found" | "advice" | "about">;
@@ -74,11 +76,7 @@ export function checkAlertCommand(config: Config): Check {
 
 /** What keeps a program from being run; null for nothing. */
 export function programFlaw(path: string): string | null {
-  try {
-    accessSync(path, constants.X_OK);
-  } catch {
-    return "is not there, or this user cannot run it";
-  }
+  if (!canRun(path)) return "is not there, or this user cannot run it";
   const found = statSync(path);
   if (!found.isFile()) return "is not a program";
   return process.platform !== "win32" && (found.mode & 0o002) !== 0 ? "can be written by everybody" : null;
@@ -183,22 +181,22 @@ async function save(file: string, state: State): Promise<string | null> {
 }
 
 /** Runs the program without a shell, and without our settings: a key or a token may be among them. */
-function run({ path, limitMs }: Program, alert: Alert): Promise<string | null> {
+async function run({ path, limitMs }: Program, alert: Alert): Promise<string | null> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_")));
-  return new Promise((resolve) => {
-    const child = spawn(path, [], {
-      stdio: ["pipe", process.stderr, process.stderr],
-      env,
-      timeout: limitMs,
-      killSignal: "SIGKILL",
-    });
-    child.on("error", (error) => resolve(`cannot be run (${codeOf(error)})`));
-    child.on("exit", (code, signal) => {
-      const how = child.killed ? `took longer than ${limitMs / 1_000} s` : `ended with ${signal ?? code}`;
-      resolve(code === 0 ? null : how);
-    });
-    // A program need not read what it is told.
-    child.stdin.on("error", () => {});
-    child.stdin.end(`${JSON.stringify(alert)}\n`);
+  const child = spawn(path, [], {
+    stdio: ["pipe", process.stderr, process.stderr],
+    env,
+    timeout: limitMs,
+    killSignal: "SIGKILL",
   });
+  // A program need not read what it is told.
+  child.stdin.on("error", () => {});
+  child.stdin.end(`${JSON.stringify(alert)}\n`);
+  try {
+    const [code, signal] = await once(child, "exit");
+    if (code === 0) return null;
+    return child.killed ? `took longer than ${limitMs / 1_000} s` : `ended with ${signal ?? code}`;
+  } catch (error) {
+    return `cannot be run (${codeOf(error)})`;
+  }
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
 import { explainError } from "../../src/delivery/outcome.ts";
 import { type Check, checkNamed, fail, ok } from "../../src/domain/check.ts";
@@ -9,17 +9,16 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { readSandboxState } from "../../src/domain/sandbox/state.ts";
+import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
-import { openRemote } from "../../src/store/server/remote.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { createStores, type Stores } from "../open.ts";
+import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
 import { checkDatabaseClock, judgeLoaded } from "./nodes.ts";
@@ -66,7 +65,7 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   if (wrong !== null) return unread(wrong);
   let driver: Driver | undefined;
   try {
-    driver = await open(config);
+    driver = await openDriver(config);
     return await inspect(driver, options);
   } catch (error) {
     const advice = isTvsError(error) ? error.message : "restore a backup";
@@ -74,14 +73,6 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   } finally {
     await driver?.close();
   }
-}
-
-function open({ database }: Config): Promise<Driver> {
-  if (database.kind === "file") return openEmbedded({ file: database.file });
-  return openRemote({
-    url: database.url,
-    ...(database.token === undefined ? {} : { token: database.token }),
-  });
 }
 
 /** There is a database, and nobody could ask it for its master key. */
@@ -96,21 +87,12 @@ function missing(config: Config): DatabaseReport {
 
 function checkFile(file: string): Check | null {
   if (!statSync(file).isFile()) return fail("database", `${file} is not a file`, "check --database");
-  return headerOf(file) === "SQLite format 3\0"
-    ? null
-    : fail("database", `${file} is not a database`, "restore a backup");
-}
-
-function headerOf(file: string): string {
-  const bytes = new Uint8Array(16);
   try {
-    const descriptor = openSync(file, "r");
-    readSync(descriptor, bytes, 0, bytes.length, 0);
-    closeSync(descriptor);
+    if (beginsAsDatabase(realpathSync(file))) return null;
   } catch {
-    return "";
+    // One that cannot be read is none either.
   }
-  return new TextDecoder("latin1").decode(bytes);
+  return fail("database", `${file} is not a database`, "restore a backup");
 }
 
 async function inspect(driver: Driver, options: Options): Promise<DatabaseReport> {
@@ -165,10 +147,7 @@ type Found = {
 };
 
 /** Judges what the console judges too, and what of it only an operator looks into. */
-async function checkReadings(
-  driver: Driver,
-  { stores, stored, keys, options: { config, now } }: Found,
-): Promise<Check[]> {
+async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
   const ring = keyRing(keys);
   const nodes = await stores.nodes.list();
   const readings = await takeReadings({

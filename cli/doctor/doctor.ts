@@ -15,7 +15,7 @@ import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
 import { refuseRemovedVariables } from "../removed.ts";
 import { absolute } from "../service/timers.ts";
-import { exitCodes, note, print, table, terminalWidth } from "../terminal/output.ts";
+import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { isWindows } from "../terminal/windows.ts";
@@ -81,10 +81,7 @@ function adviceText(advice: Check["advice"], command: Check["command"]): string 
 
 /** The findings as text, the advice below the table: beside it, no terminal is wide enough. */
 function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advice">[]): string {
-  const found = table(
-    ["RESULT", "CHECK", "FOUND"],
-    checks.map((check) => [check.result, check.name, check.found]),
-  );
+  const found = listing(checks, { RESULT: "result", CHECK: "name", FOUND: "found" });
   const advice = checks.flatMap(({ name, advice }) =>
     advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );
@@ -93,10 +90,7 @@ function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advi
 
 function reportTold(told: readonly Alert[], failure: string | null): string {
   if (told.length === 0) return failure === null ? "nothing has begun or ended" : "nothing was told";
-  return table(
-    ["STATE", "CHECK", "FOUND"],
-    told.map(({ state, alert, text }) => [state, alert, text]),
-  );
+  return listing(told, { STATE: "state", CHECK: "alert", FOUND: "text" });
 }
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
@@ -113,11 +107,7 @@ function checkConfiguration(flags: Flags, environment: Environment): Serving {
   }
 }
 
-async function examine(
-  config: Config,
-  serving: Serving,
-  full: boolean,
-): Promise<{ checks: Check[]; isMissing: boolean }> {
+async function examine(config: Config, serving: Serving, full: boolean) {
   const now = systemClock.now();
   const database = await checkDatabase({ config, full, now });
   const checks = [

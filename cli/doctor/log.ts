@@ -67,11 +67,7 @@ async function checkHead(figures: EvidenceFigures, store: EvidenceStore, file: s
 }
 
 /** What of a kept checkpoint the database cannot show any more; null when it has it all. Appends nothing. */
-async function lossSince(
-  kept: TreeHead,
-  figures: EvidenceFigures,
-  store: EvidenceStore,
-): Promise<string | null> {
+async function lossSince(kept: TreeHead, figures: EvidenceFigures, store: EvidenceStore) {
   const { origin, size } = kept;
   const epoch = (await store.epochs()).find((one) => one.origin === origin);
   if (epoch === undefined) return `it has no log ${origin}`;

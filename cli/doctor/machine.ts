@@ -23,6 +23,7 @@ import { type Check, checkNamed, ok, warn } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";
+import { canRun } from "../program.ts";
 import { accessAdvice, isWindows } from "../terminal/windows.ts";
 
 const mebibyte = 1024 * 1024;
@@ -164,7 +165,7 @@ export function checkTempDirectory(environment: Environment, uid = process.getui
     probe = mkdtempSync(join(folder, "tvs-doctor-"));
     const program = join(probe, "probe");
     writeFileSync(program, "", { mode: 0o700 });
-    if (!isExecutable(program)) return warn(`${folder} does not run programs (noexec)`, advice);
+    if (!canRun(program)) return warn(`${folder} does not run programs (noexec)`, advice);
     return checkLeftEngines(folder, uid) ?? ok(folder);
   } catch {
     return warn(`${folder} cannot be written`, advice);
@@ -193,16 +194,6 @@ function checkLeftEngines(folder: string, uid: number): Check | null {
     "give tvs a temp folder of its own (TMPDIR, or PrivateTmp= in its unit)" +
     (left.length === 0 ? "" : `, then delete the copies: rm ${join(folder, ".????????????????-*.node")}`);
   return warn("temp-directory", `${folder}: ${copies}${why}`, advice);
-}
-
-/** Whether a file can be run: on a mount that runs none, the system says no whatever the file's mode. */
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export function checkDescriptors(): Check {

@@ -8,10 +8,15 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { olderSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { command, configOf, flag, operand } from "../command.ts";
+import { type ArgsOf, command, type commonArgs, configOf, flag, operand } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { describeNode } from "../serve/nodes.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
+
+const watchArgs = {
+  watch: flag("Refresh the figures in place, until Ctrl-C"),
+  seconds: { ...operand("With --watch: seconds between refreshes (default 2)"), required: false },
+} as const;
 
 export const statusCommand = command({
   description:
@@ -19,28 +24,20 @@ export const statusCommand = command({
     "estimate from 10,000 records (within about one percentage point). --json prints one value; with --watch one " +
     "per line, until Ctrl-C",
   example: "tvs status\n  tvs status --watch 5\n  tvs status --watch 60 --json >> figures.ndjson",
-  args: {
-    watch: flag("Refresh the figures in place, until Ctrl-C"),
-    seconds: { ...operand("With --watch: seconds between refreshes (default 2)"), required: false },
-  },
+  args: watchArgs,
   async run({ args }) {
     const everyMs = watchEveryMs(args);
     // Opened anew each time: the database may be restored or moved to a newer schema while somebody watches.
     const read = async () => {
-      let status: Status | undefined;
-      let older: number | null = null;
-      const whenOlder = async (_driver: Driver, schema: number) => {
-        older = schema;
+      let schema = schemaVersion;
+      const whenOlder = async (_driver: Driver, older: number) => {
+        schema = older;
       };
-      const act = async (operator: Operator) => {
-        status = await readStatus(operator, older ?? schemaVersion);
-      };
-      await withOperator(configOf(args), act, { whenOlder }).catch((error) => {
+      const act = (operator: Operator) => readStatus(operator, schema);
+      return withOperator(configOf(args), act, { whenOlder }).catch((error) => {
         // What a schema has not is missing at the one or the other place.
-        throw older !== null && isTvsError(error, "STORE_UNAVAILABLE") ? olderSchema(older) : error;
+        throw schema < schemaVersion && isTvsError(error, "STORE_UNAVAILABLE") ? olderSchema(schema) : error;
       });
-      if (status === undefined) throw new Error("the figures were not read");
-      return status;
     };
     if (everyMs !== null) return watch(read, { everyMs, json: args.json === true });
     const status = await read();
@@ -52,14 +49,7 @@ export const statusCommand = command({
 const [firstNodes, firstLog] = [8, 9];
 
 async function readStatus(operator: Operator, schema: number) {
-  const {
-    stores: { keys, webhooks, nodes, evidence },
-    driver,
-    keyKind,
-    settingsInForce,
-    calendar,
-    clock,
-  } = operator;
+  const { keys, webhooks, nodes, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;
@@ -195,18 +185,12 @@ const maxSeconds = 86_400;
 const [home, clearLine, clearBelow, clearAll] = ["\u001b[H", "\u001b[K", "\u001b[J", "\u001b[2J"];
 const [hideCursor, showCursor] = ["\u001b[?25l", "\u001b[?25h"];
 
-type WatchArgs = {
-  readonly watch?: boolean | undefined;
-  readonly seconds?: string | undefined;
-  readonly json?: boolean | undefined;
-};
-
 /**
  * The interval of `--watch`; null when nothing is to be watched.
  * @returns milliseconds
  * @throws TvsError USAGE
  */
-function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null {
+function watchEveryMs({ watch, seconds, json }: ArgsOf<typeof watchArgs & typeof commonArgs>): number | null {
   if (watch !== true) {
     if (seconds === undefined) return null;
     throw new TvsError("USAGE", "SECONDS needs --watch: tvs status --watch 5");
@@ -220,10 +204,7 @@ function watchEveryMs({ watch, seconds, json }: WatchArgs): number | null {
 }
 
 /** Reads and shows the figures until Ctrl-C, SIGTERM or a closed pipe, which all end it with 0. */
-async function watch(
-  read: () => Promise<Status>,
-  { everyMs, json }: { everyMs: number; json: boolean },
-): Promise<void> {
+async function watch(read: () => Promise<Status>, { everyMs, json }: { everyMs: number; json: boolean }) {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);

@@ -11,15 +11,6 @@ import { readSmallFile } from "../safe/input-file.ts";
 
 type OurLog = { readonly epochs: readonly LogEpoch[]; readonly store: Pick<EvidenceStore, "tiles"> };
 
-/** What became of a checkpoint in a folder. */
-export type PlacedCheckpoint = {
-  readonly file: string;
-  /** `kept` when a checkpoint of that size lay there already. */
-  readonly state: "written" | "kept";
-  /** Checkpoints of this log that lay there, each of which agrees with the database. */
-  readonly checked: number;
-};
-
 /** @throws TvsError USAGE: a folder is never made, because a share that is not mounted would be filled below its place */
 export function requireFolder(path: string, flag: string): string {
   const folder = resolve(path);
@@ -30,20 +21,19 @@ export function requireFolder(path: string, flag: string): string {
 /**
  * Writes a checkpoint into a folder, once all that lies there of this log was held against the database.
  * @param folder its absolute path
+ * @returns its file, `kept` when a checkpoint of that size lay there already, and how many of this log lay there, each of
+ *   which agrees with the database
  * @throws TvsError REFUSED for a file that the database contradicts, or when it cannot be written
  */
-export async function placeCheckpoint(
-  folder: string,
-  { epoch, size, note }: StoredCheckpoint,
-  log: OurLog,
-): Promise<PlacedCheckpoint> {
+export async function placeCheckpoint(folder: string, { epoch, size, note }: StoredCheckpoint, log: OurLog) {
   const checked = await checkFolder(folder, log);
   const own = log.epochs.find((one) => one.epoch === epoch);
   if (own === undefined) throw new TvsError("INTERNAL", "the checkpoint's epoch is not there");
   const file = join(folder, anchorFileName(own, size));
-  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return { file, state: "kept", checked };
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined)
+    return { file, state: "kept" as const, checked };
   await writeNew(file, note);
-  return { file, state: "written", checked };
+  return { file, state: "written" as const, checked };
 }
 
 /** @returns how many checkpoints of this log there are */

@@ -2,8 +2,7 @@
 
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import type { LogAnchor } from "../../src/domain/evidence/anchors.ts";
-import type { LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
+import type { StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import { createTimeStampRequest, readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
 import { type OurCommand, operand, option } from "../command.ts";
@@ -11,20 +10,9 @@ import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { print, record } from "../terminal/output.ts";
 import { defaultTimeoutMs, fetchBounded, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
-import { type PlacedCheckpoint, placeCheckpoint, requireFolder } from "./anchor-folder.ts";
+import { placeCheckpoint, requireFolder } from "./anchor-folder.ts";
 import { anchorExportCommand, anchorListCommand, judgeLine } from "./anchors.ts";
 import { checkpointOfAll } from "./open-evidence.ts";
-
-/** What was handed out, and what is told of it besides: to programs, and to people. */
-type HandedOut = {
-  readonly anchor: Omit<LogAnchor, "id">;
-  readonly value: Pick<PlacedCheckpoint, "state"> & {
-    readonly file: string | null;
-    readonly checked: number | null;
-    readonly timeStamp: object | null;
-  };
-  readonly words: Readonly<Record<string, string>>;
-};
 
 const makeCommand = operatorCommand({
   description:
@@ -84,36 +72,27 @@ function readPlace(text: string, flag: string): URL | string {
   throw new TvsError("USAGE", `${flag}: ${text} is neither a folder nor an http or https address`);
 }
 
-/** @throws TvsError USAGE */
 function readPolicy(text: string, flag: string): string {
   if (/^[0-2](\.(0|[1-9]\d{0,9}))+$/.test(text)) return text;
   throw new TvsError("USAGE", `${flag} must be an object identifier such as 1.3.6.1.4.1.601.10.3.1`);
 }
 
 /** @returns null while there is nothing to sign for: a timer is set up before the first call. @throws TvsError LOG_BEHIND */
-async function newestCheckpoint(
-  operator: Operator,
-): Promise<{ epoch: LogEpoch; checkpoint: StoredCheckpoint } | null> {
+async function newestCheckpoint(operator: Operator) {
   const checkpoint = await checkpointOfAll(operator);
-  const epochs = await operator.stores.evidence.epochs();
+  const epochs = await operator.evidence.epochs();
   const epoch = epochs.find((one) => one.epoch === checkpoint?.epoch);
   return checkpoint === null || epoch === undefined ? null : { epoch, checkpoint };
 }
 
-async function toFolder(
-  folder: string,
-  checkpoint: StoredCheckpoint,
-  { stores, clock }: Operator,
-): Promise<HandedOut> {
-  const epochs = await stores.evidence.epochs();
-  const { file, state, checked } = await placeCheckpoint(folder, checkpoint, {
-    epochs,
-    store: stores.evidence,
-  });
+/** @returns what was handed out, and what is told of it besides: to programs, and to people */
+async function toFolder(folder: string, checkpoint: StoredCheckpoint, { evidence, clock }: Operator) {
+  const log = { epochs: await evidence.epochs(), store: evidence };
+  const { file, state, checked } = await placeCheckpoint(folder, checkpoint, log);
   const { epoch, size } = checkpoint;
   const before = `${checked} of this log, all in agreement with the database`;
   return {
-    anchor: { kind: "folder", place: folder, epoch, size, anchoredAt: clock.now(), token: null },
+    anchor: { kind: "folder" as const, place: folder, epoch, size, anchoredAt: clock.now(), token: null },
     value: { file, state, checked, timeStamp: null },
     words: { file, state: state === "kept" ? "was there already" : state, before },
   };
@@ -123,7 +102,7 @@ async function toAuthority(
   url: URL,
   { epoch, size, note: signedNote }: StoredCheckpoint,
   asking: { operator: Operator; policy: string | undefined; timeoutMs: number },
-): Promise<HandedOut> {
+) {
   const { operator, policy, timeoutMs } = asking;
   const content = new TextEncoder().encode(signedNote);
   const { bytes, nonce } = createTimeStampRequest(content, policy);
@@ -135,8 +114,8 @@ async function toAuthority(
   const stamp = readTimeStamp(token, { content, asked: { nonce, policy, now } });
   const time = isoTime(stamp.time);
   return {
-    anchor: { kind: "rfc3161", place, epoch, size, anchoredAt: now, token },
-    value: { file: null, state: "written", checked: null, timeStamp: { ...stamp, time } },
+    anchor: { kind: "rfc3161" as const, place, epoch, size, anchoredAt: now, token },
+    value: { file: null, state: "written" as const, checked: null, timeStamp: { ...stamp, time } },
     words: { authority: place, "time-stamped": time, policy: stamp.policy, serial: stamp.serial },
   };
 }

@@ -97,15 +97,15 @@ export const anchorExportCommand = operatorCommand({
 });
 
 /** @throws TvsError NOT_KNOWN, REFUSED for what went to a folder, STORE_CORRUPT */
-async function keptAnchor(id: number, { driver, stores }: Operator) {
+async function keptAnchor(id: number, { driver, evidence }: Operator) {
   const anchor = await createLogAnchorStore(driver).find(id);
   if (anchor === null)
     throw new TvsError("NOT_KNOWN", `no anchor has the number ${id}; tvs log anchor list shows them`);
   const { token, epoch: number, size, place } = anchor;
   if (token === null)
     throw new TvsError("REFUSED", `anchor ${id} is a file in ${place}; no authority has signed for it`);
-  const epoch = (await stores.evidence.epochs()).find((one) => one.epoch === number);
-  const checkpoint = await stores.evidence.ofSize(number, size);
+  const epoch = (await evidence.epochs()).find((one) => one.epoch === number);
+  const checkpoint = await evidence.ofSize(number, size);
   if (epoch === undefined || checkpoint === null)
     throw new TvsError("STORE_CORRUPT", `the checkpoint of anchor ${id} is missing; look at tvs log audit`);
   const name = fileName(epoch, size);

@@ -8,7 +8,7 @@ import { describeKeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
 import { operand } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { exitCodes, note, print, table } from "../terminal/output.ts";
+import { exitCodes, listing, note, print } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
 import { keptLogOf } from "./open-evidence.ts";
 
@@ -27,7 +27,7 @@ export const checkCommand = operatorCommand({
     file: operand("A file, or - for standard input"),
   },
   async act(operator, args) {
-    const { attestations } = operator.stores;
+    const { attestations } = operator;
     const kept = await keptLogOf(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
@@ -76,21 +76,18 @@ function describeCheck({ place, verdict, reason, verificationId, record: kept }:
 
 function checkTable(results: readonly Located[]): string {
   const isLong = results.length > maxTableRows;
-  const others = isLong ? results.filter(({ verdict }) => verdict !== "attested") : results;
-  const rows = others
-    .slice(0, maxTableRows)
-    .map(({ verdict, reason, verificationId, record: kept }) => [
-      verificationId,
-      verdict,
-      reason,
-      kept?.partnerId,
-      kept === null ? null : isoSeconds(kept.issuedAt),
-      kept?.status,
-    ]);
-  const attested = results.filter(({ verdict }) => verdict === "attested").length;
-  const head = ["VERIFICATION", "VERDICT", "REASON", "ATTESTED TO", "AT", "STATUS"];
-  const left = isLong ? `the first ${rows.length} that are not attested; --json prints all\n` : "";
-  return `${table(head, rows)}\n${left}${attested} of ${results.length} attested and unaltered`;
+  const others = results.filter(({ verdict }) => verdict !== "attested");
+  const shown = (isLong ? others : results).slice(0, maxTableRows);
+  const rows = listing(shown, {
+    VERIFICATION: "verificationId",
+    VERDICT: "verdict",
+    REASON: "reason",
+    "ATTESTED TO": ({ record: kept }) => kept?.partnerId,
+    AT: ({ record: kept }) => kept && isoSeconds(kept.issuedAt),
+    STATUS: ({ record: kept }) => kept?.status,
+  });
+  const left = isLong ? `the first ${shown.length} that are not attested; --json prints all\n` : "";
+  return `${rows}\n${left}${results.length - others.length} of ${results.length} attested and unaltered`;
 }
 
 function exitCodeOf(results: readonly Located[]): number {

@@ -1,10 +1,6 @@
 import type { Config } from "../../src/config.ts";
 import { decodeAttestation } from "../../src/domain/attestation-check.ts";
-import {
-  type Attestation,
-  type AttestationFilter,
-  describeAttestation,
-} from "../../src/domain/attestations.ts";
+import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
@@ -40,7 +36,7 @@ const listCommand = operatorCommand({
     limit: limitArg(50),
   },
   async act(operator, args) {
-    const { attestations, partners, teachers } = operator.stores;
+    const { attestations, partners, teachers } = operator;
     const { limit, since, partner, key, teacher: ref } = args;
     if (partner !== undefined) await requirePartner(partners, partner);
     const credential = key === undefined ? {} : await credentialOf(partners, key, partner);
@@ -64,11 +60,7 @@ const listCommand = operatorCommand({
  * @param partnerId of a certificate that was removed, of which nothing is kept but what it was answered
  * @throws TvsError NOT_KNOWN, REFUSED for another partner's
  */
-async function credentialOf(
-  partners: PartnerStore,
-  text: string,
-  partnerId: string | undefined,
-): Promise<Omit<AttestationFilter, "limit">> {
+async function credentialOf(partners: PartnerStore, text: string, partnerId: string | undefined) {
   const key = (await partners.apiKeys()).find(({ keyId }) => keyId === text);
   const credential = key === undefined ? text.replaceAll(":", "").toLowerCase() : text;
   const owner =
@@ -112,7 +104,7 @@ const showCommand = operatorCommand({
     id: operand("The envelope's `verificationId`, or the answer's `X-Request-Id`"),
   },
   async act(operator, args) {
-    const { attestations } = operator.stores;
+    const { attestations } = operator;
     const id = args.id.trim().toLowerCase();
     const one = await attestations.find(id);
     if (one !== null) return print(args, describe(one), () => attestationText(one));

@@ -40,19 +40,19 @@ export const auditCommand = operatorCommand({
 });
 
 async function audit(operator: Operator, all: boolean): Promise<AuditResult | null> {
-  const { driver, stores, secrets, clock, config } = operator;
+  const { driver, evidence, keys, secrets, clock, config } = operator;
   // Before the database: what it says was signed for is there then.
   const head = logHeadOf(config).read();
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
       store: createAuditStore(driver),
-      epochs: stores.evidence.epochs,
+      epochs: evidence.epochs,
       head,
       secrets,
       now: clock.now(),
       mark: await retentionMarkOf(operator),
-      signatures: createSignatureChecks(await stores.keys.list(), { all }),
+      signatures: createSignatureChecks(await keys.list(), { all }),
       onProgress: (done, total) => bar.show(done, { total }),
     });
   } finally {

@@ -54,7 +54,6 @@ export const epochCommand = operatorCommand({
   },
 });
 
-/** @throws TvsError CONFIG_INVALID */
 function readReason(text: string, flag: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= maxReason && !hasHiddenCharacter(reason)) return reason;
@@ -65,8 +64,8 @@ function readReason(text: string, flag: string): string {
  * A kept checkpoint alone counts too: the database that it belongs to may be older than the log.
  * @throws TvsError NOT_KNOWN before the first `serve`
  */
-async function requireBegun({ stores, config }: Operator): Promise<void> {
-  if ((await stores.evidence.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
+async function requireBegun({ evidence, config }: Operator): Promise<void> {
+  if ((await evidence.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
   throw noLog();
 }
 

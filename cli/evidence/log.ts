@@ -12,7 +12,7 @@ const checkpointCommand = operatorCommand({
   description: "Print the newest checkpoint, which covers every attestation so far; it is signed if need be",
   example: "tvs log checkpoint\n  tvs log checkpoint > checkpoint.txt   # to hand out or to keep elsewhere",
   async act(operator, args) {
-    const { evidence } = operator.stores;
+    const { evidence } = operator;
     if ((await evidence.epochs()).length === 0) throw noLog();
     const newest = await checkpointOfAll(operator);
     if (newest === null)
@@ -28,7 +28,7 @@ const keyCommand = operatorCommand({
   description:
     "Print the keys by which others verify the log's checkpoints, that of the newest epoch first: one is never changed",
   example: "tvs log key > log.key   # for everybody who verifies",
-  async act({ stores: { evidence } }, args) {
+  async act({ evidence }, args) {
     const epochs = (await evidence.epochs()).reverse();
     if (epochs.length === 0) throw noLog();
     const described = await Promise.all(

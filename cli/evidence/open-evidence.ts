@@ -27,28 +27,20 @@ import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 
-/** What the log is built and judged with. */
-type EvidenceOperator = Pick<Operator, "config" | "secrets" | "clock" | "settingsInForce" | "stores">;
-
 export function logHeadOf(config: Config): PinnedCheckpoint {
   return openPinnedCheckpoint(logHeadFile(config));
 }
 
 /** What an epoch is opened with. */
-export function openingOf({ config, secrets, clock, settingsInForce, stores }: EvidenceOperator) {
+export function openingOf({ config, secrets, clock, settingsInForce, evidence }: Operator) {
   const { issuer } = settingsInForce;
   const due = openDueEpochFile(dueEpochFile(config));
-  return { store: stores.evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
-}
-
-/** What retention is judged and done with. */
-function retainingOf({ stores: { maintenance, settings, evidence }, secrets }: EvidenceOperator) {
-  return { maintenance, settings, secrets, evidence };
+  return { store: evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
-async function isOldLog({ config, stores }: Pick<EvidenceOperator, "config" | "stores">): Promise<boolean> {
-  return !isChained(logHeadOf(config).read()) && !isChained((await stores.evidence.newest())?.note ?? null);
+async function isOldLog({ config, evidence }: Operator): Promise<boolean> {
+  return !isChained(logHeadOf(config).read()) && !isChained((await evidence.newest())?.note ?? null);
 }
 
 /** What is said before the first `serve`. */
@@ -57,24 +49,22 @@ export function noLog(): TvsError {
 }
 
 /** What of the attestations may have been deleted by age, as far as it is authenticated. */
-export async function keptLogOf(operator: EvidenceOperator): Promise<KeptLog> {
+export async function keptLogOf(operator: Operator): Promise<KeptLog> {
   const isOld = await isOldLog(operator);
-  return keptLog(retainingOf(operator), { isOld, now: operator.clock.now() });
+  return keptLog(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Reads the mark of what retention has deleted, as often as it is asked for: null when none is to be believed. */
-export async function retentionMarkOf(
-  operator: EvidenceOperator,
-): Promise<() => Promise<RetentionMark | null>> {
+export async function retentionMarkOf(operator: Operator): Promise<() => Promise<RetentionMark | null>> {
   const isOld = await isOldLog(operator);
-  return () => readMark(retainingOf(operator), { isOld, now: operator.clock.now() });
+  return () => readMark(operator, { isOld, now: operator.clock.now() });
 }
 
 /** Opens the epoch that is due, if one is. What retention had deleted in a database of before is taken over first. */
-async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
+async function openDue(operator: Operator): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => prepareClosing(operator, { renew: false });
-  const opened = await openDueEpoch({ ...opening, onDue }, operator.stores.settings);
+  const opened = await openDueEpoch({ ...opening, onDue }, operator.settings);
   if (opened !== null) await noteLoss(operator, opened);
   return opened;
 }
@@ -83,9 +73,9 @@ async function openDue(operator: EvidenceOperator): Promise<LogEpoch | null> {
  * Authenticates with which id an epoch begins.
  * @returns how many attestations were lost that are in the tree of the one before it
  */
-export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Promise<number> {
-  await noteBegin(retainingOf(operator), opened);
-  const before = (await operator.stores.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
+export async function noteLoss(operator: Operator, opened: LogEpoch): Promise<number> {
+  await noteBegin(operator, opened);
+  const before = (await operator.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
   return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
 }
 
@@ -95,22 +85,18 @@ export async function noteLoss(operator: EvidenceOperator, opened: LogEpoch): Pr
  * @param renew whether it is made anew where it is not ours any more. A log that never demanded one has lost none: there the
  *   first is made, as the next service would.
  */
-export async function prepareClosing(operator: EvidenceOperator, { renew = true } = {}): Promise<void> {
-  const retaining = retainingOf(operator);
-  await beginRetention(retaining, {
+export async function prepareClosing(operator: Operator, { renew = true } = {}): Promise<void> {
+  await beginRetention(operator, {
     now: operator.clock.now(),
     renew: renew && !(await isOldLog(operator)),
   });
-  await noteEnd({ ...retaining, secrets: operator.secrets }, operator.stores.evidence);
+  await noteEnd(operator, operator.evidence);
 }
 
 /** @param store over another driver than the operator's own, for work that depends on a lease */
-export function evidenceBuilderOf(
-  operator: EvidenceOperator,
-  store = operator.stores.evidence,
-): EvidenceBuilder {
+export function evidenceBuilderOf(operator: Operator, store = operator.evidence): EvidenceBuilder {
   const { config, secrets, clock } = operator;
-  const onFirst = () => beginRetention(retainingOf(operator), { now: clock.now() });
+  const onFirst = () => beginRetention(operator, { now: clock.now() });
   const onTaken = () => logTaken(logHeadFile(config));
   const head = logHeadOf(config);
   return createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: logMissing, onTaken });
@@ -122,7 +108,7 @@ export function evidenceBuilderOf(
  * @returns null when there is nothing to sign for
  * @throws TvsError LOG_BEHIND
  */
-export async function checkpointOfAll(operator: EvidenceOperator): Promise<StoredCheckpoint | null> {
+export async function checkpointOfAll(operator: Operator): Promise<StoredCheckpoint | null> {
   await openDue(operator);
   return evidenceBuilderOf(operator).checkpoint();
 }
@@ -132,14 +118,14 @@ export async function checkpointOfAll(operator: EvidenceOperator): Promise<Store
  * database that has lost what was signed for is refused.
  * @throws TvsError LOG_BEHIND, REFUSED
  */
-export async function openLog(operator: EvidenceOperator): Promise<void> {
+export async function openLog(operator: Operator): Promise<void> {
   const builder = evidenceBuilderOf(operator);
   const due = await openDue(operator);
   if (due !== null) logOpened(due);
   await builder.requireNotBehind();
   await ensureLog(openingOf(operator));
-  await refuseBareMark(operator.stores.settings);
-  if (await isOldLog(operator)) await beginRetention(retainingOf(operator), { now: operator.clock.now() });
+  await refuseBareMark(operator.settings);
+  if (await isOldLog(operator)) await beginRetention(operator, { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await builder.checkpoint();
 }

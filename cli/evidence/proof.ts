@@ -5,13 +5,14 @@ import { createEvidenceReader, type Inclusion } from "../../src/domain/evidence/
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import { formatLogProof } from "../../src/partner/log-proof.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
-import { prepareOutput } from "../safe/output-file.ts";
+import { flag, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { prepareIfNamed } from "../safe/output-file.ts";
 import { note, print } from "../terminal/output.ts";
 import { checkpointOfAll, noLog } from "./open-evidence.ts";
 
-export const proveCommand = command({
+export const proveCommand = operatorCommand({
   description:
     "Print the proof that an attestation is in the evidence log (C2SP tlog-proof), by the earliest checkpoint that " +
     "covers it; one is signed when none does yet",
@@ -27,26 +28,20 @@ export const proveCommand = command({
     out: option("FILE", "Write it to this file, which must not exist yet"),
     force: flag("Replace the file"),
   },
-  async run({ args }) {
-    const config = configOf(args);
-    const force = args.force === true;
-    const file =
-      args.out === undefined ? null : prepareOutput({ flag: "--out", path: args.out, force, config });
-    await withOperator(config, async (operator) => {
-      const leaf = await leafOf(operator, args);
-      const inclusion = await prove(operator, leaf);
-      const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
-      await file?.write(proof);
-      const described = describe(inclusion, { leaf, proof });
-      print(args, described, () => (file === null ? proof : ""));
-      if (file !== null) note(`wrote the proof to ${file.path}`);
-    });
+  prepare: ({ out: path, force }, config) => prepareIfNamed({ flag: "--out", path, force, config }),
+  async act(operator, args, file) {
+    const leaf = await leafOf(operator, args);
+    const inclusion = await prove(operator, leaf);
+    const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
+    await file?.write(proof);
+    const described = describe(inclusion, { leaf, proof });
+    print(args, described, () => (file === undefined ? proof : ""));
+    if (file !== undefined) note(`wrote the proof to ${file.path}`);
   },
 });
 
-/** @throws TvsError USAGE, NOT_KNOWN */
 async function leafOf(
-  { stores: { attestations } }: Operator,
+  { attestations }: Operator,
   { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
 ): Promise<Uint8Array> {
   if ((id === undefined) === (leaf === undefined))
@@ -63,9 +58,8 @@ async function leafOf(
   );
 }
 
-/** @throws TvsError NOT_KNOWN, LOG_BEHIND */
 async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
-  const { evidence } = operator.stores;
+  const { evidence } = operator;
   const reader = createEvidenceReader(evidence);
   let found = await reader.inclusion(leaf);
   if (found === null) {

@@ -14,9 +14,9 @@ import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { text } from "../../src/store/driver/rows.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
 import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 import { logHeadOf } from "./open-evidence.ts";
@@ -78,7 +78,7 @@ export async function settleRestoredLog(
   await settings.write({ [epochDueName]: token });
   // Now, and not when that epoch is opened: an import may come before.
   await restored.batch([{ sql: beginStatusEra("TRUE"), args: [loss.epoch, null, clock.now()] }]);
-  const issuer = config.issuer ?? (await issuerOf(restored));
+  const issuer = config.issuer ?? (await createSettingsStore(restored).read()).get("issuer") ?? null;
   return {
     newEpoch: true,
     epoch: loss.epoch,
@@ -108,11 +108,6 @@ function unmarkedLoss(head: PinnedCheckpoint, schema: number, current: LogEpoch 
 
 function goesOn({ epoch, origin }: { epoch: number; origin: string }): RestoredLog {
   return { newEpoch: false, epoch, origin, previousOrigin: null, previousSize: null, lost: 0 };
-}
-
-async function issuerOf(restored: Driver): Promise<string | null> {
-  const [row] = await restored.query("SELECT value FROM settings WHERE name = 'issuer'");
-  return row === undefined ? null : text(row, "value");
 }
 
 /** What the operator must know of it. */

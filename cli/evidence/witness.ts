@@ -66,10 +66,7 @@ export const logWitnessCommand = command({
 });
 
 /** @throws TvsError INPUT_UNREADABLE for whatever cannot be verified */
-async function fetchCheckpoint(
-  log: WitnessedLog,
-  keys: Parameters<typeof openCheckpoint>[1],
-): Promise<Shown> {
+async function fetchCheckpoint(log: WitnessedLog, keys: Parameters<typeof openCheckpoint>[1]) {
   const body = await log.checkpoint();
   const checkpoint = await openCheckpoint(body, keys);
   if (checkpoint instanceof Refusal) throw undecidable(whyNotOpened(checkpoint, body));
@@ -97,13 +94,13 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
 /** Holds what a log shows against the largest checkpoint seen of it. @throws TvsError INPUT_UNREADABLE */
 async function judge({ checkpoint }: Shown, state: LogState, log: WitnessedLog): Promise<Finding> {
   const { origin, size } = checkpoint;
-  const later = laterEpoch(origin, state);
-  if (later !== null) {
+  const { before, after: later } = neighbours(origin, state);
+  if (later !== undefined) {
     const words = `the log shows ${origin} as its newest epoch again, after it had gone over to ${later.origin}`;
     return { verdict: "shrunk", words, seen: later };
   }
   const seen = state.get(origin) ?? null;
-  if (seen === null) return judgeNew(checkpoint, state, log);
+  if (seen === null) return judgeNew(checkpoint, before, log);
   if (findFork(checkpoint, state) !== null)
     return { verdict: "forked", words: `the log has shown two different trees of ${size} entries`, seen };
   if (size === seen.size) return { verdict: "same", words: "the log has not changed", seen };
@@ -111,10 +108,12 @@ async function judge({ checkpoint }: Shown, state: LogState, log: WitnessedLog):
 }
 
 /** Of an epoch that was never seen: its first entry names the last checkpoint of the one before (decision D13.4). */
-async function judgeNew(checkpoint: Checkpoint, state: LogState, log: WitnessedLog): Promise<Finding> {
-  const { origin, size, root } = checkpoint;
-  const before = earlierEpoch(origin, state);
-  if (before === null) {
+async function judgeNew(
+  { origin, size, root }: Checkpoint,
+  before: RememberedCheckpoint | undefined,
+  log: WitnessedLog,
+): Promise<Finding> {
+  if (before === undefined) {
     const words = "nothing was seen of this log before; it is from now on";
     return { verdict: "first", words, seen: null };
   }
@@ -175,19 +174,15 @@ async function judgeSmaller(
   return { verdict: "forked", words, seen };
 }
 
-/** The checkpoint that was seen of the epoch next before, of the same log: numbers may be left out. */
-function earlierEpoch(origin: string, state: LogState): RememberedCheckpoint | null {
+/** The checkpoints that were seen of the epochs next before and next after, of the same log: numbers may be left out. */
+function neighbours(origin: string, state: LogState) {
   const own = readOrigin(origin);
-  const epochs = [...state.values()].map((seen) => ({ seen, ...readOrigin(seen.origin) }));
-  const earlier = epochs.filter(({ log, epoch }) => log === own.log && epoch < own.epoch);
-  return earlier.sort((a, b) => b.epoch - a.epoch)[0]?.seen ?? null;
-}
-
-/** A checkpoint that was seen of a later epoch of the same log. */
-function laterEpoch(origin: string, state: LogState): RememberedCheckpoint | null {
-  const own = readOrigin(origin);
-  const isLater = ({ log, epoch }: typeof own) => log === own.log && epoch > own.epoch;
-  return [...state.values()].find((seen) => isLater(readOrigin(seen.origin))) ?? null;
+  const epochs = [...state.values()]
+    .map((seen) => ({ seen, ...readOrigin(seen.origin) }))
+    .filter(({ log }) => log === own.log)
+    .sort((a, b) => a.epoch - b.epoch);
+  const before = epochs.findLast(({ epoch }) => epoch < own.epoch)?.seen;
+  return { before, after: epochs.find(({ epoch }) => epoch > own.epoch)?.seen };
 }
 
 /**

@@ -62,7 +62,7 @@ function missing(dropped: number): string {
 
 /** Checks a partner's id, so that an empty list does not hide a mistyped one. @throws TvsError NOT_KNOWN */
 async function requireKnown(config: Config, partnerId: string): Promise<void> {
-  await withOperator(config, ({ stores: { partners } }) => requirePartner(partners, partnerId));
+  await withOperator(config, ({ partners }) => requirePartner(partners, partnerId));
 }
 
 const callColumns: Columns<ReturnType<typeof describeCall>> = {

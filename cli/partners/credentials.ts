@@ -24,7 +24,7 @@ import {
   record,
 } from "../terminal/output.ts";
 
-async function partnerIds({ stores: { partners } }: Operator) {
+async function partnerIds({ partners }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
@@ -36,7 +36,7 @@ export const partnerIdArg = {
 /** The option of a command that can be limited to one partner. */
 export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
-async function apiKeyIds({ stores: { partners }, clock }: Operator) {
+async function apiKeyIds({ partners, clock }: Operator) {
   return (await partners.apiKeys()).map((key) => {
     const { keyId, state } = describeApiKey(key, clock.now());
     return [keyId, `${key.partnerId}, ${state}`] as const;
@@ -64,7 +64,7 @@ const issueKeyCommand = operatorCommand({
     },
     ...byArg,
   },
-  async act({ stores: { partners }, secrets, keyKind, clock }, args) {
+  async act({ partners, secrets, keyKind, clock }, args) {
     await requirePartner(partners, args.id);
     const options = { kind: keyKind, secrets, now: clock.now(), overlapMs: args.overlap };
     const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
@@ -105,7 +105,7 @@ const revokeKeyCommand = operatorCommand({
     keyid: { ...operand("The key's id; `tvs partners key list ID` shows them"), values: { ids: apiKeyIds } },
     ...byArg,
   },
-  async act({ stores: { partners, attestations }, clock }, args) {
+  async act({ partners, attestations, clock }, args) {
     const now = clock.now();
     await confirm(
       args,
@@ -129,7 +129,7 @@ const listKeysCommand = operatorCommand({
   description: "List a partner's API keys with their states and expiry; never a key itself",
   example: "tvs partners key list exam-body-a",
   args: partnerIdArg,
-  async act({ stores: { partners }, clock }, args) {
+  async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const keys = (await partners.apiKeys())
       .filter((key) => key.partnerId === args.id)
@@ -160,7 +160,7 @@ const addCertificateCommand = operatorCommand({
     file: operand("One certificate, PEM or DER, without its chain", (file) => readSmallFile(file)),
     ...byArg,
   },
-  async act({ stores: { partners }, clock }, args) {
+  async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
     await partners.addCertificate(certificate);
@@ -179,7 +179,7 @@ const removeCertificateCommand = operatorCommand({
     fingerprint: operand("SHA-256, with or without colons, any case", parseFingerprint),
     ...byArg,
   },
-  async act({ stores: { partners } }, { id: partnerId, fingerprint, json }) {
+  async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
     if (!(await partners.removeCertificate(partnerId, fingerprint))) {
       const message = `partner "${partnerId}" has no certificate with this fingerprint; \`tvs partners cert list ${partnerId}\` shows them`;
@@ -193,7 +193,7 @@ const listCertificatesCommand = operatorCommand({
   description: "List a partner's client certificates",
   example: "tvs partners cert list exam-body-a",
   args: partnerIdArg,
-  async act({ stores: { partners } }, args) {
+  async act({ partners }, args) {
     await requirePartner(partners, args.id);
     const all = await partners.certificates();
     const shown = all.filter((one) => one.partnerId === args.id).map(describeCertificate);

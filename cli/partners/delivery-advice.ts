@@ -141,10 +141,7 @@ export async function noteWithoutService({ driver }: Operator): Promise<void> {
  * Notes what is not sent although it is due, and what would let it go: to who has just been told that it is.
  * @returns whether anything is held
  */
-export async function noteHeld(
-  { stores: { webhooks }, clock }: Operator,
-  partnerId?: string,
-): Promise<boolean> {
+export async function noteHeld({ webhooks, clock }: Operator, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),
   );

@@ -83,25 +83,18 @@ const addCommand = command({
     ...byArg,
   },
   async run({ args }) {
+    const { id: partnerId, "batch-cost": batchCost = "call" } = args;
+    // All others are required.
+    const terms = { ...(termsOf(args) as Required<PartnerChange>), batchCost };
     const partner = (now: number): Partner =>
-      checkPartner({
-        partnerId: args.id,
-        name: args.name,
-        scopes: args.scopes,
-        purposes: args.purposes,
-        perMinute: args["per-minute"],
-        perDay: args["per-day"],
-        batchCost: args["batch-cost"] ?? "call",
-        createdAt: now,
-        disabledAt: null,
-      });
+      checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is told before anything is made on the disk.
     partner(0);
     const add = async (operator: Operator) => {
-      const { stores, secrets, keyKind, clock } = operator;
+      const { partners, secrets, keyKind, clock } = operator;
       const added = partner(clock.now());
       const key = mintApiKey(added.partnerId, { kind: keyKind, secrets, now: added.createdAt });
-      await stores.partners.add(added, key.record);
+      await partners.add(added, key.record);
       const { partnerId, ...rest } = describePartner(added);
       const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
       print(
@@ -126,7 +119,7 @@ function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): strin
 const listCommand = operatorCommand({
   description: "List all partners",
   example: "tvs partners list",
-  async act({ stores: { partners } }, args) {
+  async act({ partners }, args) {
     const all = (await partners.partners()).map(describePartner);
     printList(args, all, partnerColumns, "no partners yet");
     if (all.length === 0) hint(args, "tvs partners add --help shows how to onboard one");
@@ -147,7 +140,7 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
 const shownChanges = 5;
 
 /** Everything stored about a partner, except its secrets. */
-async function readWhole({ stores: { partners, quotaStore, changes }, clock }: Operator, partnerId: string) {
+async function readWhole({ partners, quotaStore, changes, clock }: Operator, partnerId: string) {
   const partner = await requirePartner(partners, partnerId);
   const now = clock.now();
   const [keys, certificates, windows, latest] = await Promise.all([
@@ -193,7 +186,7 @@ const setCommand = operatorCommand({
     "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
   args: { ...partnerIdArg, ...termsArgs, ...byArg },
   check: (args) => checkPartnerChange(termsOf(args)),
-  async act({ stores: { partners } }, args) {
+  async act({ partners }, args) {
     const partner = await partners.update({ partnerId: args.id, ...termsOf(args) });
     print(args, describePartner(partner), () => partnerText(partner));
   },
@@ -203,7 +196,7 @@ const disableCommand = operatorCommand({
   description: "Refuse all calls of a partner until it is enabled again",
   example: "tvs partners disable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
-  async act({ stores: { partners }, clock }, args) {
+  async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
     print(args, describePartner(partner), () => `${partner.partnerId} is disabled`);
     hint(args, `its calls get 401 now; tvs partners enable ${partner.partnerId} undoes that`);
@@ -215,7 +208,7 @@ const enableCommand = operatorCommand({
   example: "tvs partners enable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
-    const partner = await operator.stores.partners.disable(args.id, null);
+    const partner = await operator.partners.disable(args.id, null);
     print(args, describePartner(partner), () => `${partner.partnerId} is enabled`);
     await noteHeld(operator, args.id);
   },

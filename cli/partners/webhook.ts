@@ -13,7 +13,7 @@ import {
 } from "../../src/domain/webhooks.ts";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { flag, group, operand, option } from "../command.ts";
-import { type Operator, webhookDependencies } from "../open.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -49,7 +49,7 @@ const setCommand = operatorCommand({
     const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
     const given = { partnerId: args.id, url: args.url, events: args.events, teachers: args.teachers, check };
-    const { endpoint, secret } = await setWebhook(webhookDependencies(operator), given);
+    const { endpoint, secret } = await setWebhook(operator, given);
     const { partnerId, url, events, teachers } = endpoint;
     print(args, { partnerId, url, secret }, () =>
       record({ partnerId, url, secret, events: events.join(", "), teachers }),
@@ -61,7 +61,7 @@ const setCommand = operatorCommand({
 });
 
 /** Notes where the service would refuse what this command was allowed: it goes by its own setting. */
-async function noteServiceSetting({ stores: { settings } }: Operator): Promise<void> {
+async function noteServiceSetting({ settings }: Operator): Promise<void> {
   if ((await settings.read()).get("allow_private_webhooks") === "true") return;
   note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
 }
@@ -91,10 +91,10 @@ const rotateCommand = operatorCommand({
     ...byArg,
   },
   async act(operator, args) {
-    await requireEndpoint(operator.stores, args.id);
+    await requireEndpoint(operator, args.id);
     if (args.overlap === 0) await confirm(args, lostSecret(args.id));
     const rotated = { overlapMs: args.overlap };
-    const { endpoint, secret } = await rotateWebhookSecret(webhookDependencies(operator), args.id, rotated);
+    const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, rotated);
     const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
     const shown = { partnerId, url, secret, previousSecretUntil };
     print(args, shown, () => record(shown));
@@ -107,34 +107,25 @@ const showCommand = operatorCommand({
   example: "tvs partners webhook show exam-body-a",
   args: partnerIdArg,
   async act(operator, args) {
-    const endpoint = await requireEndpoint(operator.stores, args.id);
-    const partner = await requirePartner(operator.stores.partners, args.id);
-    const backlog = await operator.stores.webhooks.backlog(operator.clock.now());
+    const endpoint = await requireEndpoint(operator, args.id);
+    const partner = await requirePartner(operator.partners, args.id);
+    const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    print(args, shown, () => endpointText(shown));
+    const events = shown.events.length === eventTypes.length ? "all" : shown.events.join(", ");
+    print(args, shown, () => record({ ...shown, events }));
     if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },
 });
-
-type ShownEndpoint = ReturnType<typeof describeEndpoint> & {
-  readonly pending: number;
-  readonly dead: number;
-};
-
-function endpointText({ partnerId, url, events, ...rest }: ShownEndpoint): string {
-  const which = events.length === eventTypes.length ? "all" : events.join(", ");
-  return record({ partnerId, url, events: which, ...rest });
-}
 
 const disableCommand = operatorCommand({
   description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",
   example: "tvs partners webhook disable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
-    const endpoint = await disableWebhook(webhookDependencies(operator), args.id);
-    const partner = await requirePartner(operator.stores.partners, args.id);
+    const endpoint = await disableWebhook(operator, args.id);
+    const partner = await requirePartner(operator.partners, args.id);
     const text = `the endpoint of ${args.id} is disabled; its deliveries are held`;
     print(args, describeEndpoint(endpoint, partner), () => text);
   },
@@ -146,8 +137,8 @@ const enableCommand = operatorCommand({
   example: "tvs partners webhook enable exam-body-a",
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
-    const endpoint = await enableWebhook(webhookDependencies(operator), args.id);
-    const partner = await requirePartner(operator.stores.partners, args.id);
+    const endpoint = await enableWebhook(operator, args.id);
+    const partner = await requirePartner(operator.partners, args.id);
     const isHeld = await noteHeld(operator, args.id);
     const text = `the endpoint of ${args.id} is enabled${isHeld ? "" : "; what was held is due now"}`;
     print(args, describeEndpoint(endpoint, partner), () => text);
@@ -159,12 +150,12 @@ const removeCommand = operatorCommand({
   example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
   args: { ...partnerIdArg, ...yesArg, ...byArg },
   async act(operator, args) {
-    await requireEndpoint(operator.stores, args.id);
+    await requireEndpoint(operator, args.id);
     await confirm(
       args,
       `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
     );
-    const dead = await removeWebhook(webhookDependencies(operator), args.id);
+    const dead = await removeWebhook(operator, args.id);
     print(args, { partnerId: args.id, removed: true, dead }, () => {
       return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
     });
@@ -178,7 +169,7 @@ const testCommand = operatorCommand({
   example: "tvs partners webhook test exam-body-a",
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
-    const { deliveryId, event } = await testWebhook(webhookDependencies(operator), args.id);
+    const { deliveryId, event } = await testWebhook(operator, args.id);
     const { eventId, eventType } = event;
     const shown = { partnerId: args.id, deliveryId, eventId, eventType };
     print(args, shown, () => record({ ...shown, next: `tvs webhooks show ${deliveryId}` }));

@@ -29,7 +29,7 @@ const listCommand = operatorCommand({
     since: sinceArg("Only those made"),
     limit: limitArg(50),
   },
-  async act({ stores: { webhooks, partners } }, args) {
+  async act({ webhooks, partners }, args) {
     const { state, partner: partnerId, since, limit } = args;
     if (partnerId !== undefined) await requirePartner(partners, partnerId);
     const shown = (await webhooks.deliveries({ state, partnerId, since, limit })).map(describeDelivery);
@@ -56,7 +56,7 @@ function lastOutcome({ lastError, lastStatus }: { lastError: string | null; last
   return [lastError, lastStatus].filter((part) => part !== null).join(" ");
 }
 
-async function deliveryIds({ stores: { webhooks } }: Operator, limit: number) {
+async function deliveryIds({ webhooks }: Operator, limit: number) {
   const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });
   return found.map((one) => [one.deliveryId, `${one.state}, ${one.partnerId}, ${one.eventType}`] as const);
 }
@@ -71,13 +71,13 @@ const showCommand = operatorCommand({
   example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
   args: { delivery: deliveryArg },
   async act(operator, args) {
-    const delivery = await requireDelivery(operator.stores.webhooks, args.delivery.toLowerCase());
+    const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
     const shown = await describeWhole(operator, delivery);
     print(args, shown, () => wholeText(shown));
   },
 });
 
-async function describeWhole({ stores: { webhooks }, driver, clock }: Operator, delivery: DeliveryDetail) {
+async function describeWhole({ webhooks, driver, clock }: Operator, delivery: DeliveryDetail) {
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const situation = { endpoint, serviceRunning: await driver.serviceRunning(), now: clock.now() };
   return {
@@ -139,7 +139,7 @@ const retryCommand = operatorCommand({
   },
 });
 
-async function retryOne({ stores: { webhooks }, clock }: Operator, deliveryId: string): Promise<number> {
+async function retryOne({ webhooks, clock }: Operator, deliveryId: string): Promise<number> {
   const delivery = await retryDelivery({ webhooks, clock }, deliveryId);
   const endpoint = await webhooks.endpoint(delivery.partnerId);
   const held = whyHeld(delivery, { endpoint });
@@ -151,7 +151,7 @@ async function retryDead(
   operator: Operator,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
-  const { webhooks, partners } = operator.stores;
+  const { webhooks, partners } = operator;
   const { clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
@@ -174,7 +174,7 @@ const releaseCommand = operatorCommand({
   example: "tvs webhooks release",
   args: byArg,
   async act(operator, args) {
-    const released = await releaseWebhooks(operator.stores.settings);
+    const released = await releaseWebhooks(operator.settings);
     print(args, { released }, () => (released ? "webhooks are sent again" : "webhooks were not held"));
     if (released) await noteWithoutService(operator);
   },

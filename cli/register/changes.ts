@@ -16,9 +16,8 @@ const listArgs = {
   limit: limitArg(100),
 } as const;
 
-/** Prints the changes that the options choose. */
 async function printChanges(
-  { stores: { changes } }: Operator,
+  { changes }: Operator,
   args: ArgsOf<typeof listArgs> & { json?: boolean | undefined },
   subject?: string,
 ): Promise<void> {
@@ -49,7 +48,7 @@ export const partnerHistoryCommand = operatorCommand({
   example: "tvs partners history exam-body-a\n  tvs partners history exam-body-a --by alice",
   args: { ...partnerIdArg, ...listArgs },
   async act(operator, args) {
-    await requirePartner(operator.stores.partners, args.id);
+    await requirePartner(operator.partners, args.id);
     await printChanges(operator, args, `partner:${args.id}`);
   },
 });

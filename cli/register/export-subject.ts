@@ -1,46 +1,29 @@
-import { TvsError } from "../../src/domain/errors.ts";
 import { exportSubject, type SubjectExport } from "../../src/domain/teachers/subject-export.ts";
-import { command, configOf } from "../command.ts";
 import { keptLogOf } from "../evidence/open-evidence.ts";
-import { withOperator } from "../open.ts";
-import { readBounded } from "../safe/input-file.ts";
-import { type Cell, listing, note, print, record, table } from "../terminal/output.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { readLine } from "../safe/input-file.ts";
+import { type Cell, listing, print, record, table } from "../terminal/output.ts";
 import { printable, printableJson } from "../terminal/printable.ts";
 
 /** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
 const maxInputBytes = 1024;
 
-export const exportSubjectCommand = command({
+export const exportSubjectCommand = operatorCommand({
   description:
     "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
   example: "tvs teachers export-subject --json < nin.txt > subject.json",
-  async run({ args }) {
-    if (process.stdin.isTTY === true) note("type the NIN, then Enter and Ctrl-D");
-    const nin = await readLine();
-    await withOperator(configOf(args), async (operator) => {
-      const { stores, blindIndex, clock } = operator;
-      const kept = await keptLogOf(operator);
-      const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
-      print(args, held, () => exportText(held));
-    });
+  // On standard input because an argument would stand in the shell's history and in `ps`.
+  prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
+  async act(operator, args, nin) {
+    const { stores, blindIndex, clock } = operator;
+    const kept = await keptLogOf(operator);
+    const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
+    print(args, held, () => exportText(held));
   },
 });
 
-/** The NIN comes on standard input because an argument would stand in the shell's history and in `ps`. */
-async function readLine(): Promise<string> {
-  const bytes = await readBounded(process.stdin, maxInputBytes);
-  if (bytes === null) throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
-  return new TextDecoder().decode(bytes).trim();
-}
-
-function exportText({
-  exportedAt,
-  record: stored,
-  history,
-  lookups,
-  verifiedBy,
-  notes,
-}: SubjectExport): string {
+function exportText(held: SubjectExport): string {
+  const { exportedAt, record: stored, history, lookups, verifiedBy, notes } = held;
   const { profile = null, ...fields } = stored ?? {};
   const sections = [
     `exported at ${exportedAt}`,

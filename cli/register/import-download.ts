@@ -3,6 +3,7 @@
 import type { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import {
   closeSync,
   createWriteStream,
@@ -104,13 +105,10 @@ function removeEmpty(folder: string): void {
  */
 export async function fetchExtract(request: FetchRequest, file: string): Promise<Fetched> {
   const { source, allowPrivate, stop } = request;
-  const ending = new AbortController();
-  const end = () => ending.abort();
+  const late = new AbortController();
   // Not AbortSignal.timeout, which keeps Deno from ending.
-  const timer = setTimeout(end, deadlineMs);
-  stop.addEventListener("abort", end);
-  if (stop.aborted) end();
-  const { signal } = ending;
+  const timer = setTimeout(() => late.abort(), deadlineMs);
+  const signal = AbortSignal.any([stop, late.signal]);
   try {
     const url = new URL(source.place);
     const words = { called: "source", allowedBy: "--allow-private-source" };
@@ -126,7 +124,6 @@ export async function fetchExtract(request: FetchRequest, file: string): Promise
     throw unfetched(source, `could not be fetched whole (${codeOf(cause)}); nothing was changed`, cause);
   } finally {
     clearTimeout(timer);
-    stop.removeEventListener("abort", end);
   }
 }
 
@@ -150,8 +147,7 @@ async function fetchByHttps(connecting: Connecting): Promise<Fetched> {
   }
 }
 
-function ask({ url, address, auth, etag, signal }: Connecting): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+async function ask({ url, address, auth, etag, signal }: Connecting): Promise<IncomingMessage> {
   const host = hostOf(url);
   const request = https.get({
     host: address,
@@ -166,13 +162,12 @@ function ask({ url, address, auth, etag, signal }: Connecting): Promise<Incoming
     agent: new https.Agent({ rejectUnauthorized: true, minVersion: "TLSv1.2" }),
     // A server name is never an address (RFC 6066, 3); the certificate is then checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
+    signal,
   });
-  const onAbort = () => request.destroy(new Error("stopped"));
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  request.once("response", resolve);
-  request.once("error", reject);
-  return promise;
+  // One that comes once the answer has begun, the answer tells.
+  request.on("error", () => {});
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
+  return answer;
 }
 
 /** @throws TvsError INPUT_UNREADABLE for what is no whole extract, or would not be known to be one */
@@ -245,11 +240,9 @@ async function fetchBySftp({ source, url, address, file, signal }: Connecting): 
 
 /** Resolves with the exit code; null when it was killed. */
 async function ended(child: ChildProcess): Promise<number | null> {
-  const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-  child.once("close", resolve);
-  child.once("error", reject);
   try {
-    return await promise;
+    const [code] = (await once(child, "close")) as [number | null];
+    return code;
   } catch (cause) {
     if (codeOf(cause) !== "ENOENT") throw cause;
     const message = "there is no sftp on this machine; install the OpenSSH client (openssh-client)";

@@ -1,3 +1,4 @@
+import { on } from "node:events";
 import { createReadStream } from "node:fs";
 import { constants, platform, setPriority } from "node:os";
 import { parentPort, Worker } from "node:worker_threads";
@@ -28,33 +29,18 @@ type Message =
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
 
 /** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
-export async function runImportReader({
-  file,
-  name,
-  blindIndexKey,
-  reading,
-}: ImportReaderData): Promise<void> {
+export async function runImportReader(data: ImportReaderData): Promise<void> {
+  const { file, name, blindIndexKey, reading } = data;
   const port = parentPort;
   if (port === null) throw new Error("the reader runs in a worker thread only");
   giveWay();
-  let underWay = 0;
-  let goOn = () => {};
-  port.on("message", () => {
-    underWay--;
-    goOn();
-  });
+  const taken = on(port, "message");
+  let sent = 0;
   try {
     const bytes = createReadStream(file, { highWaterMark: readBytes });
-    for await (const { rows, ...piece } of readPieces(
-      { name, bytes, reading },
-      createBlindIndex(blindIndexKey),
-    )) {
-      while (underWay >= maxUnderWay) {
-        await new Promise<void>((resolve) => {
-          goOn = resolve;
-        });
-      }
-      underWay++;
+    const pieces = readPieces({ name, bytes, reading }, createBlindIndex(blindIndexKey));
+    for await (const { rows, ...piece } of pieces) {
+      if (sent++ >= maxUnderWay) await taken.next();
       port.postMessage({ piece, rows: JSON.stringify(rows) } satisfies Message);
     }
   } catch (error) {
@@ -70,30 +56,15 @@ export async function runImportReader({
  */
 export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGenerator<FilePiece> {
   const worker = new Worker(entry, { workerData: { role: "import-reader", ...data } });
-  const messages: Message[] = [];
-  let arrived = () => {};
-  const take = (message: Message) => {
-    messages.push(message);
-    arrived();
-  };
-  const fail = (message: string) => take({ error: { code: null, message } });
-  worker.on("message", take);
-  worker.on("error", (error) => fail(String(error)));
-  worker.on("exit", () => fail("the reading thread ended"));
+  const messages = on(worker, "message", { close: ["exit"] }) as AsyncIterable<[Message]>;
   try {
-    for (;;) {
-      const message = messages.shift();
-      if (message === undefined) {
-        await new Promise<void>((resolve) => {
-          arrived = resolve;
-        });
-        continue;
-      }
+    for await (const [message] of messages) {
       if ("error" in message) throw readError(message.error);
       worker.postMessage("taken");
       yield { ...message.piece, rows: JSON.parse(message.rows) as CheckedRow[] };
       if (message.piece.sha256 !== null) return;
     }
+    throw new Error("the reading thread ended");
   } finally {
     await worker.terminate();
   }

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
-import { flag, option } from "../command.ts";
+import { type ArgsOf, flag, option } from "../command.ts";
 import { parseDuration } from "../terminal/output.ts";
 import { isWindows } from "../terminal/windows.ts";
 
@@ -27,13 +27,8 @@ export const sourceArgs = {
   "allow-private-source": flag("Take an extract from a private or loopback address"),
 } as const;
 
-type SourceArgs = {
-  readonly "source-auth"?: string | undefined;
-  readonly "allow-private-source"?: boolean | undefined;
-};
-
 /** @throws TvsError USAGE, which never repeats what may be secret */
-export function parseSource(text: string, args: SourceArgs = {}): ImportSource {
+export function parseSource(text: string, args: Partial<ArgsOf<typeof sourceArgs>> = {}): ImportSource {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? [];
   const kind = scheme?.toLowerCase() ?? "file";
   if (kind !== "file" && kind !== "https" && kind !== "sftp")

@@ -3,14 +3,22 @@ import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/columns.ts";
 import { maxLostPercent } from "../../src/domain/import/import.ts";
 import {
-  type CodeCount,
   describeCode,
   firstRejected,
   type ImportIssue,
   type ImportResult,
   type Loss,
 } from "../../src/domain/import/report.ts";
-import { hint, note, print, record, table, terminalWidth } from "../terminal/output.ts";
+import {
+  type Columns,
+  hint,
+  listing,
+  note,
+  print,
+  record,
+  table,
+  terminalWidth,
+} from "../terminal/output.ts";
 
 /** What an import says to people: beside --json, the report and the console. */
 
@@ -71,25 +79,24 @@ export function importSummary(result: ImportResult): string {
   });
   const first = firstRejected(codes, shownRows);
   const parts = [
-    ...(codes.length === 0 ? [] : [codesTable(codes)]),
-    ...(first.length === 0 ? [] : [`the first rejected rows:\n${rowsTable(first)}`]),
+    ...(codes.length === 0 ? [] : [listing(codes.map(describeCode), codeColumns)]),
+    ...(first.length === 0 ? [] : [`the first rejected rows:\n${listing(first, issueColumns)}`]),
   ];
   return [figures, ...parts].join("\n\n");
 }
 
-function codesTable(codes: readonly CodeCount[]): string {
-  const rows = codes
-    .map(describeCode)
-    .map((one) => [one.rows, one.rejects ? "rejected" : "warning", one.code, one.meaning]);
-  return table(["ROWS", "WERE", "CODE", "BECAUSE"], rows);
-}
+const codeColumns: Columns<ReturnType<typeof describeCode>> = {
+  ROWS: "rows",
+  WERE: ({ rejects }) => (rejects ? "rejected" : "warning"),
+  CODE: "code",
+  BECAUSE: "meaning",
+};
 
-function rowsTable(issues: readonly ImportIssue[]): string {
-  return table(
-    ["LINE", "COLUMN", "CODE"],
-    issues.map(({ line, field, code }) => [line, field ?? "the row", code]),
-  );
-}
+const issueColumns: Columns<ImportIssue> = {
+  LINE: "line",
+  COLUMN: ({ field }) => field ?? "the row",
+  CODE: "code",
+};
 
 /** Prints an extract without teachers. What the columns mean goes to stderr, so that `> extract.csv` is one. */
 export function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {

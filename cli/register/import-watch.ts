@@ -74,8 +74,8 @@ export async function importWatched(
 /** The extract that was last applied of all, where it was this source's, read and applied in the same way. */
 async function lastApplied({ config, source, how }: WatchedImport): Promise<AppliedExtract | null> {
   if (!(await hasRegister(config))) return null;
-  return withOperator(config, async ({ stores, driver }) => {
-    const { applied } = readSourceState(await stores.settings.read(), source.name);
+  return withOperator(config, async ({ settings, driver }) => {
+    const { applied } = readSourceState(await settings.read(), source.name);
     const last = await createImportHistory(driver).lastApplied();
     return applied?.how === how && applied.finishedAt === last?.finishedAt ? applied : null;
   });
@@ -120,11 +120,11 @@ async function hashOf(file: string): Promise<string | null> {
 async function stateAfter(
   { source, how }: WatchedImport,
   { result, etag }: Outcome,
-  { stores, driver, clock }: Operator,
+  { settings, driver, clock }: Operator,
 ): Promise<Partial<SourceState>> {
   const seen = { seenAt: clock.now(), failed: null };
   if (result.unchanged === true) {
-    const { applied } = readSourceState(await stores.settings.read(), source.name);
+    const { applied } = readSourceState(await settings.read(), source.name);
     return { ...seen, applied: applied && { ...applied, etag } };
   }
   if (result.stopped !== undefined) return failure(whyStopped(result.stopped));
@@ -146,11 +146,11 @@ async function remember(
 ): Promise<void> {
   if (!(await hasRegister(config))) return;
   await withOperator(config, async (operator) => {
-    const { stores, clock } = operator;
+    const { settings, clock } = operator;
     const changed = await change(operator);
-    const stored = await stores.settings.read();
-    await stores.settings.write({ [importSourcesName]: withSourceState(stored, source.name, changed) });
-    if (everyMs !== undefined) await rememberTimer(stores.settings, { source: source.name, everyMs }, clock);
+    const stored = await settings.read();
+    await settings.write({ [importSourcesName]: withSourceState(stored, source.name, changed) });
+    if (everyMs !== undefined) await rememberTimer(settings, { source: source.name, everyMs }, clock);
   });
 }
 

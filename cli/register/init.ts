@@ -14,6 +14,7 @@ import { shellWord } from "../../src/shell-word.ts";
 import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";
+import { masterKeyLocation } from "../safe/vault.ts";
 import { hint, note, print, record } from "../terminal/output.ts";
 import { ask, canAsk, type Question } from "../terminal/questions.ts";
 import { byArg } from "./operator-name.ts";
@@ -92,11 +93,11 @@ export const initCommand = command({
     const location = locationOf(config);
     const { "contact-email": contactEmail = null, port, ...rest } = answers;
     const told = { ...camel(rest), contactEmail, port: Number(port) };
-    print(args, { location, masterKey: keyPlace(config), ...told, next }, () =>
+    print(args, { location, masterKey: masterKeyLocation(config), ...told, next }, () =>
       [
         record({ register: location, ...answers }),
         "",
-        `Keep a copy of the master key (${keyPlace(config)}) apart from the backups: nothing opens without it.`,
+        `Keep a copy of the master key (${masterKeyLocation(config)}) apart from the backups: nothing opens without it.`,
         "",
         "Next:",
         ...next.map((words) => `  ${words}`),
@@ -138,22 +139,19 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
     if (isSite(name)) siteOf({ name: "-", [name]: answer });
     else readServeConfig({ [name]: answer }, {});
   };
-  const given = new Map<string, string>();
+  const given: Record<string, string> = {};
   for (const { name } of questions) {
     const told = flags[name] ?? (isSite(name) ? undefined : environment[variableOf(name)]);
-    if (typeof told === "string" && told !== "") given.set(name, told);
+    if (typeof told === "string" && told !== "") given[name] = told;
   }
-  for (const [name, answer] of given) check(name, answer);
-  const open = questions.filter(({ name }) => !given.has(name));
+  for (const [name, answer] of Object.entries(given)) check(name, answer);
+  const open = questions.filter(({ name }) => given[name] === undefined);
   const answers = canAsk(flags)
     ? await ask(open.map((question) => ({ ...question, check: (answer) => check(question.name, answer) })))
     : usualAnswers(open);
-  const all = { ...answers, ...Object.fromEntries(given) };
+  const all = { ...answers, ...given };
   // In the order of the questions, whoever answered them.
-  const ordered = questions.flatMap(({ name }) =>
-    all[name] === undefined ? [] : [[name, all[name]] as const],
-  );
-  return Object.fromEntries(ordered);
+  return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
 /** @throws TvsError USAGE for what nobody can be asked */
@@ -198,9 +196,6 @@ async function make(config: Config, answers: Answers): Promise<void> {
   });
   if (!isNew) throw registerThere(config);
 }
-
-const keyPlace = ({ masterKey, masterKeyFile }: Config) =>
-  masterKey === undefined ? masterKeyFile : "TVS_MASTER_KEY";
 
 /** The next three commands, as they work where this one did. */
 function nextCommands(flags: Flags, file: string | undefined): string[] {

@@ -51,8 +51,8 @@ const keyColumns: Columns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
 const listCommand = operatorCommand({
   description: "Show every signing key with its state, its times, and who changed it last",
   example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
-  async act({ stores }, args) {
-    printList(args, await describeKeys(stores), keyColumns);
+  async act(operator, args) {
+    printList(args, await describeKeys(operator), keyColumns);
   },
 });
 
@@ -67,15 +67,15 @@ const rotateCommand = operatorCommand({
     ...byArg,
   },
   async act(operator, args) {
-    const { stores, secrets, clock } = operator;
+    const { secrets, clock } = operator;
     const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
-    const { active, pending } = await untilRotatable(stores, options);
+    const { active, pending } = await untilRotatable(operator, options);
     await confirm(
       args,
       `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
     );
     await checkpointOfAll(operator);
-    const { early, ...kids } = await rotateKeys(stores, secrets, { ...options, bits: args.bits });
+    const { early, ...kids } = await rotateKeys(operator, secrets, { ...options, bits: args.bits });
     if (early)
       note(
         "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
@@ -102,7 +102,7 @@ const compromiseCommand = operatorCommand({
   args: {
     kid: {
       ...operand("The key's id; `tvs keys list` shows them"),
-      values: { ids: async ({ stores: { keys } }) => (await keys.list()).map((key) => [key.kid, key.state]) },
+      values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
     since: {
       ...option("TIME", "The time from which the key cannot be trusted (ISO 8601)", parseTime),
@@ -113,8 +113,7 @@ const compromiseCommand = operatorCommand({
     ...byArg,
   },
   async act(operator, args) {
-    const { stores, secrets, clock } = operator;
-    const { keys } = stores;
+    const { keys, secrets, clock } = operator;
     const { kid, since, bits } = args;
     await confirm(
       args,
@@ -123,7 +122,7 @@ const compromiseCommand = operatorCommand({
     // A thief does not wait until the log is in order.
     await checkpointOfAll(operator).catch(noteUnsigned);
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
-    printList(args, await describeKeys(stores), keyColumns);
+    printList(args, await describeKeys(operator), keyColumns);
     hint(
       args,
       `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
@@ -134,7 +133,7 @@ const compromiseCommand = operatorCommand({
 const jwksCommand = operatorCommand({
   description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
   example: "tvs keys jwks > jwks.json",
-  async act({ stores: { keys } }, args) {
+  async act({ keys }, args) {
     const document = jwks(keyRing(await keys.list()));
     print(args, document, () => JSON.stringify(document, null, 2));
   },
@@ -143,7 +142,7 @@ const jwksCommand = operatorCommand({
 const historyCommand = operatorCommand({
   description: "Print the signed key history, for verifying envelopes offline years later",
   example: "tvs keys history > key-history.jose",
-  async act({ stores: { keys }, secrets, clock, settingsInForce: { issuer }, issuerTold }, args) {
+  async act({ keys, secrets, clock, settingsInForce: { issuer }, issuerTold }, args) {
     if (!issuerTold)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
     const options = { issuer, secrets, now: clock.now() };
@@ -164,7 +163,7 @@ const importCommand = command({
     const pem = readSmallFile(args.file).toString("utf8");
     // A wrong key is told before anything is made on the disk.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    const act = async ({ stores: { keys }, secrets, clock, isNew }: Operator) => {
+    const act = async ({ keys, secrets, clock, isNew }: Operator) => {
       const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;

@@ -4,7 +4,7 @@ import { purposes } from "../../src/partner/contract.ts";
 import { command, group, operand } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readPolicyFile } from "../serve/settings-in-force.ts";
-import { print, table } from "../terminal/output.ts";
+import { listing, print } from "../terminal/output.ts";
 
 const showCommand = operatorCommand({
   description: "Show the eligibility policy in force; --json prints the document itself",
@@ -44,21 +44,16 @@ function deniedPurposes(policy: Policy): string[] {
 }
 
 function policyText(policy: Policy): string {
-  const rows = purposes.map((purpose) => {
-    const rule = policy.purposes[purpose];
-    if (rule === undefined) return [purpose, "nobody: not in the policy", null, null, null];
-    const { certificate, sources, categories, minDaysRemaining } = rule;
-    return [
-      purpose,
-      certificate.join(", "),
-      sources.join(", "),
-      categories.join(", ") || "any",
-      minDaysRemaining,
-    ];
+  const rules = purposes.map((purpose) => ({ purpose, rule: policy.purposes[purpose] }));
+  const rows = listing(rules, {
+    PURPOSE: "purpose",
+    CERTIFICATE: ({ rule }) => rule?.certificate.join(", ") ?? "nobody: not in the policy",
+    SOURCE: ({ rule }) => rule?.sources.join(", "),
+    CATEGORY: ({ rule }) => rule && (rule.categories.join(", ") || "any"),
+    "MIN DAYS": ({ rule }) => rule?.minDaysRemaining,
   });
-  const head = ["PURPOSE", "CERTIFICATE", "SOURCE", "CATEGORY", "MIN DAYS"];
   const always = "An active teacher with a VALID licence is always required.";
-  return `version ${policy.version}\n\n${table(head, rows)}\n\n${always}`;
+  return `version ${policy.version}\n\n${rows}\n\n${always}`;
 }
 
 export const policyCommand = group("Show or check the eligibility policy", {

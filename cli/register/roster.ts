@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { TvsError } from "../../src/domain/errors.ts";
-import { CsvError, readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
+import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
+import { UnreadableError } from "../../src/domain/import/fields.ts";
 import {
   judgeRosterRow,
   percentageOf,
@@ -11,10 +12,10 @@ import {
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
-import { withOperator } from "../open.ts";
-import { prepareOutput } from "../safe/output-file.ts";
-import { exitCodes, parseChoice, print, table } from "../terminal/output.ts";
+import { flag, operand, option } from "../command.ts";
+import { operatorCommand } from "../operator-command.ts";
+import { prepareIfNamed } from "../safe/output-file.ts";
+import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -22,7 +23,7 @@ const maxRecordBytes = 64 * 1024;
 /** Rows of a list at most: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
 
-export const rosterCommand = command({
+export const rosterCommand = operatorCommand({
   description:
     "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
     "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
@@ -45,36 +46,25 @@ export const rosterCommand = command({
     out: option("FILE", "Also write the rows as CSV, to a new file"),
     force: flag("Replace the file that --out names"),
   },
-  async run({ args }) {
+  prepare: ({ file, out: path, force }, config) =>
+    prepareIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
+  async act({ teachers, blindIndex, settingsInForce, calendar, clock }, args, out) {
     const { file, purpose } = args;
-    const config = configOf(args);
-    const force = args.force === true;
-    const inputs = file === "-" ? [] : [file];
-    const out =
-      args.out === undefined
-        ? undefined
-        : prepareOutput({ flag: "--out", path: args.out, force, config, inputs });
-    await withOperator(
-      config,
-      async ({ stores: { teachers }, blindIndex, settingsInForce, calendar, clock }) => {
-        const today = calendar.dateAt(clock.now());
-        const { policy } = settingsInForce;
-        const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
-        if (results.length === 0)
-          throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
-        await out?.write(rowsText(results, hasNames));
-        const eligible = results.filter((row) => row.eligible).length;
-        const percentage = percentageOf(eligible, results.length);
-        print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
-          const differing = results.filter((row) => row.nameMatches === false).length;
-          const names =
-            differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
-          const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
-          return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
-        });
-        if (eligible < results.length) process.exitCode = exitCodes.refused;
-      },
-    );
+    const today = calendar.dateAt(clock.now());
+    const { policy } = settingsInForce;
+    const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
+    if (results.length === 0)
+      throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
+    await out?.write(rowsText(results, hasNames));
+    const eligible = results.filter((row) => row.eligible).length;
+    const percentage = percentageOf(eligible, results.length);
+    print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
+      const differing = results.filter((row) => row.nameMatches === false).length;
+      const names = differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
+      const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
+      return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
+    });
+    if (eligible < results.length) process.exitCode = exitCodes.refused;
   },
 });
 
@@ -82,10 +72,7 @@ export const rosterCommand = command({
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
  */
-async function judgeFile(
-  file: string,
-  dependencies: RosterDependencies,
-): Promise<{ results: RosterRow[]; hasNames: boolean }> {
+async function judgeFile(file: string, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   let header: RosterHeader | undefined;
   let judging: Promise<RosterRow>[] = [];
@@ -119,7 +106,7 @@ async function* readRecords(file: string): AsyncGenerator<TableRecord> {
 }
 
 function explainUnreadable(file: string, error: unknown): unknown {
-  if (error instanceof CsvError)
+  if (error instanceof UnreadableError)
     return new TvsError("INPUT_UNREADABLE", `${nameOf(file)}, line ${error.line}: ${error.message}`);
   const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
   return isOfFile ? new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`) : error;
@@ -145,27 +132,16 @@ function rowsText(rows: readonly RosterRow[], hasNames: boolean): string {
 }
 
 function rosterTable(rows: readonly RosterRow[], hasNames: boolean): string {
-  const head = [
-    "LINE",
-    "REG NO",
-    "T ID",
-    "NAME",
-    ...(hasNames ? ["LISTED NAME"] : []),
-    "STATUS",
-    "ELIGIBLE",
-    "WHY",
-  ];
   const listed = ({ nameMatches }: RosterRow) =>
     nameMatches === null ? null : nameMatches ? "matches" : "DIFFERS";
-  const cells = rows.map((row) => [
-    row.line,
-    row.regNo,
-    row.tId,
-    row.name,
-    ...(hasNames ? [listed(row)] : []),
-    row.status,
-    row.eligible ? "yes" : "no",
-    row.error ?? row.reasons.join(", "),
-  ]);
-  return table(head, cells);
+  return listing(rows, {
+    LINE: "line",
+    "REG NO": "regNo",
+    "T ID": "tId",
+    NAME: "name",
+    ...(hasNames ? { "LISTED NAME": listed } : {}),
+    STATUS: "status",
+    ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
+    WHY: ({ error, reasons }) => error ?? reasons.join(", "),
+  });
 }

@@ -4,16 +4,15 @@ import { basename, join } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { missingFrom } from "../../src/domain/import/arrival.ts";
-import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
 import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { command, configOf, flag, operand, option } from "../command.ts";
+import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { hasRegister, importDependencies, openOperator } from "../open.ts";
-import { type OutputFile, prepareOutput } from "../safe/output-file.ts";
+import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
 import { type ImportReaderData, readInThread } from "./import-reader.ts";
@@ -22,13 +21,35 @@ import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
 import { noRegister } from "./register.ts";
-import {
-  readingArgs,
-  readingOf,
-  readMappingFile,
-  rememberedMapping,
-  rememberMapping,
-} from "./teachers-map.ts";
+import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
+
+const importArgs = {
+  file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
+  template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
+  "dry-run": flag("Check everything, count what would happen, change nothing"),
+  baseline: flag("Emit no events: partners know these statuses already"),
+  report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
+  force: flag("Replace the file that --report names"),
+  "allow-change": flag(
+    `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
+      "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
+      "import had, a first load without licences, no rows or fewer than half of the last import's",
+  ),
+  "lift-revocations": flag(
+    "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
+  ),
+  strict: flag("Apply nothing when any row is rejected"),
+  map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
+  ...readingArgs,
+  "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
+  every: option(
+    "DURATION",
+    "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
+    parseEvery,
+  ),
+  ...sourceArgs,
+  ...byArg,
+} as const;
 
 export const importCommand = command({
   description:
@@ -41,33 +62,7 @@ export const importCommand = command({
     "  tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
     "  tvs teachers import first-load.csv --baseline\n" +
     "  tvs teachers import nightly.ndjson --strict --json",
-  args: {
-    file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
-    template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
-    "dry-run": flag("Check everything, count what would happen, change nothing"),
-    baseline: flag("Emit no events: partners know these statuses already"),
-    report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
-    force: flag("Replace the file that --report names"),
-    "allow-change": flag(
-      `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
-        "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
-        "import had, a first load without licences, no rows or fewer than half of the last import's",
-    ),
-    "lift-revocations": flag(
-      "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
-    ),
-    strict: flag("Apply nothing when any row is rejected"),
-    map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
-    ...readingArgs,
-    "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
-    every: option(
-      "DURATION",
-      "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
-      parseEvery,
-    ),
-    ...sourceArgs,
-    ...byArg,
-  },
+  args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);
     const { file } = args;
@@ -77,13 +72,10 @@ export const importCommand = command({
     const how = howToImport(args);
     const config = configOf(args);
     if (source.kind === "file") sizeOf(file);
-    const force = args.force === true;
     const inputs = source.kind === "file" ? [file] : [];
     // A report that cannot be written is noticed before anything is read or changed.
-    const report =
-      args.report === undefined
-        ? undefined
-        : prepareOutput({ flag: "--report", path: args.report, force, config, inputs });
+    const { report: path, force } = args;
+    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs });
     const stopping = stopAtSignals();
     const { signal: stop } = stopping;
     const watched = {
@@ -109,27 +101,13 @@ export const importCommand = command({
   },
 });
 
-type How = {
-  readonly reading: Reading;
-  readonly dryRun: boolean;
-  readonly allowChange: boolean;
-  readonly liftRevocations: boolean;
-  readonly baseline: boolean;
-  readonly strict: boolean;
-};
-
-type HowArgs = Parameters<typeof readingOf>[0] & {
-  readonly [name in "dry-run" | "allow-change" | "lift-revocations" | "baseline" | "strict"]?:
-    | boolean
-    | undefined;
-} & { readonly map?: string | undefined };
-
-/** @throws TvsError USAGE, INPUT_UNREADABLE for a mapping that cannot be used */
-function howToImport(args: HowArgs): How {
-  const mapping = args.map === undefined ? undefined : readMappingFile(args.map);
-  if (mapping !== undefined) refuseOpen(mapping, basename(args.map as string));
+/** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, and USAGE while it has open questions */
+function howToImport(args: ArgsOf<typeof importArgs>) {
+  const { delimiter, encoding, sheet, map } = args;
+  const mapping = map === undefined ? undefined : readMappingFile(map);
+  if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
   return {
-    reading: { ...readingOf(args), mapping },
+    reading: { delimiter, encoding, sheet, mapping },
     dryRun: args["dry-run"] === true,
     allowChange: args["allow-change"] === true,
     liftRevocations: args["lift-revocations"] === true,
@@ -138,7 +116,7 @@ function howToImport(args: HowArgs): How {
   };
 }
 
-type Importing = How & {
+type Importing = ReturnType<typeof howToImport> & {
   readonly config: Config;
   readonly report: OutputFile | undefined;
   readonly stop: AbortSignal;
@@ -156,7 +134,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
   const isRefused =
     isFirst &&
     !dryRun &&
-    (await lacksSomething({ entry, file, name, reading, stop, show }).finally(progress.stop)) &&
+    (await lacksSomething({ file, name, reading }, { entry, stop, show }).finally(progress.stop)) &&
     !options.allowChange;
   const operator =
     isFirst && (dryRun || isRefused)
@@ -164,7 +142,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
       : await openOperator(config, dryRun ? {} : { whenMade: note });
   try {
     const { blindIndexKey } = operator.secrets;
-    const remembered = isFirst ? undefined : await rememberedMapping(operator.stores.settings);
+    const remembered = isFirst ? undefined : await rememberedMapping(operator.settings);
     const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
     const pieces = tellingMapping(readInThread(entry, data));
     const result = await importRegister({ name, pieces }, importDependencies(operator), {
@@ -172,8 +150,7 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
       ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
     });
     const isApplied = result.dryRun !== true && result.stopped === undefined;
-    if (isApplied && reading.mapping !== undefined)
-      await rememberMapping(operator.stores.settings, reading.mapping);
+    if (isApplied && reading.mapping !== undefined) await rememberMapping(operator.settings, reading.mapping);
     return result;
   } finally {
     progress.stop();
@@ -181,27 +158,20 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
   }
 }
 
-type FirstReading = {
-  readonly entry: URL;
-  readonly file: string;
-  readonly name: string;
-  readonly reading: Reading;
-  /** Aborted, it ends the reading before there is a register. */
-  readonly stop: AbortSignal;
-  /** Told how many bytes were read, again and again. */
-  show(bytes: number): void;
-};
-
 /**
  * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
+ * @param stop aborted, it ends the reading before there is a register
+ * @param show told how many bytes were read, again and again
  * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
  */
-async function lacksSomething({ entry, file, name, reading, stop, show }: FirstReading): Promise<boolean> {
+async function lacksSomething(
+  extract: Omit<ImportReaderData, "blindIndexKey">,
+  { entry, stop, show }: { entry: URL; stop: AbortSignal; show: (bytes: number) => void },
+): Promise<boolean> {
   const { blindIndexKey } = deriveSecrets(newMasterKey());
-  const data: ImportReaderData = { file, name, blindIndexKey, reading };
   const arriving = nothingArrived();
   let done = 0;
-  for await (const piece of readInThread(entry, data)) {
+  for await (const piece of readInThread(entry, { ...extract, blindIndexKey })) {
     if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
     addArrived(arriving, piece);
     done += piece.bytes;
@@ -257,7 +227,6 @@ function stopAtSignals(): { signal: AbortSignal; end(): void } {
   };
 }
 
-/** @throws TvsError INPUT_UNREADABLE */
 function sizeOf(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) throw new TvsError("INPUT_UNREADABLE", `${file}: there is no such file`);

@@ -9,10 +9,10 @@ import {
 } from "../../src/domain/teachers/list.ts";
 import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
-import { type ArgsOf, command, configOf, operand, option } from "../command.ts";
-import { type Operator, withOperator } from "../open.ts";
+import { type ArgsOf, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { readBounded } from "../safe/input-file.ts";
+import { readLine } from "../safe/input-file.ts";
 import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
 
@@ -29,7 +29,6 @@ export const filterArgs = {
   state: option("NAME", "Only those of this state", (name) => name.trim()),
 } as const;
 
-/** @throws TvsError USAGE */
 function readDate(text: string, flag: string): string {
   if (isCalendarDate(text)) return text;
   throw new TvsError("USAGE", `${flag} must be a date that exists, written YYYY-MM-DD`);
@@ -58,12 +57,12 @@ export const listCommand = operatorCommand({
     "  tvs teachers list --changed-since 2026-01-31T00:00:00Z --json",
   args: { ...filterArgs, ...pageArgs },
   async act(operator, args) {
-    const found = await listTeachers(dependenciesOf(operator), filterOf(args), pageOf(args));
+    const found = await listTeachers(operator, filterOf(args), pageOf(args));
     show(args, found, { operator, nobody: "no teachers" });
   },
 });
 
-export const findCommand = command({
+export const findCommand = operatorCommand({
   description:
     "Find teachers by a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone number, " +
     "or the beginning of any part of a name. Exit 1: nobody was found",
@@ -75,20 +74,16 @@ export const findCommand = command({
     term: operand("Whom to find; - reads it from standard input, where no shell keeps it"),
     ...pageArgs,
   },
-  async run({ args }) {
-    const page = pageOf(args);
-    const term = args.term === "-" ? await readTerm() : args.term;
-    await withOperator(configOf(args), async (operator) => {
-      const { blindIndex } = operator;
-      const found = await findTeachers({ ...dependenciesOf(operator), blindIndex }, term, page);
-      show(args, found, { operator, nobody: "nobody was found" });
-      if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-      if (args.term !== "-" && isKept(term))
-        hint(
-          args,
-          "a shell keeps what is typed; `tvs teachers find -` reads a NIN or a contact from its input",
-        );
-    });
+  prepare: ({ term }) => (term === "-" ? readTerm() : term),
+  async act(operator, args, term) {
+    const found = await findTeachers(operator, term, pageOf(args));
+    show(args, found, { operator, nobody: "nobody was found" });
+    if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
+    if (args.term !== "-" && isKept(term))
+      hint(
+        args,
+        "a shell keeps what is typed; `tvs teachers find -` reads a NIN or a contact from its input",
+      );
   },
 });
 
@@ -98,17 +93,9 @@ function isKept(term: string): boolean {
   return kind === "email" || kind === "phone" || kind === "elevenDigits";
 }
 
-/** @throws TvsError USAGE */
-async function readTerm(): Promise<string> {
-  if (process.stdin.isTTY === true) note("type whom to find, then Enter and Ctrl-D");
+function readTerm(): Promise<string> {
   // A character may have four bytes; the rest is a line end.
-  const bytes = await readBounded(process.stdin, 4 * maxTermLength + 2);
-  if (bytes === null) throw new TvsError("USAGE", "standard input must contain one term, in one line");
-  return new TextDecoder().decode(bytes).trim();
-}
-
-export function dependenciesOf({ stores: { teachers }, calendar, clock }: Operator) {
-  return { teachers, calendar, clock };
+  return readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" });
 }
 
 function show(

@@ -10,7 +10,7 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
-import { withOperator } from "../open.ts";
+import { type Operator, withOperator } from "../open.ts";
 import { exitCodes, hint, note, print, table } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 
@@ -19,29 +19,26 @@ export const readingArgs = {
   delimiter: option(
     "CHARACTER",
     "What parts the columns of CSV: , ; | or tab (default what the header shows)",
+    readDelimiter,
   ),
   encoding: option(
     "NAME",
     `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
+    readEncoding,
   ),
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one)"),
 };
 
-/** @throws TvsError USAGE */
-export function readingOf(
-  args: Readonly<Partial<Record<"delimiter" | "encoding" | "sheet", string | undefined>>>,
-): Reading {
-  const { delimiter, encoding, sheet } = args;
-  const parted = delimiter === "tab" || delimiter === "\\t" ? "\t" : delimiter;
-  if (parted !== undefined && !delimiters.includes(parted as Delimiter))
-    throw new TvsError("USAGE", "--delimiter is one of , ; | or tab");
-  if (encoding !== undefined && !encodings.includes(encoding.toLowerCase() as Encoding))
-    throw new TvsError("USAGE", `--encoding is one of ${encodings.join(", ")}`);
-  return {
-    delimiter: parted as Delimiter | undefined,
-    encoding: encoding?.toLowerCase() as Encoding | undefined,
-    sheet,
-  };
+function readDelimiter(text: string, flag: string): Delimiter {
+  const found = delimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
+  if (found !== undefined) return found;
+  throw new TvsError("USAGE", `${flag} is one of , ; | or tab`);
+}
+
+function readEncoding(text: string, flag: string): Encoding {
+  const found = encodings.find((one) => one === text.toLowerCase());
+  if (found !== undefined) return found;
+  throw new TvsError("USAGE", `${flag} is one of ${encodings.join(", ")}`);
 }
 
 /** The setting with which a register remembers the mapping of its last mapped import; empty when it was forgotten. */
@@ -85,9 +82,8 @@ export const mapCommand = command({
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)
       throw new TvsError("USAGE", "name the extract, or give --show or --forget");
-    if (show) return showRemembered(args);
-    if (forget) return forgetRemembered(args);
-    const found = await suggestFor(file as string, readingOf(args));
+    if (show || forget) return withOperator(configOf(args), (operator) => remembered(operator, args));
+    const found = await suggestFor(file as string, args);
     print(args, found, () => JSON.stringify(withoutEmpty(found.mapping), null, 2));
     if (args.json !== true) note(explanation(found));
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
@@ -98,8 +94,10 @@ export const mapCommand = command({
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
-    const table = await openTable({ name, bytes: createReadStream(file), reading: { ...reading, encoding } });
-    return suggestMapping(table, { encoding, sheet: reading.sheet, isEncodingGuessed });
+    const { delimiter, sheet } = reading;
+    const bytes = createReadStream(file);
+    const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding } });
+    return suggestMapping(table, { encoding, sheet, isEncodingGuessed });
   };
   try {
     return await look(reading.encoding, false).catch((error) => {
@@ -144,23 +142,16 @@ function explanation({ mapping, columns, questions, rows }: Suggestion): string 
   ].join("\n");
 }
 
-async function showRemembered(args: object): Promise<void> {
-  await withOperator(configOf(args), async ({ stores }) => {
-    const mapping = await rememberedMapping(stores.settings);
-    if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
-    print(args, withoutEmpty(mapping), () => JSON.stringify(withoutEmpty(mapping), null, 2));
-  });
-}
-
-async function forgetRemembered(args: object): Promise<void> {
-  await withOperator(configOf(args), async ({ stores }) => {
-    if ((await rememberedMapping(stores.settings)) === undefined)
-      throw new TvsError("NOT_KNOWN", "no mapping is remembered");
-    await rememberMapping(stores.settings, null);
-    print(
-      args,
-      { forgotten: true },
-      () => "forgotten; the next extract needs the register's own columns, or --map",
-    );
-  });
+/** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */
+async function remembered(
+  { settings }: Operator,
+  args: { forget?: boolean | undefined; json?: boolean | undefined },
+) {
+  const mapping = await rememberedMapping(settings);
+  if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
+  if (args.forget !== true)
+    return print(args, withoutEmpty(mapping), () => JSON.stringify(withoutEmpty(mapping), null, 2));
+  await rememberMapping(settings, null);
+  const next = "forgotten; the next extract needs the register's own columns, or --map";
+  print(args, { forgotten: true }, () => next);
 }

@@ -17,8 +17,7 @@ import {
   revocationText,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import type { TeacherKey } from "../../src/domain/teachers/teachers.ts";
-import { group, operand, option } from "../command.ts";
+import { type ArgsOf, type commonArgs, group, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -51,10 +50,10 @@ const showCommand = operatorCommand({
   example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
   args: refArg,
   async act(operator, args) {
-    const teacher = await requireTeacher(operator.stores.teachers, args.ref);
+    const teacher = await requireTeacher(operator.teachers, args.ref);
     const described = {
       ...describeTeacher(teacher, operator),
-      ...(await teacherActivity(operator.stores, teacher.id)),
+      ...(await teacherActivity(operator, teacher.id)),
     };
     print(args, described, () => teacherText(described));
   },
@@ -101,38 +100,29 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-type ChangeArgs = {
-  readonly ref: TeacherKey;
-  readonly reason?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-};
+/** What a change is called with: where it takes nothing away, without a reason and a question. */
+type ChangeArgs = ArgsOf<typeof refArg & typeof commonArgs> & { reason?: string; yes?: boolean | undefined };
 
 async function change(action: TeacherAction, operator: Operator, args: ChangeArgs): Promise<void> {
-  const { stores, calendar, clock, actor } = operator;
-  const { teachers } = stores;
   const { ref: key, reason = null } = args;
-  const { regNo, name } = await requireTeacher(teachers, key);
+  const { regNo, name } = await requireTeacher(operator.teachers, key);
   // What takes a licence away can be taken back, but not what partners were told meanwhile.
   if (action === "revoke" || action === "deactivate")
     await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
-  const changed = await changeTeacher({ teachers, calendar, clock, actor }, key, { action, reason });
+  const changed = await changeTeacher(operator, key, { action, reason });
   const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
   const value = { ...describeTeacher(changed.teacher, operator), events: changed.events.map(describeEvent) };
   print(args, told === undefined ? value : { ...value, toldValid: told }, () => changeText(changed, told));
   if (changed.events.length > 0) hint(args, "tvs webhooks list shows which partners were told of it");
 }
 
-type ToldValid = { partnerId: string; times: number; lastAt: string }[];
+type ToldValid = Awaited<ReturnType<typeof toldValid>>;
 
 /**
  * The partners who were told VALID. Asked after the change, so that an answer which left just before it is not
  * missed.
  */
-async function toldValid(
-  { stores: { attestations }, clock }: Operator,
-  teacherId: number,
-): Promise<ToldValid> {
+async function toldValid({ attestations, clock }: Operator, teacherId: number) {
   const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
@@ -189,7 +179,7 @@ const historyCommand = operatorCommand({
   description: "List every change of a teacher's record and every event that partners were told, in order",
   example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
   args: { ...refArg, ...byFilterArg },
-  async act({ stores: { teachers } }, args) {
+  async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
     const all = await teacherHistory(teachers, teacher.id);
     // An event is what followed from a change, and nobody's own doing.
@@ -222,7 +212,7 @@ const sweepCommand = operatorCommand({
     "Announce the licences that expired or became valid by date; a running service does this after midnight",
   example: "tvs teachers sweep",
   args: byArg,
-  async act({ stores: { teachers }, calendar, clock, actor }, args) {
+  async act({ teachers, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;
     const bar = createBar({ label: "announcing", unit: "licences", total });
     const onProgress = (announced: number) => bar.show(announced);

@@ -12,7 +12,7 @@ import { exitCodes, hint, note, print, readable, record } from "../terminal/outp
 import { hasProgress } from "../terminal/progress.ts";
 import { backupPlace, dropOlder, dropUnfinished, readKeep, requireNoFolder } from "./backup-folder.ts";
 import { prepareOutput } from "./output-file.ts";
-import { masterKeyAtHand } from "./vault.ts";
+import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
 
 /** Whether the master key at hand is the one that a backup was made with. */
 type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
@@ -35,11 +35,6 @@ export function masterKeyState(config: Config, { masterKeyCheck }: BackupFacts):
   if (text === undefined) return "absent";
   if (masterKeyCheck === null) return "unrecorded";
   return deriveSecrets(text).check === masterKeyCheck ? "matches" : "differs";
-}
-
-/** Where the master key is, which no backup contains. */
-export function masterKeyLocation(config: Config): string {
-  return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
 }
 
 export function describeFacts({

@@ -3,6 +3,7 @@
 import { Buffer } from "node:buffer";
 import { closeSync, createReadStream, openSync, readSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
+import { note } from "../terminal/output.ts";
 
 /** The largest small file: keys, certificates and policies have some kilobytes. */
 const maxBytes = 1024 * 1024;
@@ -52,4 +53,19 @@ export async function readBounded(
     if (size > maxBytes) return null;
   }
   return Buffer.concat(parts);
+}
+
+/**
+ * Reads the one line that standard input is to hold; at a terminal it is asked for.
+ * @param called what is typed. @param wanted what the input must contain, for the refusal of more than `maxBytes`
+ * @throws TvsError USAGE
+ */
+export async function readLine(
+  called: string,
+  { maxBytes, wanted }: { maxBytes: number; wanted: string },
+): Promise<string> {
+  if (process.stdin.isTTY === true) note(`type ${called}, then Enter and Ctrl-D`);
+  const bytes = await readBounded(process.stdin, maxBytes);
+  if (bytes === null) throw new TvsError("USAGE", `standard input must contain ${wanted}`);
+  return new TextDecoder().decode(bytes).trim();
 }

@@ -19,11 +19,10 @@ import { closing, openDriver } from "../open.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { note, print, readable, table } from "../terminal/output.ts";
+import { type Columns, listing, note, print, readable } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
 import { ensureDataDir } from "./vault.ts";
 
-/** How messages call the option. */
 const toOption = "--to (TVS_TO)";
 
 export const migrateCommand = command({
@@ -94,7 +93,6 @@ function placeOf({ database }: Config): string {
   return `${protocol}//${host}`;
 }
 
-/** @throws TvsError REFUSED */
 function refuseSame(config: Config, target: Config): void {
   if (realPlaceOf(config) !== realPlaceOf(target)) return;
   throw new TvsError(
@@ -127,7 +125,11 @@ async function migrate(args: MigrateArgs, config: Config, target: Config): Promi
   });
   const rows = tables.reduce((sum, one) => sum + one.rows, 0);
   const seconds = Math.round((performance.now() - startedAt) / 100) / 10;
-  print(args, { from, to, tables, rows, seconds }, () => movedText({ from, to, tables, rows, seconds }));
+  print(args, { from, to, tables, rows, seconds }, () => {
+    const count = rows.toLocaleString("en");
+    const moved = `Moved from ${from} to ${to}: ${count} rows, each compared, in ${seconds} s.`;
+    return `${listing(tables, tableColumns)}\n\n${readable(moved)}`;
+  });
   for (const line of nextSteps(config, target)) note(line);
 }
 
@@ -169,24 +171,11 @@ function refuseOtherMasterKey({ database, masterKeyFile }: Config, register: str
   throw new TvsError("MASTER_KEY_WRONG", message);
 }
 
-type Moved = {
-  readonly from: string;
-  readonly to: string;
-  readonly tables: readonly TableDigest[];
-  readonly rows: number;
-  readonly seconds: number;
+const tableColumns: Columns<TableDigest> = {
+  TABLE: "name",
+  ROWS: ({ rows }) => rows.toLocaleString("en"),
+  "SHA-256": "sha256",
 };
-
-function movedText({ from, to, tables, rows, seconds }: Moved): string {
-  const lines = tables.map((one) => [one.name, one.rows.toLocaleString("en"), one.sha256]);
-  return [
-    table(["TABLE", "ROWS", "SHA-256"], lines),
-    "",
-    readable(
-      `Moved from ${from} to ${to}: ${rows.toLocaleString("en")} rows, each compared, in ${seconds} s.`,
-    ),
-  ].join("\n");
-}
 
 /** What is to be done now; the master key moves by the operator's hand alone. */
 function nextSteps(config: Config, target: Config): string[] {

@@ -17,7 +17,7 @@ type OutputRequest = {
   readonly flag: string;
   readonly path: string;
   /** Whether it may replace an existing file. */
-  readonly force: boolean;
+  readonly force: boolean | undefined;
   readonly config: Config;
   /** Files that the command reads. */
   readonly inputs?: readonly string[];
@@ -39,6 +39,12 @@ export function prepareOutput(request: OutputRequest): OutputFile {
   if (found !== undefined) refuseExisting(path, found, request);
   tryFolder(path, request.flag);
   return { path, write: (content) => write(path, content, request) };
+}
+
+/** As {@link prepareOutput}, of a file that need not be written: undefined where none is named. */
+export function prepareIfNamed(request: Omit<OutputRequest, "path"> & { path: string | undefined }) {
+  const { path } = request;
+  return path === undefined ? undefined : prepareOutput({ ...request, path });
 }
 
 /** The path without any link in it but perhaps the last name. */
@@ -124,11 +130,7 @@ function tryFolder(path: string, flag: string): void {
 }
 
 /** Writes the file whole. The work is done by now, so its result is kept in any case. */
-async function write(
-  path: string,
-  content: string | AsyncIterable<string>,
-  { force }: OutputRequest,
-): Promise<void> {
+async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
   let temporary: string;
   try {
     temporary = await writeBeside(path, content);

@@ -21,8 +21,8 @@ import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "../terminal/output.ts";
 import { refuseRestore } from "../terminal/windows.ts";
-import { databaseFile, describeFacts, masterKeyLocation, masterKeyState } from "./backup.ts";
-import { ensureDataDir } from "./vault.ts";
+import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
+import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
 /** The most names in one sentence. */
 const maxListed = 20;
@@ -91,7 +91,6 @@ export const restoreCommand = command({
   },
 });
 
-/** @throws TvsError REFUSED, MASTER_KEY_WRONG, MASTER_KEY_INVALID */
 function accept(config: Config, facts: BackupFacts): void {
   if ((facts.environment === "sandbox") !== config.sandbox) {
     const message = config.sandbox
@@ -137,10 +136,7 @@ function remarks(
   ];
 }
 
-function undoneRemarks(
-  changes: readonly Difference[],
-  lost: NonNullable<Restored["undone"]>["lost"],
-): string[] {
+function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restored["undone"]>["lost"]) {
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
@@ -167,11 +163,7 @@ function listed(ids: readonly string[]): string {
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-function restoreText(
-  facts: Parameters<typeof record>[0],
-  { undone }: Restored,
-  notes: readonly string[],
-): string {
+function restoreText(facts: Parameters<typeof record>[0], { undone }: Restored, notes: readonly string[]) {
   const changes = undone?.changes ?? [];
   const rows = changes.map(({ kind, id, was, now }) => {
     const missing = kind === "teacher" ? "in good standing" : "absent";

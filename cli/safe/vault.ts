@@ -46,6 +46,11 @@ export function masterKeyAtHand(config: Config): string | undefined {
   return config.masterKey ?? readMasterKey(config.masterKeyFile);
 }
 
+/** Where the master key is, which no backup contains. */
+export function masterKeyLocation(config: Config): string {
+  return config.masterKey === undefined ? config.masterKeyFile : "TVS_MASTER_KEY";
+}
+
 function readMasterKey(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
   try {

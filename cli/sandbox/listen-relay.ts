@@ -1,12 +1,15 @@
 /** The relay of `tvs listen`: takes deliveries on this machine, hands them on byte for byte, and the answer back. */
 
+import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import * as http from "node:http";
 import * as https from "node:https";
 import type { AddressInfo } from "node:net";
 import { TvsError } from "../../src/domain/errors.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
 import type { WebhookEvent } from "../../src/partner/contract.ts";
+import { readBounded } from "../safe/input-file.ts";
 import { fetchBounded } from "../verify/bounded-fetch.ts";
 
 /** One attempt of a delivery that came by, and what became of it. */
@@ -30,12 +33,6 @@ export type RelayedDelivery = {
   readonly body: string;
 };
 
-type Relay = {
-  /** Where deliveries are to be sent. The path is a secret: nothing else on this machine can post there. */
-  readonly url: string;
-  close(): Promise<void>;
-};
-
 type RelayOptions = {
   /** Where deliveries are handed on to; without it each is acknowledged here. */
   readonly target: URL | null;
@@ -53,7 +50,7 @@ const maxBytes = 1024 * 1024;
 const ofConnection = /^(?:host|connection|keep-alive|transfer-encoding|content-length|upgrade|te|trailer)$/i;
 
 /** @throws TvsError INTERNAL when this machine gives no port */
-export async function startRelay({ target, onDelivery }: RelayOptions): Promise<Relay> {
+export async function startRelay({ target, onDelivery }: RelayOptions) {
   const path = `/${randomBytes(16).toString("hex")}`;
   const attempts = new Map<string, number>();
   const server = http.createServer((request, response) => {
@@ -63,13 +60,11 @@ export async function startRelay({ target, onDelivery }: RelayOptions): Promise<
       .then(onDelivery)
       .catch(() => response.destroy());
   });
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject);
-  server.listen(0, "127.0.0.1", resolve);
-  await promise.catch((cause) => {
+  await once(server.listen(0, "127.0.0.1"), "listening").catch((cause) => {
     throw new TvsError("INTERNAL", "no port can be opened on 127.0.0.1", { cause });
   });
   return {
+    /** Where deliveries are to be sent. The path is a secret: nothing else on this machine can post there. */
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     close() {
       const closed = new Promise<void>((done) => server.close(() => done()));
@@ -126,28 +121,21 @@ function headerOf({ headers }: http.IncomingMessage, name: string): string {
 }
 
 /** Hands a delivery on with all of its headers; ends with it when the service gives up waiting. */
-function handOn(
+async function handOn(
   target: URL,
   { request, response, body }: { request: http.IncomingMessage; response: http.ServerResponse; body: Buffer },
 ): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const headers = { ...passed(request.headers), Host: target.host, "Content-Length": body.length };
   const { request: open } = target.protocol === "https:" ? https : http;
-  const onward = open(target, { method: "POST", headers, agent: false }, (incoming) => {
-    readAll(incoming).then(
-      (answered) =>
-        resolve({ status: incoming.statusCode ?? 502, headers: incoming.headers, body: answered }),
-      reject,
-    );
-  });
-  onward.on("error", reject);
+  const onward = open(target, { method: "POST", headers, agent: false });
   response.once("close", () => {
-    if (response.writableEnded) return;
-    reject(new Error("no answer in 15 seconds"));
-    onward.destroy();
+    if (!response.writableEnded) onward.destroy(new Error("no answer in 15 seconds"));
   });
+  // One that comes once the answer has begun, the answer tells.
+  onward.on("error", () => {});
   onward.end(body);
-  return promise;
+  const [incoming] = (await once(onward, "response")) as [http.IncomingMessage];
+  return { status: incoming.statusCode ?? 502, headers: incoming.headers, body: await readAll(incoming) };
 }
 
 function passed(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
@@ -162,14 +150,9 @@ function reason(error: unknown): string {
 }
 
 async function readAll(stream: http.IncomingMessage): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of stream as AsyncIterable<Buffer>) {
-    size += piece.length;
-    if (size > maxBytes) throw new Error("more than 1 MiB");
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
+  const bytes = await readBounded(stream, maxBytes);
+  if (bytes === null) throw new Error("more than 1 MiB");
+  return Buffer.from(bytes);
 }
 
 /** Whom an event is about, to be shown; a forged body may be anything. */

@@ -7,7 +7,7 @@ import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
 import { newWebhookSecret } from "../../src/domain/webhooks.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
 import { command, flag, option } from "../command.ts";
-import { type Operator, webhookDependencies } from "../open.ts";
+import type { Operator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { note } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
@@ -60,7 +60,6 @@ async function flawOf({ body, signature }: RelayedDelivery, secret: Promise<stri
   return (await verifyWebhook({ rawBody: body, signature, secret: await secret })).reason;
 }
 
-/** @throws TvsError USAGE */
 function parseTarget(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isUsable = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.hash === "";
@@ -73,7 +72,7 @@ function parseTarget(text: string): URL {
 
 /** @throws TvsError REFUSED while another one listens */
 async function begin(operator: Operator, relay: { url: string; forwards: boolean }) {
-  const { settings } = operator.stores;
+  const { settings } = operator;
   const other = readRelay(await settings.read());
   if (other !== null && (await isListening(other.url))) {
     const message = `another tvs listen (process ${other.pid}) receives the deliveries of this sandbox; end it first`;
@@ -81,13 +80,12 @@ async function begin(operator: Operator, relay: { url: string; forwards: boolean
   }
   const usual = await keptSecret(operator, { name: secretName, mint: newWebhookSecret });
   const taken = { ...relay, partnerId: demoPartner, pid: process.pid, secret: usual };
-  const secret = await takeEndpoint({ ...webhookDependencies(operator), settings }, taken);
+  const secret = await takeEndpoint(operator, taken);
   return { secret, serviceRunning: await operator.driver.serviceRunning() };
 }
 
 async function end(operator: Operator, url: string): Promise<void> {
-  const { settings } = operator.stores;
-  await putBackEndpoint({ ...webhookDependencies(operator), settings }, demoPartner, url);
+  await putBackEndpoint(operator, demoPartner, url);
 }
 
 type Printing = { readonly isJson: boolean; readonly withBody: boolean };

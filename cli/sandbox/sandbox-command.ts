@@ -7,8 +7,8 @@ import { demoPartner, readRelay, readSandboxState, writeRelay } from "../../src/
 import { sandboxTeachers, stateTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import { command, group, operand } from "../command.ts";
-import { type Operator, webhookDependencies } from "../open.ts";
-import { hint, print, record, table } from "../terminal/output.ts";
+import type { Operator } from "../open.ts";
+import { hint, print, printList, record } from "../terminal/output.ts";
 import { isListening } from "./listen-relay.ts";
 import { withSandbox } from "./sandbox-register.ts";
 import { putTeachersBack } from "./sandbox-sample.ts";
@@ -32,7 +32,7 @@ const clockCommand = command({
       const { calendar, clock } = operator;
       const real = createCalendar(calendar.timeZone).dateAt(clock.now());
       const aheadDays = parseClock(to, { real, present: calendar.dateAt(clock.now()) });
-      const moved = await moveClock(clockDependencies(operator), aheadDays);
+      const moved = await moveClock({ ...operator, timeZone: operator.calendar.timeZone }, aheadDays);
       print(args, moved, () => clockText(moved));
       if (moved.events > 0) hint(args, "tvs webhooks list --sandbox shows which partners were told");
       if (aheadDays !== 0) hint(args, "tvs sandbox clock real brings the true day back");
@@ -40,8 +40,8 @@ const clockCommand = command({
   },
 });
 
-async function showClock({ stores, calendar, clock }: Operator, args: { json?: boolean | undefined }) {
-  const { aheadDays } = readSandboxState(await stores.settings.read()).day;
+async function showClock({ settings, calendar, clock }: Operator, args: { json?: boolean | undefined }) {
+  const { aheadDays } = readSandboxState(await settings.read()).day;
   const value = { date: calendar.dateAt(clock.now()), aheadDays };
   print(args, value, () => record(dayOf(value)));
 }
@@ -62,11 +62,6 @@ function clockText(moved: MovedClock): string {
   });
 }
 
-function clockDependencies({ stores, calendar, clock, actor }: Operator) {
-  const { settings, teachers } = stores;
-  return { settings, teachers, timeZone: calendar.timeZone, clock, actor };
-}
-
 const resetCommand = command({
   description:
     "Sandbox only: put the made-up teachers, the day and the demo partner's endpoint back to the beginning; partners " +
@@ -75,7 +70,7 @@ const resetCommand = command({
   async run({ args }) {
     await withSandbox(args, async (operator) => {
       const { timeZone } = operator.calendar;
-      await moveClock(clockDependencies(operator), 0, { announce: false });
+      await moveClock({ ...operator, timeZone }, 0, { announce: false });
       // Opened by the day that was; what is put back is judged by the true one.
       const teachers = await putTeachersBack({ ...operator, calendar: createCalendar(timeZone) });
       const endpoint = await resetEndpoint(operator);
@@ -93,16 +88,15 @@ const resetCommand = command({
 
 /** @returns what became of the demo partner's endpoint, which it has none of at first */
 async function resetEndpoint(operator: Operator): Promise<"none" | "removed" | "listening"> {
-  const { settings, webhooks } = operator.stores;
-  const dependencies = { ...webhookDependencies(operator), settings };
+  const { settings, webhooks } = operator;
   const relay = readRelay(await settings.read());
   if (relay !== null && (await isListening(relay.url))) {
     await writeRelay(settings, { ...relay, before: null });
     return "listening";
   }
-  await putBackEndpoint(dependencies, demoPartner);
+  await putBackEndpoint(operator, demoPartner);
   if ((await webhooks.endpoint(demoPartner)) === null) return "none";
-  await removeWebhook(dependencies, demoPartner);
+  await removeWebhook(operator, demoPartner);
   return "removed";
 }
 
@@ -110,13 +104,14 @@ const teachersCommand = command({
   description: "List the sandbox's made-up teachers that stand for something, and what each shows",
   example: "tvs sandbox teachers",
   async run({ args }) {
-    const rows = sandboxTeachers.map(({ regNo, tId, nin, shows }) => [regNo, tId, nin, shows]);
     const [first] = stateTeachers;
-    print(
-      args,
-      sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows })),
-      () => table(["REGISTRATION NUMBER", "TEACHER ID", "NIN", "SHOWS"], rows),
-    );
+    const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
+    printList(args, shown, {
+      "REGISTRATION NUMBER": "regNo",
+      "TEACHER ID": "tId",
+      NIN: "nin",
+      SHOWS: "shows",
+    });
     // Phones are typed as people type them; the country code is the service's business.
     const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
     hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);

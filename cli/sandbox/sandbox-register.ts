@@ -43,7 +43,7 @@ function noSandbox(config: Config): TvsError {
  * @param mint makes it, the first time
  */
 export async function keptSecret(
-  { stores: { settings }, secrets }: Operator,
+  { settings, secrets }: Operator,
   { name, mint }: { name: string; mint: () => string },
 ): Promise<string> {
   const stored = (await settings.read()).get(name);

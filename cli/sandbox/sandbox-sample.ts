@@ -11,13 +11,13 @@ import { importDependencies, type Operator } from "../open.ts";
  * start costs time. A licence that was to end soon and has ended is made to end soon again.
  */
 export async function fillSandbox(operator: Operator): Promise<void> {
-  const { stores, calendar, clock } = operator;
+  const { teachers, calendar, clock } = operator;
   const [last] = sample.trimEnd().split("\n").slice(-1);
   if (!(await isKnown(operator, last?.split(",")[0])))
     await importText(operator, "sample-registry.csv", sample);
   if (!(await isKnown(operator, sandboxTeachers.at(-1)?.regNo)))
     return void (await importFixtures(operator, sandboxTeachers));
-  const soon = await stores.teachers.find({ by: "regNo", value: endingSoon.regNo });
+  const soon = await teachers.find({ by: "regNo", value: endingSoon.regNo });
   const today = calendar.dateAt(clock.now());
   if (soon?.licenseExpiryDate != null && soon.licenseExpiryDate < today)
     await importFixtures(operator, [endingSoon]);
@@ -32,7 +32,7 @@ export async function putTeachersBack(operator: Operator): Promise<number> {
   return results.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
 }
 
-async function isKnown({ stores: { teachers } }: Operator, regNo = ""): Promise<boolean> {
+async function isKnown({ teachers }: Operator, regNo = ""): Promise<boolean> {
   return (await teachers.find({ by: "regNo", value: regNo })) !== null;
 }
 

@@ -6,7 +6,7 @@ import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
 import { stateTeachers } from "../../src/domain/sandbox/teachers.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import { type Operator, webhookDependencies } from "../open.ts";
+import type { Operator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { isListening } from "./listen-relay.ts";
 import { keptSecret } from "./sandbox-register.ts";
@@ -32,13 +32,13 @@ export async function prepareSandbox(
 
 /** The demo key, stored before the partner is added: a kill between the two leaves a key that the next start uses. */
 async function demoKey(operator: Operator): Promise<string> {
-  const { stores, secrets, clock, keyKind: kind } = operator;
+  const { partners, secrets, clock, keyKind: kind } = operator;
   const options = { kind, secrets, now: clock.now() };
   const text = await keptSecret(operator, {
     name: demoKeyName,
     mint: () => mintApiKey(demoPartner, options).text,
   });
-  if ((await stores.partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
+  if ((await partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
   const record = {
     partnerId: demoPartner,
     name: "Sandbox demo partner",
@@ -50,16 +50,16 @@ async function demoKey(operator: Operator): Promise<string> {
     createdAt: clock.now(),
     disabledAt: null,
   };
-  await stores.partners.add(record, apiKeyRecord(text, demoPartner, options));
+  await partners.add(record, apiKeyRecord(text, demoPartner, options));
   return text;
 }
 
 /** Puts the demo partner's endpoint back where a `tvs listen` was killed. */
 async function healEndpoint(operator: Operator): Promise<void> {
-  const { settings } = operator.stores;
+  const { settings } = operator;
   const relay = readRelay(await settings.read());
   if (relay === null || (await isListening(relay.url))) return;
-  await putBackEndpoint({ ...webhookDependencies(operator), settings }, demoPartner, relay.url);
+  await putBackEndpoint(operator, demoPartner, relay.url);
 }
 
 /** Where to begin, on one screen: the addresses first, then the key. */

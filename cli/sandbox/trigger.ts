@@ -15,7 +15,7 @@ import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { command, operand, version } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { noteWithoutService } from "../partners/delivery-advice.ts";
-import { exitCodes, hint, note, parseChoice, print, record, table } from "../terminal/output.ts";
+import { exitCodes, hint, listing, note, parseChoice, print, record } from "../terminal/output.ts";
 import { withSandbox } from "./sandbox-register.ts";
 
 const forged = "forged";
@@ -55,14 +55,9 @@ export const triggerCommand = command({
 
 type Printing = { readonly json?: boolean | undefined };
 
-async function cause(
-  operator: Operator,
-  args: Printing,
-  wanted: { eventType: EventType; key: TeacherKey },
-): Promise<void> {
-  const { stores, calendar, clock, actor } = operator;
-  const done = await triggerEvent({ teachers: stores.teachers, calendar, clock, actor }, wanted);
-  const deliveries = (await stores.webhooks.deliveries({ limit: maxDeliveries }))
+async function cause(operator: Operator, args: Printing, wanted: { eventType: EventType; key: TeacherKey }) {
+  const done = await triggerEvent(operator, wanted);
+  const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
     .filter(({ eventId }) => eventId === done.event.eventId)
     .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
   const { regNo, tId, name } = done.teacher;
@@ -90,7 +85,6 @@ async function cause(
     hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);
 }
 
-/** What the change moved, in words. */
 function changeOf({ from, to }: Triggered): Record<string, string> {
   const moved = (before: string, after: string) => (before === after ? after : `${before} -> ${after}`);
   return {
@@ -105,20 +99,20 @@ function changeOf({ from, to }: Triggered): Record<string, string> {
  * delivery is kept of them. Exit 1 when one was not refused, 2 when the receiver gave no answer.
  */
 async function sendForged(operator: Operator, args: Printing, key: TeacherKey): Promise<void> {
-  const { stores, clock } = operator;
-  const endpoint = await stores.webhooks.endpoint(demoPartner);
+  const { settings, clock } = operator;
+  const endpoint = await operator.webhooks.endpoint(demoPartner);
   if (endpoint === null)
     throw new TvsError(
       "NOT_KNOWN",
       `${demoPartner} has no endpoint yet; run tvs listen --forward URL beside this`,
     );
-  const relay = readRelay(await stores.settings.read());
+  const relay = readRelay(await settings.read());
   if (relay?.url === endpoint.url && !relay.forwards)
     throw new TvsError(
       "REFUSED",
       "tvs listen runs without --forward: there is no receiver that could refuse",
     );
-  const { regNo, tId } = await requireTeacher(stores.teachers, key);
+  const { regNo, tId } = await requireTeacher(operator.teachers, key);
   const event = createEvent("license.revoked", {
     regNo,
     tId,
@@ -133,7 +127,7 @@ async function sendForged(operator: Operator, args: Printing, key: TeacherKey): 
   const answers = relay?.url === endpoint.url ? answered.map(withoutRelay) : answered;
   const refusedAll = answers.every(({ refused }) => refused);
   const isAnswered = answers.every(({ status }) => status !== null);
-  if (isAnswered) await writeForgeryTrial(stores.settings, { at: clock.now(), refusedAll });
+  if (isAnswered) await writeForgeryTrial(settings, { at: clock.now(), refusedAll });
   print(args, { refusedAll, answers }, () => forgedText(answers));
   if (refusedAll) return;
   process.exitCode = isAnswered ? exitCodes.refused : exitCodes.undecided;
@@ -144,11 +138,7 @@ function withoutRelay(answer: ForgeryAnswer): ForgeryAnswer {
   return answer.status === 502 ? { ...answer, status: null, error: "CONNECT_FAILED" } : answer;
 }
 
-async function exchangeAll(
-  url: string,
-  allowPrivate: boolean,
-  deliveries: ReturnType<typeof forge>,
-): Promise<ForgeryAnswer[]> {
+async function exchangeAll(url: string, allowPrivate: boolean, deliveries: ReturnType<typeof forge>) {
   const exchange = createExchange();
   try {
     const { url: resolved, addresses } = await resolveEndpoint(url, { allowPrivate });
@@ -160,16 +150,17 @@ async function exchangeAll(
 }
 
 function forgedText(answers: readonly ForgeryAnswer[]): string {
-  const rows = answers.map(({ forgery, status, error, refused }) => [
-    forgery,
-    forgeries[forgery],
-    status ?? error,
-    refused ? "refused, as it must be" : status === null ? "no answer" : "NOT REFUSED",
-  ]);
+  const rows = listing(answers, {
+    FORGED: "forgery",
+    HOW: ({ forgery }) => forgeries[forgery],
+    ANSWER: ({ status, error }) => status ?? error,
+    VERDICT: ({ status, refused }) =>
+      refused ? "refused, as it must be" : status === null ? "no answer" : "NOT REFUSED",
+  });
   const last = answers.every(({ refused }) => refused)
     ? "Your receiver refuses what is forged."
     : answers.every(({ status }) => status === null)
       ? "Your receiver did not answer; is it running?"
       : "Your receiver must answer each of these with 4xx, and must not act on it.";
-  return `${table(["FORGED", "HOW", "ANSWER", "VERDICT"], rows)}\n\n${last}`;
+  return `${rows}\n\n${last}`;
 }

@@ -18,6 +18,10 @@ export const serveArgs = {
     "N",
     "Threads that answer, each with its own connection to the database (default: one a processor)",
   ),
+  spread: option(
+    "auto|always",
+    "When all threads get connections: auto, while one alone would be busy, or always (default auto)",
+  ),
   issuer: option(
     "URL",
     "The service's public URL, the `iss` of every envelope; remembered in the database. Needed unless --host is loopback",

@@ -28,6 +28,7 @@ import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
+import { watchSpread } from "./spread.ts";
 
 export const serveCommand = command({
   description: "Run the service: the public lookup and the partner API, until SIGTERM",
@@ -81,6 +82,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   let threads: ServingThreads | undefined;
+  let stopSpreading = () => {};
   try {
     consolePort = await takeConsolePort(config);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
@@ -97,6 +99,15 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const addressCounts = open.memory.addresses;
     openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
+    if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
+      const { work } = open.metrics;
+      stopSpreading = await watchSpread({
+        threads: config.threads,
+        listener,
+        shedOthers: () => threads?.shed(),
+        commitMs: () => work.total("commits: held ms"),
+      });
+    }
     threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
     const link = consolePort?.open(open, { config, threads });
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
@@ -108,6 +119,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     refuse(error);
     throw error;
   } finally {
+    stopSpreading();
     await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
     await threads?.close();
     await open?.close();

@@ -48,8 +48,8 @@ export type FromThread =
   /** The thread ends, because it cannot go on. */
   | { readonly kind: "failed"; readonly detail: string };
 
-/** What the thread hears: end what listens; end everything; the last calls were taken. */
-export type ToThread = "drain" | "close" | "taken";
+/** What the thread hears: end what listens; end everything; the last calls were taken; others get the connections. */
+export type ToThread = "drain" | "close" | "taken" | "shed";
 
 /** How often a thread says that it is alive, and how often the main one looks. */
 export const aliveMs = 1_000;
@@ -131,6 +131,7 @@ async function openThread(
   const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
   return {
     taken: relay.taken,
+    shed: () => listener?.shed(),
     drain: () => void (listener?.close() ?? Promise.resolve()).then(() => tell({ kind: "drained" })),
     close: () =>
       void server

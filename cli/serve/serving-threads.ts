@@ -30,6 +30,8 @@ type ServingThreadsOptions = {
 export type ServingThreads = {
   /** How many serve and how many died, the main one counted among those that serve. */
   figures(): ThreadFigures;
+  /** Has the connections of the further ones end, each with its next answer. */
+  shed(): void;
   /** Has all of them answer what they have begun to read, and nothing else; resolves when they have. */
   drain(): Promise<void>;
   /** Ends them. */
@@ -157,9 +159,10 @@ export async function startServingThreads(options: ServingThreadsOptions): Promi
       deaths,
       lastDeathAt,
     }),
+    shed: () => tell(running, "shed"),
     async drain() {
       const threads = end();
-      for (const { worker } of threads) worker.postMessage("drain" satisfies ToThread);
+      tell(running, "drain");
       await endsIn(waits.drainMs, Promise.all(threads.map(({ drained }) => drained.promise)));
     },
     close,
@@ -185,6 +188,10 @@ function watchForSilence(
   }, everyMs);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+function tell(running: ReadonlyMap<number, Thread>, message: ToThread): void {
+  for (const { worker } of running.values()) worker.postMessage(message);
 }
 
 function hear(

@@ -32,7 +32,7 @@ export async function rememberImportTimer(
     becomeOwner(config);
     const stored = await settingsOfRegister(config);
     if (stored === null || (timer === null && readTimer(stored) === null)) return;
-    await withOperator(config, ({ stores, clock }) => rememberTimer(stores.settings, timer, clock));
+    await withOperator(config, ({ settings, clock }) => rememberTimer(settings, timer, clock));
   } catch (error) {
     const doing =
       timer === null ? "forget that a timer imports" : "remember the timer; its first run does that";

@@ -15,6 +15,7 @@ import {
   defaultDataDir,
   environmentFile,
   jobFile,
+  reportOf,
   requireOurs,
   type TimerJob,
   timerFile,
@@ -59,7 +60,7 @@ const installCommand = command({
     const next = nextCommands(options, jobs, isPackaged);
     const timer = importTimerOf(args);
     if (timer !== null) await rememberImportTimer(user, root, timer);
-    print(args, { files, next }, () => report(files, next));
+    print(args, { files, next }, () => reportOf(files, next));
   },
 });
 
@@ -99,7 +100,6 @@ function requireProgram(path: string, root: string): void {
 
 type Written = { readonly path: string; readonly state: "written" | "unchanged" | "kept" };
 
-/** The units of the jobs, by their names. */
 function timerFiles(options: UnitOptions, jobs: readonly TimerJob[]): [name: string, content: string][] {
   return jobs.flatMap((job): [string, string][] => [
     [`${options.user}-${job.name}.service`, jobFile(options, job)],
@@ -179,9 +179,4 @@ function nextCommands(
     ),
     ...unlessPackaged(`journalctl -u ${user} -n 20 -o cat`, `sudo -u ${user} ${executable} status`),
   ];
-}
-
-function report(files: readonly Written[], next: readonly string[]): string {
-  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
-  return [...done, "", "Next:", ...next.map((words) => `  ${words}`)].join("\n");
 }

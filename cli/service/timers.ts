@@ -56,35 +56,39 @@ export function readTimerJobs(args: TimerValues): TimerJob[] {
   requireTogether(args, "backup-to", ["backup-at", "backup-keep"]);
   requireTogether(args, "anchor-to", ["anchor-at"]);
   requireTogether(args, "import", ["every", "source-auth", "allow-private-source"]);
-  const { "backup-to": backupTo, "anchor-to": anchorTo, "alert-command": alertCommand } = args;
-  const { import: source } = args;
-  return [
-    ...(backupTo === undefined ? [] : [backupJob(args, backupTo)]),
-    ...(anchorTo === undefined ? [] : [anchorJob(args, anchorTo)]),
-    ...(alertCommand === undefined ? [] : [alertJob(alertCommand)]),
-    ...(source === undefined ? [] : [importJob(args, source)]),
+  const { "backup-to": backupTo, "backup-keep": keep = defaults.backupKeep, import: source } = args;
+  const { "anchor-to": anchorTo, "alert-command": alertCommand } = args;
+  const jobs: (TimerJob | false)[] = [
+    backupTo !== undefined && {
+      name: "backup",
+      description: "Backup of the Teacher Verification Service",
+      words: ["backup", backupTo, "--keep", String(keep)],
+      at: args["backup-at"] ?? defaults.backupAt,
+      folder: backupTo,
+    },
+    anchorTo !== undefined && {
+      name: "anchor",
+      description: "Checkpoints of the Teacher Verification Service, handed out",
+      words: ["log", "anchor", anchorTo],
+      at: args["anchor-at"] ?? defaults.anchorAt,
+      folder: isUrl(anchorTo) ? null : anchorTo,
+    },
+    alertCommand !== undefined && {
+      name: "alert",
+      description: "Alerts of the Teacher Verification Service",
+      words: ["doctor", "--alert-command", alertCommand],
+      at: "*:0/5",
+      folder: null,
+    },
+    source !== undefined && importJob(args, source),
   ];
+  return jobs.filter((job) => job !== false);
 }
 
-function requireTogether(
-  args: TimerValues,
-  main: keyof typeof timerArgs,
-  more: (keyof typeof timerArgs)[],
-): void {
+function requireTogether(args: TimerValues, main: keyof typeof timerArgs, more: (keyof typeof timerArgs)[]) {
   const alone = more.find((name) => args[name] !== undefined);
   if (alone !== undefined && args[main] === undefined)
     throw new TvsError("USAGE", `--${alone} goes with --${main}`);
-}
-
-function backupJob(args: TimerValues, folder: string): TimerJob {
-  const { "backup-keep": keep = defaults.backupKeep } = args;
-  return {
-    name: "backup",
-    description: "Backup of the Teacher Verification Service",
-    words: ["backup", folder, "--keep", String(keep)],
-    at: args["backup-at"] ?? defaults.backupAt,
-    folder,
-  };
 }
 
 function isUrl(place: string): boolean {
@@ -94,26 +98,6 @@ function isUrl(place: string): boolean {
 /** An authority's address, or a folder. @throws TvsError USAGE */
 function readPlace(text: string, flag: string): string {
   return isUrl(text) ? plainUrl(readHttpUrl(text, flag).href, flag) : absolute(text, flag);
-}
-
-function anchorJob(args: TimerValues, place: string): TimerJob {
-  return {
-    name: "anchor",
-    description: "Checkpoints of the Teacher Verification Service, handed out",
-    words: ["log", "anchor", place],
-    at: args["anchor-at"] ?? defaults.anchorAt,
-    folder: isUrl(place) ? null : place,
-  };
-}
-
-function alertJob(path: string): TimerJob {
-  return {
-    name: "alert",
-    description: "Alerts of the Teacher Verification Service",
-    words: ["doctor", "--alert-command", path],
-    at: "*:0/5",
-    folder: null,
-  };
 }
 
 /** What the register is to remember of the timer that imports; null where there is none. */

@@ -6,21 +6,18 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { command, flag, option } from "../command.ts";
 import { print } from "../terminal/output.ts";
 import { rememberImportTimer } from "./import-timer.ts";
-import { jobNames, requireOurs, userArg } from "./units.ts";
+import { jobNames, reportOf, requireOurs, userArg } from "./units.ts";
 
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
-/** A unit by its name, and the folder in which systemd has a link to it while it is enabled. */
-type Unit = { readonly name: string; readonly wantedIn: string | null };
-
 /** The units of a service; those of its jobs alone with `timersOnly`. */
-function unitsOf(user: string, timersOnly: boolean): Unit[] {
-  const jobs = jobNames.flatMap((job) => [
-    { name: `${user}-${job}.timer`, wantedIn: "timers.target.wants" },
-    { name: `${user}-${job}.service`, wantedIn: null },
-  ]);
-  return timersOnly ? jobs : [...jobs, { name: `${user}.service`, wantedIn: "multi-user.target.wants" }];
+function unitsOf(user: string, timersOnly: boolean): string[] {
+  const jobs = jobNames.flatMap((job) => [`${user}-${job}.timer`, `${user}-${job}.service`]);
+  return timersOnly ? jobs : [...jobs, `${user}.service`];
 }
+
+/** Where systemd has a link to a unit while it is enabled. */
+const wanting = ["timers.target.wants", "multi-user.target.wants"];
 
 export const uninstallCommand = command({
   description:
@@ -38,7 +35,7 @@ export const uninstallCommand = command({
     const units = unitsOf(user, args.timers === true);
     const folder = join(root, "etc/systemd/system");
     const paths = [
-      ...units.map(({ name }) => join(folder, name)),
+      ...units.map((name) => join(folder, name)),
       ...(args.timers === true ? [] : [join(root, `etc/sysusers.d/${user}.conf`)]),
     ].filter(isThere);
     for (const path of paths) requireOurs(path);
@@ -48,21 +45,19 @@ export const uninstallCommand = command({
     const files = paths.map((path) => ({ path, state }));
     const next = args.print === true || files.length === 0 ? [] : ["sudo systemctl daemon-reload"];
     if (args.print !== true) await rememberImportTimer(user, root, null);
-    print(args, { files, next }, () => report(files, next, `/etc/tvs/${user}.env`));
+    const kept = `kept       /etc/tvs/${user}.env, the data, the backups and the user`;
+    const nothing = "nothing of this service is installed";
+    print(args, { files, next }, () => (files.length === 0 ? nothing : reportOf(files, next, [kept])));
   },
 });
 
 /** @throws TvsError REFUSED: what systemd has a link to, it would look for at the next start */
-function requireDisabled(folder: string, units: readonly Unit[]): void {
-  const enabled = units.filter(
-    ({ name, wantedIn }) => wantedIn !== null && isThere(join(folder, wantedIn, name)),
-  );
+function requireDisabled(folder: string, units: readonly string[]): void {
+  const enabled = units.filter((name) => wanting.some((target) => isThere(join(folder, target, name))));
   if (enabled.length === 0) return;
-  const names = enabled.map(({ name }) => name).join(" ");
-  throw new TvsError("REFUSED", `still enabled; first: sudo systemctl disable --now ${names}`);
+  throw new TvsError("REFUSED", `still enabled; first: sudo systemctl disable --now ${enabled.join(" ")}`);
 }
 
-/** @throws TvsError REFUSED */
 function remove(path: string): void {
   try {
     rmSync(path);
@@ -71,19 +66,4 @@ function remove(path: string): void {
       cause,
     });
   }
-}
-
-function report(
-  files: readonly { path: string; state: string }[],
-  next: readonly string[],
-  kept: string,
-): string {
-  if (files.length === 0) return "nothing of this service is installed";
-  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
-  const stays = `kept       ${kept}, the data, the backups and the user`;
-  return [
-    ...done,
-    stays,
-    ...(next.length === 0 ? [] : ["", "Next:", ...next.map((words) => `  ${words}`)]),
-  ].join("\n");
 }

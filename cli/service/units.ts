@@ -3,6 +3,11 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../src/domain/errors.ts";
 import { option } from "../command.ts";
+import hardening from "./hardening.in" with { type: "text" };
+import jobService from "./job.service.in" with { type: "text" };
+import jobTimer from "./job.timer.in" with { type: "text" };
+import settings from "./tvs.env.in" with { type: "text" };
+import service from "./tvs.service.in" with { type: "text" };
 
 export type UnitOptions = {
   /** The path of the executable when the service runs. */
@@ -44,7 +49,17 @@ export const userArg = {
   default: "tvs",
 } as const;
 
-/** @throws TvsError USAGE */
+/** What was done to each file, and the commands that are left to do. @param more lines between them */
+export function reportOf(
+  files: readonly { path: string; state: string }[],
+  next: readonly string[],
+  more: readonly string[] = [],
+): string {
+  const done = files.map(({ path, state }) => `${state.padEnd(9)}  ${path}`);
+  const steps = next.length === 0 ? [] : ["", "Next:", ...next.map((words) => `  ${words}`)];
+  return [...done, ...more, ...steps].join("\n");
+}
+
 function readUser(user: string, flag: string): string {
   if (/^[a-z_][a-z0-9_-]{0,30}$/.test(user)) return user;
   throw new TvsError("USAGE", `${flag} must be a name of lower-case letters, digits, - and _`);
@@ -70,43 +85,11 @@ function folders({ user, dataDir }: UnitOptions): string[] {
   return [`ReadWritePaths=${dataDir}`];
 }
 
-/** What the service and its jobs may not do and use. */
-const hardening = `LimitNOFILE=65536
-LimitCORE=0
-# A share of the machine, because each processor brings a thread with memory of its own.
-MemoryHigh=60%
-MemoryMax=75%
-TasksMax=512
-
-CapabilityBoundingSet=
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-PrivateTmp=yes
-PrivateDevices=yes
-DevicePolicy=closed
-PrivateIPC=yes
-PrivateMounts=yes
-PrivateUsers=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-ProtectProc=invisible
-RemoveIPC=yes
-KeyringMode=private
-LockPersonality=yes
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallFilter=~@privileged @resources
-SystemCallErrorNumber=EPERM
-`;
+/** A template of this folder with its places (`@user@`) filled in. What the service may not do and use, its jobs may not either. */
+function filled(template: string, values: Readonly<Record<string, string>>): string {
+  const all: typeof values = { mark: ownMark, hardening: hardening.trimEnd(), ...values };
+  return template.replace(/@(\w+)@/g, (_, name: string) => all[name] ?? "");
+}
 
 /**
  * The unit. Settings stand in the environment file, so that an update of this program can replace the unit.
@@ -116,63 +99,13 @@ SystemCallErrorNumber=EPERM
  */
 export function unitFile(options: UnitOptions): string {
   const mark = options.origin === "package" ? "# Of the package tvs." : ownMark;
-  return `${mark} Yours go into a drop-in: systemctl edit ${options.user}
-[Unit]
-Description=Teacher Verification Service
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-Type=exec
-ExecStart=${options.executable} serve
-EnvironmentFile=/etc/tvs/${options.user}.env
-User=${options.user}
-Group=${options.user}
-${folders(options).join("\n")}
-UMask=0077
-Restart=always
-RestartSec=2
-# SIGTERM answers what is in flight, for at most nine seconds.
-TimeoutStopSec=30
-
-${hardening}
-[Install]
-WantedBy=multi-user.target
-`;
+  const { user, executable } = options;
+  return filled(service, { mark, user, executable, folders: folders(options).join("\n") });
 }
 
 /** The settings file, written once and never replaced: from then on it is the operator's. */
 export function environmentFile({ user, dataDir }: UnitOptions): string {
-  return `# Settings of the service; \`tvs serve --help\` explains each. Then: systemctl restart ${user}
-# Commands find the register by TVS_DATA too, when they are not told otherwise. They trust this file only while
-# nobody but root can write it, and only those who may read it can use it: root and the group ${user}, mode 0640.
-TVS_DATA=${dataDir}
-# Where to listen, and the public URL, the \`iss\` of every envelope: \`tvs init\` asks for them, and the database
-# remembers them. What is set here counts more. On another TVS_HOST than a loopback address the service does not
-# start without an issuer.
-#TVS_HOST=127.0.0.1
-#TVS_PORT=8080
-#TVS_ISSUER=https://verify.example.gov
-# The reverse proxy in front, whose X-Forwarded-For is trusted.
-#TVS_TRUSTED_PROXY=127.0.0.1
-# A proxy that terminates mutual TLS, whose Client-Cert header (RFC 9440) is trusted. It must overwrite or delete the one
-# that callers send, or a copied certificate opens the service. Where it sets none itself:
-#   nginx: proxy_set_header Client-Cert "";    Caddy: header_up -Client-Cert
-#TVS_CLIENT_CERT_FROM=127.0.0.1
-# The operator's console and /metrics, on 127.0.0.1 only.
-#TVS_ADMIN_PORT=9464
-# Keeps each call's time, route, status, partner, key and request id for 14 days, for \`tvs calls\`.
-#TVS_ACCESS_LOG=true
-# The master key may come from a secret store instead of the file beside the database.
-#TVS_MASTER_KEY=
-#
-# The log goes to the journal, a JSON object a line: journalctl -u ${user} -f -o cat
-# The journal rotates it. To keep 90 days of it, and no more than 2 GB, put into
-# /etc/systemd/journald.conf.d/${user}.conf:
-#   [Journal]
-#   SystemMaxUse=2G
-#   MaxRetentionSec=90day
-`;
+  return filled(settings, { user, dataDir });
 }
 
 /** The file with which systemd makes the user (sysusers.d). */
@@ -186,23 +119,12 @@ export function jobFile(options: UnitOptions, job: TimerJob): string {
   const { user, executable } = options;
   const written = folder === null ? [] : [`ReadWritePaths=${folder}`];
   const credential = sourceAuth === undefined ? [] : [`LoadCredential=source-auth:${sourceAuth}`];
-  return `${ownMark} Yours go into a drop-in: systemctl edit ${user}-${name}
-[Unit]
-Description=${description}
-Wants=network-online.target
-After=network-online.target${folder === null ? "" : `\nRequiresMountsFor=${folder}`}
-
-[Service]
-Type=oneshot
-ExecStart=${[executable, ...words].join(" ").replaceAll("%", "%%")}
-EnvironmentFile=/etc/tvs/${user}.env
-User=${user}
-Group=${user}
-${[...folders(options), ...written, ...credential].join("\n")}
-UMask=0077
-TimeoutStartSec=6h
-
-${hardening}`;
+  return filled(jobService, {
+    ...{ user, name, description },
+    mounts: folder === null ? "" : `\nRequiresMountsFor=${folder}`,
+    command: [executable, ...words].join(" ").replaceAll("%", "%%"),
+    folders: [...folders(options), ...written, ...credential].join("\n"),
+  });
 }
 
 /**
@@ -214,15 +136,5 @@ export function timerFile({ user }: UnitOptions, { name, description, at }: Time
     typeof at === "string"
       ? `OnCalendar=${at}\nPersistent=true`
       : `OnBootSec=5min\nOnUnitActiveSec=${at.everyMs / 1000}s`;
-  return `${ownMark} Yours go into a drop-in: systemctl edit ${user}-${name}.timer
-[Unit]
-Description=${description}
-
-[Timer]
-${when}
-RandomizedDelaySec=2min
-
-[Install]
-WantedBy=timers.target
-`;
+  return filled(jobTimer, { user, name, description, when });
 }

@@ -1,5 +1,6 @@
 /** Completion at Tab: the scripts for the shells, and what could come next on a command line. */
 
+import { parseArgs } from "node:util";
 import { topics } from "../../src/manual.ts";
 import {
   type Args,
@@ -83,10 +84,7 @@ export async function candidates(root: OurCommand, words: readonly string[]): Pr
 const helpWord: Candidate = ["help", "The manual, and the help of every command"];
 
 /** What `tvs help` explains: the topics of the manual, and the commands that are no topics too. */
-async function helpOffers(
-  command: OurCommand,
-  { isRoot, operands }: { isRoot: boolean; operands: number },
-): Promise<Candidate[]> {
+async function helpOffers(command: OurCommand, { isRoot, operands }: { isRoot: boolean; operands: number }) {
   if (operands > 0) return [];
   const pages = isRoot ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
@@ -188,14 +186,13 @@ function choicesOf(hint: string): Values | null {
 
 /** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */
 async function lookUp(find: FindIds, words: readonly string[]): Promise<Candidate[]> {
-  const given = (name: string) => {
-    const at = words.lastIndexOf(name);
-    return at === -1
-      ? words.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1)
-      : words[at + 1];
-  };
-  const sandbox = words.includes("--sandbox") || undefined;
-  const config = configOf({ data: given("--data"), database: given("--database"), sandbox });
+  const options = {
+    data: { type: "string" },
+    database: { type: "string" },
+    sandbox: { type: "boolean" },
+  } as const;
+  const { values } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true });
+  const config = configOf(values);
   // A server may be far away.
   if (config.database.kind !== "file") return [];
   const { withOperator } = await import("../open.ts");

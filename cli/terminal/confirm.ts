@@ -29,12 +29,9 @@ export async function confirm(args: { yes?: boolean | undefined }, consequence: 
   const question = `${wrapped(printable(consequence), terminalWidth())}\nContinue? [y/N] `;
   // The question goes where remarks go: stdout may be a file that is to hold the result alone.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  const answer = await new Promise<string>((resolve) => {
-    // Ctrl-D ends the input, which is no yes; the promise of question() would never settle then.
-    asked.once("close", () => resolve(""));
-    asked.once("line", resolve);
-    process.stderr.write(question);
-  });
+  process.stderr.write(question);
+  // Ctrl-D ends the input, which is no yes; the promise of question() would never settle then.
+  const { value: answer = "" } = await asked[Symbol.asyncIterator]().next();
   asked.close();
   if (!isYes(answer))
     throw new TvsError("REFUSED", "cancelled; nothing was changed (use --yes to skip this question)");
@@ -44,7 +41,6 @@ function isYes(answer: string): boolean {
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** @throws TvsError REFUSED */
 function requireNoRefusal(answer: string | null): void {
   if (answer === null || isYes(answer)) return;
   const message =

@@ -44,7 +44,6 @@ function readSince(text: string, flag: string): number {
   return parseTime(text, flag, ", or a duration such as 24h");
 }
 
-/** @throws TvsError USAGE */
 function readLimit(text: string, flag: string): number {
   const limit = parseCount(text, flag);
   if (limit < 1 || limit > maxLimit) throw new TvsError("USAGE", `${flag} must be from 1 to ${maxLimit}`);

@@ -37,11 +37,7 @@ function widthOf(head: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 /** The rows with the widest column of sentences wrapped; null when the others leave it too little room. */
-function wrapSentences(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  width: number,
-): string[][] | null {
+function wrapSentences(head: readonly string[], rows: readonly (readonly string[])[], width: number) {
   const widths = columnWidths(head, rows);
   const isText = (index: number) => rows.some((row) => (row[index] ?? "").includes(" "));
   const texts = widths.map((one, index) => (isText(index) ? one : 0));
@@ -68,11 +64,7 @@ function aligned(head: readonly string[], rows: readonly (readonly string[])[], 
     .join("\n");
 }
 
-function stacked(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  { heading, width }: Layout,
-): string {
+function stacked(head: readonly string[], rows: readonly (readonly string[])[], { heading, width }: Layout) {
   const nameWidth = Math.max(...head.map((one) => stringWidth(one)));
   const line = (title: string, value: string) =>
     member({ name: heading(title), pad: nameWidth - stringWidth(title), value, width: width ?? 80 });

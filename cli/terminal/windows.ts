@@ -29,16 +29,14 @@ export function limitsOnWindows(config: Pick<Config, "masterKeyFile">): readonly
 
 /** @throws TvsError REFUSED on Windows, where the database driver keeps the restored copy open, or crashes */
 export function refuseRestore(): void {
-  if (!isWindows) return;
-  const message =
+  const why =
     "a backup cannot be restored on Windows: restore it on Linux or macOS, and copy the folder here";
-  throw new TvsError("REFUSED", message);
+  if (isWindows) throw new TvsError("REFUSED", why);
 }
 
 /** @throws TvsError USAGE on Windows, which has no systemd */
 export function requireSystemd(): void {
-  if (!isWindows) return;
-  const message =
+  const instead =
     "Windows has no systemd: let the Task Scheduler start `tvs serve --data DIR` when the machine starts, as a user of its own";
-  throw new TvsError("USAGE", message);
+  if (isWindows) throw new TvsError("USAGE", instead);
 }

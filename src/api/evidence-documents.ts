@@ -56,11 +56,7 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
   };
 }
 
-async function proveInclusion(
-  evidence: EvidenceReader,
-  leafHash: string,
-  size: number | undefined,
-): Promise<PublicDocument> {
+async function proveInclusion(evidence: EvidenceReader, leafHash: string, size: number | undefined) {
   const found = await evidence.inclusion(Buffer.from(leafHash, "hex"), size);
   if (found === null) return notKnown("no checkpoint covers a leaf with this hash");
   if (found === "no-checkpoint")
@@ -74,9 +70,7 @@ async function keyLines(evidence: EvidenceReader): Promise<string> {
   return (await Promise.all(keys.reverse())).map((line) => `${line}\n`).join("");
 }
 
-function base64(hash: Uint8Array): string {
-  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
-}
+const base64 = (hash: Uint8Array) => hash.toBase64();
 
 function textDocument(text: string): PublicDocument {
   return publicDocument(text, "text/plain; charset=utf-8");

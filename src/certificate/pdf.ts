@@ -79,11 +79,7 @@ function toPixels(image: PdfImage, kinds: PdfReader["ImageKind"]): Pixels | null
 type PdfPage = Awaited<ReturnType<PdfLibrary.PDFDocumentProxy["getPage"]>>;
 
 /** Pictures are either part of the page's drawing or stored under a name, for this page or for all. */
-async function* imagesOf(
-  page: PdfPage,
-  { OPS, ImageKind }: PdfReader,
-  takeIn: (image: PdfImage) => void,
-): AsyncGenerator<Pixels> {
+async function* imagesOf(page: PdfPage, { OPS, ImageKind }: PdfReader, takeIn: (image: PdfImage) => void) {
   const { fnArray, argsArray } = await page.getOperatorList();
   const names = new Set<string>();
   for (const [index, operator] of fnArray.entries()) {

@@ -92,10 +92,7 @@ function* views(pixels: Pixels): Generator<Pixels> {
  * @param isEnough told of all that was found so far; while it says no, the picture is looked at in further ways
  * @returns the texts of the codes, each once
  */
-async function scanCodes(
-  pixels: Pixels,
-  isEnough: (found: readonly string[]) => Promise<boolean>,
-): Promise<string[]> {
+async function scanCodes(pixels: Pixels, isEnough: (found: readonly string[]) => Promise<boolean>) {
   const found = new Set<string>();
   for (const view of views(pixels)) {
     readAll(view, found);

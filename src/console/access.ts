@@ -73,17 +73,10 @@ export type Opening =
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
 /** The browsers that are signed in. A good link begins one session, and is then used up. */
-export type Sessions = {
-  open(token: string): Opening;
-  has(session: string | undefined): boolean;
-};
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** Everything is in memory: a restart signs everybody out, and its new node id makes every earlier link unknown. */
-export function createSessions(dependencies: {
-  secrets: Secrets;
-  place: ConsolePlace;
-  clock: Clock;
-}): Sessions {
+export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
   const { secrets, place, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */
   const used = new Map<string, number>();
@@ -96,7 +89,7 @@ export function createSessions(dependencies: {
   }
 
   return {
-    open(token) {
+    open(token: string): Opening {
       const now = clock.now();
       forgetWhatEnded(now);
       const verdict = checkToken(token, { secrets, place, now });
@@ -109,7 +102,7 @@ export function createSessions(dependencies: {
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return { verdict, session };
     },
-    has(session) {
+    has(session: string | undefined): boolean {
       const end = session === undefined ? undefined : sessions.get(session);
       return end !== undefined && end > clock.now();
     },

@@ -27,7 +27,7 @@ export function findConsole(nodes: readonly Node[], options: Whereabouts): Conso
   const places = here.flatMap(({ nodeId, consolePort: port }) => (port === null ? [] : [{ nodeId, port }]));
   const [place, ...others] = places.filter(({ port }) => (options.port ?? port) === port);
   const ports = places.map(({ port }) => port);
-  if (place === undefined) throw noConsole({ live, here, ports });
+  if (place === undefined) throw noConsole(live, here, ports);
   if (others.length === 0) return place;
   const message = `several nodes on this machine have a console; say which: --port ${ports.join(" or ")}`;
   throw new TvsError("USAGE", message);
@@ -35,7 +35,7 @@ export function findConsole(nodes: readonly Node[], options: Whereabouts): Conso
 
 type Whereabouts = { readonly host: string | null; readonly port?: number | undefined };
 
-function noConsole({ live, here, ports }: Found): TvsError {
+function noConsole(live: readonly Node[], here: readonly Node[], ports: readonly number[]): TvsError {
   const refused = (message: string) => new TvsError("REFUSED", message);
   if (live.length === 0)
     return refused("no service is running on this data; start `tvs serve --admin-port 9464`");
@@ -46,25 +46,15 @@ function noConsole({ live, here, ports }: Found): TvsError {
   return refused(`no node runs on this machine, and a console opens on its node's own: ${hosts}`);
 }
 
-type Found = {
-  readonly live: readonly Node[];
-  readonly here: readonly Node[];
-  readonly ports: readonly number[];
-};
-
 /**
  * Makes a link that opens the console once. Its token is a message authentication code under a key derived from the
  * master key, so only who can read the master key and the database can make one, and nothing is stored for it.
  * @returns the address, and when it ends in milliseconds since the epoch
  */
-export function mintLink(
-  secrets: Secrets,
-  place: ConsolePlace,
-  now: number,
-): { url: string; expiresAt: number } {
+export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
   const content = `${expiresAt.toString(36)}.${randomBytes(12).toString("base64url")}`;
-  const token = `${content}.${base64url(macOf(secrets, place, content))}`;
+  const token = `${content}.${macOf(secrets, place, content)}`;
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
@@ -76,23 +66,15 @@ export function checkToken(token: string, { secrets, place, now }: CheckOptions)
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
-  const expected = base64url(macOf(secrets, place, `${expiry}.${nonce}`));
+  const expected = macOf(secrets, place, `${expiry}.${nonce}`);
   // As text: the same bytes have four spellings in base64url, and a link that was used would be good in the others.
-  if (!equalBytes(asciiBytes(expected), asciiBytes(mac))) return "unknown";
+  if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
 /** `place` is the console's own, whatever the database says of it. */
 type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
 
-function macOf(secrets: Secrets, { nodeId, port }: ConsolePlace, content: string): Uint8Array {
-  return secrets.mac("console-link", `${nodeId}.${port}.${content}`);
-}
-
-function asciiBytes(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text, "ascii"));
-}
-
-function base64url(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("base64url");
+function macOf(secrets: Secrets, { nodeId, port }: ConsolePlace, content: string): string {
+  return Buffer.from(secrets.mac("console-link", `${nodeId}.${port}.${content}`)).toString("base64url");
 }

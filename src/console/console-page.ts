@@ -4,22 +4,17 @@ import { html } from "hono/html";
 import { chartFigures } from "./charts.ts";
 import { consoleDocument, consoleNav } from "./console-frame.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { logSection } from "./log-section.ts";
 import { badge, commandBox, type Markup, moment } from "./markup.ts";
 import {
   attentionSection,
   importsSection,
   keysSection,
+  logSection,
   nodesSection,
   quotaSection,
   webhooksSection,
 } from "./state-sections.ts";
 import { answersSection, figuresSection, refusalsSection, statusesSection } from "./traffic-sections.ts";
-
-type Section = {
-  readonly title: string;
-  readonly render: (state: ConsoleState) => Markup;
-};
 
 /** The parts of the page that change, by their ids. The script asks for them again and puts them in place. */
 const sections = {
@@ -34,7 +29,7 @@ const sections = {
   refusals: { title: "Refused calls", render: refusalsSection },
   answers: { title: "Answers since the start", render: answersSection },
   statuses: { title: "Requests since the start", render: statusesSection },
-} as const satisfies Record<string, Section>;
+} as const;
 
 /** Every section's HTML by its id. */
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {

@@ -24,7 +24,6 @@ const maxNewest = 2_000;
 const maxTeachers = 100_000;
 
 const partnerField: Field = { name: "partner", label: "Partner", kind: "text" };
-const sinceField: Field = { name: "since", label: "Since", kind: "date" };
 
 /** A select's value as one of its words. @throws TvsError USAGE */
 function oneOf<T extends string>(
@@ -46,26 +45,34 @@ function dayOf(name: string, value: string | undefined): string | undefined {
 }
 
 /** When a day of a form begins. @throws TvsError USAGE */
-function startOf(
-  name: string,
-  value: string | undefined,
-  { configuration }: ConsoleSources,
-): number | undefined {
+function startOf(name: string, value: string | undefined, { configuration }: ConsoleSources) {
   const day = dayOf(name, value);
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
 }
 
-const sinceOf = (query: Query, sources: ConsoleSources) => startOf("Since", query.since, sources);
+type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read">;
 
-/** A page of a list that is read from its newest row on. */
-async function newest<Row>(
-  { from, rows }: { from: string; rows: number },
-  read: (limit: number) => Promise<readonly Row[]>,
-): Promise<Rows<Row>> {
-  const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
-  const end = skip + rows;
-  const all = await read(end + 1);
-  return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
+/**
+ * A list that is read from its newest row on.
+ * @param find the newest rows that fit, so many of them; `since` is in milliseconds since the epoch
+ */
+function newestFirst<Row>(
+  sources: ConsoleSources,
+  list: NewestFirst<Row>,
+  find: (query: Query, most: () => { since: number | undefined; limit: number }) => Promise<readonly Row[]>,
+): Listing<Row> {
+  return {
+    ...list,
+    fields: [...list.fields, { name: "since", label: "Since", kind: "date" }],
+    csvRows: maxNewest,
+    async read(query, { from, rows }) {
+      const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
+      const end = skip + rows;
+      const most = () => ({ since: startOf("Since", query.since, sources), limit: end + 1 });
+      const all = await find(query, most);
+      return { rows: all.slice(skip, end), next: all.length > end && end < maxNewest ? String(end) : null };
+    },
+  };
 }
 
 const statusLevels = { VALID: "good", EXPIRED: "warn", REVOKED: "bad", NOT_FOUND: "quiet" } as const;
@@ -156,12 +163,11 @@ function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
 
 /** "Did we attest this, and to whom?" */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
-  return {
+  const list: NewestFirst<Attestation> = {
     path: "/attestations",
     title: "Attestations",
     nothing: "Nothing was attested that fits.",
-    csvRows: maxNewest,
-    fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }, sinceField],
+    fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }],
     columns: [
       { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
       { head: "Partner", text: ({ partnerId }) => partnerId },
@@ -177,15 +183,12 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
       idColumn("Verification id", "verificationId"),
       idColumn("Request id", "requestId"),
     ],
-    async read(query, page) {
-      const teacherId =
-        query.teacher === undefined
-          ? undefined
-          : (await requireTeacher(sources.teachers, teacherKeyOf(query.teacher))).id;
-      const filter = { partnerId: query.partner, teacherId, since: sinceOf(query, sources) };
-      return newest(page, (limit) => sources.attestations.list({ ...filter, limit }));
-    },
   };
+  return newestFirst(sources, list, async ({ teacher, partner }, most) => {
+    const key = teacher === undefined ? undefined : teacherKeyOf(teacher);
+    const teacherId = key && (await requireTeacher(sources.teachers, key)).id;
+    return sources.attestations.list({ ...most(), partnerId: partner, teacherId });
+  });
 }
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
@@ -194,12 +197,11 @@ const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as co
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : moment(time, timeZone));
-  return {
+  const list: NewestFirst<Delivery> = {
     path: "/deliveries",
     title: "Webhook deliveries",
     nothing: "There is no delivery that fits.",
-    csvRows: maxNewest,
-    fields: [{ name: "state", label: "State", kind: deliveryStates }, partnerField, sinceField],
+    fields: [{ name: "state", label: "State", kind: deliveryStates }, partnerField],
     columns: [
       { head: "Created", text: ({ createdAt }) => at(createdAt) },
       { head: "State", text: ({ state }) => state, cell: ({ state }) => badge(deliveryLevels[state], state) },
@@ -213,29 +215,23 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
       { head: "Next", text: ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`) },
       idColumn("Delivery", "deliveryId"),
     ],
-    read(query, page) {
-      const filter = {
-        state: oneOf("State", query.state, deliveryStates),
-        partnerId: query.partner,
-        since: sinceOf(query, sources),
-      };
-      return newest(page, (limit) => sources.webhooks.deliveries({ ...filter, limit }));
-    },
   };
+  return newestFirst(sources, list, async (query, most) => {
+    const state = oneOf("State", query.state, deliveryStates);
+    return sources.webhooks.deliveries({ ...most(), state, partnerId: query.partner });
+  });
 }
 
 /** Who changed what, but for the teachers' records, of which each has a history. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
-  return {
+  const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
     nothing: "Nothing was changed that fits.",
-    csvRows: maxNewest,
     fields: [
       { name: "by", label: "By", kind: "text" },
       { name: "of", label: "Of (partner:ID, key:KID, setting:NAME)", kind: "text" },
-      sinceField,
     ],
     columns: [
       { head: "Time", text: ({ at }) => moment(at, timeZone) },
@@ -248,26 +244,21 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
         cell: ({ detail }) => html`<span class="prose">${detail ?? "–"}</span>`,
       },
     ],
-    read(query, page) {
-      const filter = {
-        actor: query.by === undefined ? undefined : actorNamed(query.by),
-        subject: query.of,
-        since: sinceOf(query, sources),
-      };
-      return newest(page, (limit) => sources.changes.list({ ...filter, limit }));
-    },
   };
+  return newestFirst(sources, list, async ({ by, of }, most) => {
+    const actor = by === undefined ? undefined : actorNamed(by);
+    return sources.changes.list({ ...most(), actor, subject: of });
+  });
 }
 
 /** What was answered, and refused, to whom: the access log. */
 export function callListing(sources: ConsoleSources): Listing<Call> {
   const { timeZone } = sources.configuration.current().settings;
-  return {
+  const list: NewestFirst<Call> = {
     path: "/calls",
     title: "Calls",
     nothing: "No call fits. Calls are kept for 14 days where the service runs with --access-log.",
-    csvRows: maxNewest,
-    fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField, sinceField],
+    fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField],
     columns: [
       { head: "Time", text: ({ requestId }) => moment(timeOfUuid(requestId) ?? 0, timeZone) },
       { head: "Status", text: ({ status }) => status },
@@ -282,13 +273,9 @@ export function callListing(sources: ConsoleSources): Listing<Call> {
       { head: "ms", text: ({ ms }) => ms },
       idColumn("Request id", "requestId"),
     ],
-    read(query, page) {
-      const filter = {
-        partnerId: query.partner,
-        statuses: query.status === undefined ? undefined : parseStatuses(query.status),
-        since: sinceOf(query, sources),
-      };
-      return newest(page, (limit) => sources.calls({ ...filter, limit }));
-    },
   };
+  return newestFirst(sources, list, async ({ partner, status }, most) => {
+    const statuses = status === undefined ? undefined : parseStatuses(status);
+    return sources.calls({ ...most(), partnerId: partner, statuses });
+  });
 }

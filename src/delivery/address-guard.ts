@@ -92,7 +92,9 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
  */
 export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
-  const url = parseUrl(text);
+  const url = URL.parse(text);
+  // The parser's own error would repeat the URL, query and all.
+  if (url === null) throw invalid("it cannot be read as a URL; see to its host and port");
   const host = hostOf(url);
   if (url.port === "0") throw invalid("port 0 cannot be connected to; name a port from 1 to 65535");
   if (host.endsWith(".")) throw invalid("the host ends in a dot; leave the dot away");
@@ -114,15 +116,6 @@ function checkSpelling(text: string, allowPrivate: boolean): void {
   if (authority.includes("@")) throw invalid("it carries user information; leave the part before @ away");
   if (text.includes("#")) throw invalid("it has a fragment; leave # and what follows away");
   if (authority === "") throw invalid("it has no host");
-}
-
-function parseUrl(text: string): URL {
-  try {
-    return new URL(text);
-  } catch {
-    // The parser's own error repeats the URL, query and all.
-    throw invalid("it cannot be read as a URL; see to its host and port");
-  }
 }
 
 /** The host name or address of a URL, IPv6 without its brackets. */

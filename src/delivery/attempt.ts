@@ -23,19 +23,13 @@ export type AttemptDependencies = {
   readonly deadlineMs: number;
 };
 
-type MakeAttempt = (
-  delivery: LeasedDelivery,
-  endpoint: OpenEndpoint,
-  signal: AbortSignal,
-) => Promise<AttemptResult>;
-
 /**
  * Makes attempts. Each resolves and checks the endpoint's address anew and connects to what it has checked;
  * attempts to one endpoint that begin while its name is being resolved share the answer.
  * @returns a function that answers what became of the attempt, whatever the endpoint does
  * @throws TvsError MASTER_KEY_WRONG when the endpoint's secret does not open
  */
-export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttempt {
+export function createAttemptMaker(dependencies: AttemptDependencies) {
   const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
   const resolving = new Map<string, Promise<ResolvedEndpoint>>();
 
@@ -49,7 +43,11 @@ export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttem
     return fresh;
   }
 
-  return async (delivery, endpoint, signal) => {
+  return async (
+    delivery: LeasedDelivery,
+    endpoint: OpenEndpoint,
+    signal: AbortSignal,
+  ): Promise<AttemptResult> => {
     const startedMs = performance.now();
     const isPrivateAllowed = await allowPrivate(endpoint.url);
     let resolved: ResolvedEndpoint;
@@ -57,7 +55,8 @@ export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttem
       resolved = await resolve(endpoint.url, isPrivateAllowed);
     } catch (error) {
       if (!(error instanceof EndpointRefused)) throw error;
-      return refused(error, performance.now() - startedMs);
+      const durationMs = Math.round(performance.now() - startedMs);
+      return { status: null, error: error.refusal, retryAfterSeconds: null, durationMs };
     }
     const { url, addresses } = resolved;
     // A host with a dead address among its addresses is reached by a later attempt.
@@ -67,25 +66,8 @@ export function createAttemptMaker(dependencies: AttemptDependencies): MakeAttem
       secrets: signingSecrets(secrets, endpoint, clock.now()),
       timestampSeconds: Math.floor(clock.now() / 1000),
     });
-    const { body } = delivery;
-    return exchange.deliver({
-      url,
-      address,
-      headers,
-      body,
-      allowPrivate: isPrivateAllowed,
-      deadlineMs,
-      signal,
-    });
-  };
-}
-
-function refused({ refusal }: EndpointRefused, durationMs: number): AttemptResult {
-  return {
-    status: null,
-    error: refusal,
-    retryAfterSeconds: null,
-    durationMs: Math.round(durationMs),
+    const request = { url, address, headers, body: delivery.body, allowPrivate: isPrivateAllowed };
+    return exchange.deliver({ ...request, deadlineMs, signal });
   };
 }
 

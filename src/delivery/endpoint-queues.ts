@@ -16,18 +16,7 @@ export type QueueLimits = {
 const failuresUntilFailing = 3;
 
 /** One endpoint's queue. Each has its own, so that what is slow or dead stands in nobody else's way. */
-type EndpointQueue = {
-  endpoint: OpenEndpoint;
-  /** False when nothing may be sent any more: disabled, removed or held. */
-  isOpen: boolean;
-  /** True when the database may have something due that is not leased yet. */
-  mayHaveDue: boolean;
-  failures: number;
-  underWay: number;
-  readonly waiting: WaitingDelivery[];
-  /** Ids leased and not yet finished or given back. */
-  readonly held: Set<number>;
-};
+type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
 /** An attempt under way; `isProbe` when it goes to a failing endpoint. */
@@ -141,15 +130,18 @@ export function createEndpointQueues(limits: QueueLimits) {
   };
 }
 
-function newQueue(endpoint: OpenEndpoint): EndpointQueue {
+function newQueue(endpoint: OpenEndpoint) {
   return {
     endpoint,
+    /** False when nothing may be sent any more: disabled, removed or held. */
     isOpen: true,
+    /** True when the database may have something due that is not leased yet. */
     mayHaveDue: false,
     failures: endpoint.failingSince === null ? 0 : failuresUntilFailing,
     underWay: 0,
-    waiting: [],
-    held: new Set(),
+    waiting: [] as WaitingDelivery[],
+    /** Ids leased and not yet finished or given back. */
+    held: new Set<number>(),
   };
 }
 

@@ -36,12 +36,7 @@ export type ExchangeOptions = {
   readonly ca?: string;
 };
 
-export type Exchange = {
-  /** Whatever the endpoint does is a result; rejects only for a header that HTTP does not allow. */
-  deliver(request: DeliverRequest): Promise<AttemptResult>;
-  /** Closes the idle connections. Attempts under way are not ended by it. */
-  close(): void;
-};
+export type Exchange = ReturnType<typeof createExchange>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
 /** A request that waits for its response. */
@@ -55,7 +50,7 @@ const defaultMaxResponseBytes = 16 * 1024;
  * endpoint whose name has moved never gets a connection to its old address. The proxy variables of the
  * environment have no effect: an agent that is made here does not read them.
  */
-export function createExchange(options: ExchangeOptions = {}): Exchange {
+export function createExchange(options: ExchangeOptions = {}) {
   const { clock = systemClock, maxIdlePerEndpoint = 32, idleTimeoutMs = 4000, ca } = options;
   const trust = {
     rejectUnauthorized: true,
@@ -66,28 +61,24 @@ export function createExchange(options: ExchangeOptions = {}): Exchange {
   const kept: Agents = { http: new http.Agent(keep), https: new https.Agent({ ...keep, ...trust }) };
   const single: Agents = { http: new http.Agent(), https: new https.Agent(trust) };
 
+  /** Whatever the endpoint does is a result; rejects only for a header that HTTP does not allow. */
   async function deliver(request: DeliverRequest): Promise<AttemptResult> {
+    if (isRefused(request))
+      return { status: null, error: "ADDRESS_REFUSED", retryAfterSeconds: null, durationMs: 0 };
     const startedMs = performance.now();
-    const response = isRefused(request) ? refusedResponse : await post(request, [kept, single]);
-    const { error, status } = response;
-    const retryAfterSeconds = error === null ? null : parseRetryAfter(response.retryAfter, clock.now());
+    const { error, status, retryAfter } = await post(request, [kept, single]);
+    const retryAfterSeconds = error === null ? null : parseRetryAfter(retryAfter, clock.now());
     const durationMs = Math.round(performance.now() - startedMs);
     return { status, error, retryAfterSeconds, durationMs };
   }
 
+  /** Closes the idle connections. Attempts under way are not ended by it. */
   function close(): void {
     for (const agents of [kept, single]) for (const agent of [agents.http, agents.https]) agent.destroy();
   }
 
   return { deliver, close };
 }
-
-const refusedResponse: WebhookResponse = {
-  status: null,
-  error: "ADDRESS_REFUSED",
-  retryAfter: undefined,
-  isStale: false,
-};
 
 /** The address guard's rule once more, for a caller that forgot to ask it. A name would be resolved again. */
 function isRefused({ url, address, allowPrivate }: DeliverRequest): boolean {

@@ -51,15 +51,7 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly onError?: (error: unknown) => void;
 };
 
-export type Sender = {
-  /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
-  settle(): Promise<void>;
-  /**
-   * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
-   * `drainMs`; what is cut off then is given back too and sent again by the next sender.
-   */
-  close(): Promise<void>;
-};
+export type Sender = ReturnType<typeof startSender>;
 
 /**
  * Sends what is in the outbox until it is closed (decision D10.5).
@@ -68,7 +60,7 @@ export type Sender = {
  * when this process dies, and only its holder records what became of an attempt. So a delivery is made at least
  * once and finished once, whatever dies and however many senders there are.
  */
-export function startSender(dependencies: SenderDependencies): Sender {
+export function startSender(dependencies: SenderDependencies) {
   const { outbox, nodeId, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const queues = createEndpointQueues(limits);
@@ -121,19 +113,24 @@ export function startSender(dependencies: SenderDependencies): Sender {
     if (error !== null) intake.mistrust();
   }
 
-  const loop = createWorkLoop({
-    look: intake.look,
-    fill,
-    isClosing: () => isClosing,
-    onError(error) {
+  async function work(isLookWanted: boolean): Promise<void> {
+    if (isClosing) return;
+    try {
+      if (isLookWanted) await intake.look();
+      await fill();
+    } catch (error) {
       intake.mistrust();
       onError?.(error);
-    },
-  });
+      throw error;
+    }
+  }
+
+  const loop = createWorkLoop(work);
   const timer = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
 
   return {
-    async settle() {
+    /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
+    async settle(): Promise<void> {
       intake.mistrust();
       await loop.wake({ look: true });
       while (underWay.size > 0 || nextLaunch !== undefined) {
@@ -142,7 +139,11 @@ export function startSender(dependencies: SenderDependencies): Sender {
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-    async close() {
+    /**
+     * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
+     * `drainMs`; what is cut off then is given back too and sent again by the next sender.
+     */
+    async close(): Promise<void> {
       isClosing = true;
       clearInterval(timer);
       clearImmediate(nextLaunch);
@@ -219,34 +220,21 @@ function finishedAttempt(
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
-type Work = {
-  /** Reads what has changed. */
-  look(): Promise<void>;
-  /** Takes up what there is room for. */
-  fill(): Promise<void>;
-  isClosing(): boolean;
-  onError(error: unknown): void;
-};
-
-/** The work of a sender, which is done by one at a time, however often it is woken. */
-function createWorkLoop({ look, fill, isClosing, onError }: Work) {
+/** The work of a sender, which is done by one at a time, however often it is woken; after a failure it pauses. */
+function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
   let working: Promise<void> = Promise.resolve();
 
-  async function work(): Promise<void> {
+  async function workOn(): Promise<void> {
     isWorking = true;
-    while (wanted.fill && !isClosing() && performance.now() >= pausedUntilMs) {
-      const { look: lookWanted } = wanted;
+    while (wanted.fill && performance.now() >= pausedUntilMs) {
+      const { look } = wanted;
       wanted = { look: false, fill: false };
-      try {
-        if (lookWanted) await look();
-        await fill();
-      } catch (error) {
+      await work(look).catch(() => {
         pausedUntilMs = performance.now() + errorPauseMs;
-        onError(error);
-      }
+      });
     }
     isWorking = false;
   }
@@ -255,7 +243,7 @@ function createWorkLoop({ look, fill, isClosing, onError }: Work) {
     /** @returns when there is nothing more to do */
     wake(want: { look: boolean }): Promise<void> {
       wanted = { look: wanted.look || want.look, fill: true };
-      if (!isWorking) working = work();
+      if (!isWorking) working = workOn();
       return working;
     },
     /** Resolves when the work that is under way is done. */

@@ -144,19 +144,7 @@ const minutesTold = 256;
 const clearedAMinute = (rows * countersPerRow) / 128;
 
 /** The counters of a sketch, which other threads change at the same time. */
-type Counters = {
-  /** How often a key was counted in a minute: the least of its counters. */
-  used(at: readonly number[], minute: number): number;
-  /**
-   * Counts a key once more, unless its limit is reached.
-   * @returns how often it was counted before; the limit or more when it was not counted
-   */
-  take(at: readonly number[], minute: number, limit: number): number;
-  /** Clears some of the counters whose minute is long over, once a minute. */
-  clearOld(minute: number): void;
-};
-
-function openCounters(memory: SharedArrayBuffer): Counters {
+function openCounters(memory: SharedArrayBuffer) {
   const length = rows * countersPerRow;
   const words = new Uint32Array(memory, 0, length);
   const cleared = new Uint32Array(memory, length * 4, 1);
@@ -188,11 +176,16 @@ function openCounters(memory: SharedArrayBuffer): Counters {
   }
 
   return {
+    /** How often a key was counted in a minute: the least of its counters. */
     used,
+    /**
+     * Counts a key once more, unless its limit is reached.
+     * @returns how often it was counted before; the limit or more when it was not counted
+     */
     // Only the smallest counters grow ("conservative update"), which keeps the others' excess low. Of several threads
     // that count one key at once, each raises all of its counters but one, and then that one: whoever finds it
     // changed meanwhile was not the one who counted, and looks again. So no two of them count the same call.
-    take(at, minute, limit) {
+    take(at: readonly number[], minute: number, limit: number): number {
       for (;;) {
         const before = used(at, minute);
         if (before >= limit || before === maxCount) return before;
@@ -206,7 +199,8 @@ function openCounters(memory: SharedArrayBuffer): Counters {
         if (Atomics.compareExchange(words, place, word, counted) === word) return before;
       }
     },
-    clearOld(minute) {
+    /** Clears some of the counters whose minute is long over, once a minute. */
+    clearOld(minute: number): void {
       const last = Atomics.load(cleared, 0);
       if (last === minute || last === minute + 1) return;
       if (Atomics.compareExchange(cleared, 0, last, minute) !== last || last === 0) return;

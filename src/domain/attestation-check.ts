@@ -6,7 +6,7 @@ import { findNoEnvelope } from "../partner/not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
 import { isStatement } from "../partner/statement-form.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../partner/strict-json.ts";
+import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
 import { findStatementDifference } from "../partner/verify-statement.ts";
 import type { Attestation, AttestationStore } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
@@ -131,10 +131,7 @@ function outerDifference(outer: OuterMembers, record: Attestation): Refusal | nu
  * What a stored attestation says, read from its signature.
  * @throws TvsError STORE_CORRUPT when the log holds something that this program never wrote
  */
-export function decodeAttestation({ jws, verificationId }: Attestation): {
-  header: JsonObject;
-  claims: JsonObject;
-} {
+export function decodeAttestation({ jws, verificationId }: Attestation) {
   const [header = "", payload = ""] = jws.split(".");
   const parts = [header, payload].map((part) => readJwsObject(Buffer.from(part, "base64url"), "payload"));
   const [first, second] = parts;

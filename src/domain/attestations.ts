@@ -66,7 +66,7 @@ export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligibl
 };
 
 /** Which attestations are wanted; what is absent does not matter. */
-export type AttestationFilter = {
+type AttestationFilter = {
   readonly partnerId?: string | undefined;
   /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
   readonly credential?: string | undefined;

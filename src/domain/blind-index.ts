@@ -3,11 +3,7 @@ import { createHmac } from "node:crypto";
 /** Bytes of the HMAC that are kept: 128 bits make an accidental match impossible in practice. */
 const indexBytes = 16;
 
-export type BlindIndex = {
-  nin(nin: string): Uint8Array;
-  email(address: string): Uint8Array;
-  phone(e164: string): Uint8Array;
-};
+export type BlindIndex = ReturnType<typeof createBlindIndex>;
 
 /**
  * Keyed hashes by which a person is found from a NIN, an e-mail address or a phone number, none of which
@@ -15,13 +11,13 @@ export type BlindIndex = {
  * which comes from the master key, an index tells nobody anything.
  * @param key 32 bytes, derived for this use alone
  */
-export function createBlindIndex(key: Uint8Array): BlindIndex {
+export function createBlindIndex(key: Uint8Array) {
   const index = (kind: string, value: string) =>
     new Uint8Array(createHmac("sha256", key).update(`${kind}\0${value}`).digest().subarray(0, indexBytes));
   return {
-    nin: (nin) => index("nin", nin),
-    email: (address) => index("email", foldEmail(address)),
-    phone: (e164) => index("phone", e164),
+    nin: (nin: string) => index("nin", nin),
+    email: (address: string) => index("email", foldEmail(address)),
+    phone: (e164: string) => index("phone", e164),
   };
 }
 

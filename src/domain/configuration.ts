@@ -1,5 +1,5 @@
-import { type Calendar, type Clock, createCalendar } from "./clock.ts";
-import { type CredentialBook, loadCredentialBook } from "./credentials.ts";
+import { type Clock, createCalendar } from "./clock.ts";
+import { loadCredentialBook } from "./credentials.ts";
 import { TvsError } from "./errors.ts";
 import {
   jwks,
@@ -11,41 +11,16 @@ import {
   signKeyHistory,
 } from "./keys.ts";
 import type { PartnerStore } from "./partners.ts";
-import { readSandboxState, type SandboxState } from "./sandbox/state.ts";
+import { readSandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
-import { readEras, type StatusEra } from "./status-list/places.ts";
+import { readEras } from "./status-list/places.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
-export type Snapshot = {
-  readonly revision: number;
-  readonly settings: Settings;
-  readonly sandbox: SandboxState;
-  readonly statusEras: readonly StatusEra[];
-  readonly calendar: Calendar;
-  readonly credentials: CredentialBook;
-  readonly keys: KeyRing;
-  /** The JWKS document and the signed key history, exactly as they are served. */
-  readonly jwks: string;
-  readonly keyHistory: string;
-};
+export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
 
-export type Configuration = {
-  current(): Snapshot;
-  /** Reads again what has changed before this call; at most one read is under way at a time. */
-  refresh(): Promise<Snapshot>;
-  /**
-   * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
-   * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
-   */
-  recent(): Promise<Snapshot>;
-  /**
-   * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
-   * been disabled meanwhile.
-   */
-  isStale(): boolean;
-};
+export type Configuration = Awaited<ReturnType<typeof createConfiguration>>;
 
 /** What a command changes, a running service honours within one second (decision D1.4). */
 export const maxStaleMs = 1_000;
@@ -65,7 +40,7 @@ export type ConfigurationDependencies = {
  * Keeps the snapshot. JWKS and active key change in one step, so no envelope is ever signed by a key that
  * the same service did not publish before.
  */
-export async function createConfiguration(dependencies: ConfigurationDependencies): Promise<Configuration> {
+export async function createConfiguration(dependencies: ConfigurationDependencies) {
   let snapshot = await load(dependencies);
   const inTurn = createSerial();
   /** The reading that has not begun yet: one that is under way may have missed what somebody asks for. */
@@ -94,12 +69,21 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
   }
 
   return {
-    current: () => snapshot,
+    current: (): Snapshot => snapshot,
+    /** Reads again what has changed before this call; at most one read is under way at a time. */
     refresh,
-    async recent() {
+    /**
+     * The snapshot for what no commit decides. One that nobody has read again for longer than a change may take to be
+     * honoured is read first, because the process may have stood still; where that fails it is the one that there is.
+     */
+    async recent(): Promise<Snapshot> {
       const isOld = Math.abs(dependencies.clock.now() - readAt) >= maxStaleMs;
       return isOld && failingSince === undefined ? refresh().catch(() => snapshot) : snapshot;
     },
+    /**
+     * Whether nothing could be read again for longer than a change may take to be honoured: who calls now may have
+     * been disabled meanwhile.
+     */
     isStale: () =>
       failingSince !== undefined && Math.abs(dependencies.clock.now() - failingSince) >= maxStaleMs,
   };
@@ -139,7 +123,7 @@ function requireSameRegister(before: KeyRing, found: readonly SigningKey[]): voi
   throw new TvsError("REFUSED", message);
 }
 
-async function load(dependencies: ConfigurationDependencies, before?: KeyRing): Promise<Snapshot> {
+async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   // The revision is read first: a change that slips in between is then read again, never missed.
   const revision = await dependencies.settings.revision();
   const [stored, credentials, keys] = await Promise.all([
@@ -161,6 +145,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing): 
     calendar: createCalendar(settings.timeZone, sandbox.day),
     credentials,
     keys: ring,
+    /** The JWKS document and the signed key history, exactly as they are served. */
     jwks: JSON.stringify(jwks(ring)),
     keyHistory: await signKeyHistory(ring, { issuer: settings.issuer, secrets, now: lastChangeOf(ring) }),
   };

@@ -21,10 +21,7 @@ const apiKeyPattern = new RegExp(
 const maxLiveKeys = 2;
 
 /** A new API key. `text` is shown once; only `record` is stored. */
-export function mintApiKey(
-  partnerId: string,
-  options: { kind: KeyKind; secrets: Secrets; now: number },
-): { text: string; record: ApiKey } {
+export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {
   const body = `tvs_${options.kind}_${randomBase62(idLength + secretLength)}`;
   const text = body + checksum(body);
   return { text, record: apiKeyRecord(text, partnerId, options) };
@@ -162,11 +159,7 @@ function faultOf(text: string, kind: KeyKind): keyof typeof refusedCredentials {
   return key.kind === "test" ? "testKey" : "liveKey";
 }
 
-function byCertificate(
-  certificate: PresentedCertificate | null,
-  book: CredentialBook,
-  now: number,
-): Authenticated | null {
+function byCertificate(certificate: PresentedCertificate | null, book: CredentialBook, now: number) {
   if (certificate === null || now < certificate.validFrom || now > certificate.validTo) return null;
   const known = book.certificates.get(certificate.fingerprint);
   return known === undefined ? null : enabled(book, known.partnerId, certificate.fingerprint);
@@ -263,17 +256,11 @@ export async function issueApiKey(
   if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
   const { text, record } = mintApiKey(partnerId, options);
   const [current] = live;
-  const previous = current === undefined ? null : endOf(current, options);
+  const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
+  const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
   if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
-}
-
-function endOf(current: ApiKey, { now, overlapMs }: { now: number; overlapMs: number }): KeyEnd {
-  return {
-    keyId: current.keyId,
-    expiresAt: Math.min(current.expiresAt ?? Number.POSITIVE_INFINITY, now + overlapMs),
-  };
 }
 
 /**
@@ -281,11 +268,7 @@ function endOf(current: ApiKey, { now, overlapMs }: { now: number; overlapMs: nu
  * @returns the key, and whether its partner has another one that lives
  * @throws TvsError NOT_KNOWN
  */
-export async function revokeApiKey(
-  store: PartnerStore,
-  keyId: string,
-  now: number,
-): Promise<{ record: ApiKey; isLast: boolean }> {
+export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   if (record === null) {
     const message =

@@ -32,20 +32,7 @@ const maxIdempotencyKeyLength = 255;
 export type IdempotentRequest = { partnerId: string; endpoint: string; key: string; body: unknown };
 /** What the work stores, in the same commit as its own results. */
 export type Reservation = Pick<IdempotencyRecord, "id" | "fingerprint" | "createdAt">;
-export type Idempotency = {
-  /**
-   * Runs `work` unless a call of this partner, endpoint and key was answered before. That it is stored once is for the
-   * commit to say: another server's answer is found when `work` was refused and this is called again.
-   * @param work commits the reservation together with its results, or gives null having stored nothing
-   * @returns null when `work` did
-   * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
-   *   that was answered is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
-   */
-  run(
-    request: IdempotentRequest,
-    work: (reservation: Reservation) => Promise<StoredAnswer | null>,
-  ): Promise<Outcome | null>;
-};
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
 
@@ -54,7 +41,7 @@ type Outcome = { readonly answer: StoredAnswer; readonly replayed: boolean };
  * The calls that run in this process are a hint: who sends a key again, with the same body or another, waits for the
  * first one rather than be signed for in vain. Of two bodies under one key another server may be answering the other.
  */
-export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock): Idempotency {
+export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clock: Clock) {
   const running = new Map<string, Promise<unknown>>();
 
   async function findOrWork(
@@ -66,7 +53,8 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       const answer = await work(reservation);
       return answer === null ? null : { answer, replayed: false };
     }
-    if (!equalBytes(known.fingerprint, reservation.fingerprint)) throw reused();
+    if (!equalBytes(known.fingerprint, reservation.fingerprint))
+      throw new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
     return { answer: { headers: known.headers, body: known.body }, replayed: true };
   }
 
@@ -77,7 +65,18 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
   }
 
   return {
-    async run(request, work) {
+    /**
+     * Runs `work` unless a call of this partner, endpoint and key was answered before. That it is stored once is for the
+     * commit to say: another server's answer is found when `work` was refused and this is called again.
+     * @param work commits the reservation together with its results, or gives null having stored nothing
+     * @returns null when `work` did
+     * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
+     *   that was answered is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
+     */
+    async run(
+      request: IdempotentRequest,
+      work: (reservation: Reservation) => Promise<StoredAnswer | null>,
+    ): Promise<Outcome | null> {
       if (request.key.length < 1 || request.key.length > maxIdempotencyKeyLength) {
         throw new TvsError(
           "REQUEST_INVALID",
@@ -96,10 +95,6 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       return outcome.finally(() => running.delete(name));
     },
   };
-}
-
-function reused(): TvsError {
-  return new TvsError("IDEMPOTENCY_KEY_REUSED", "this Idempotency-Key was used with a different body");
 }
 
 function stillRunning(): TvsError {

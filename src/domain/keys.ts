@@ -117,11 +117,7 @@ async function pendingKey({ n, e, pkcs8 }: KeyMaterial, secrets: Secrets, now: n
 }
 
 /** Gives an empty ring its first two keys. @returns whether these are the ones that it got */
-export async function ensureKeys(
-  store: KeyStore,
-  secrets: Secrets,
-  options: { bits: number; now: number },
-): Promise<boolean> {
+export async function ensureKeys(store: KeyStore, secrets: Secrets, options: { bits: number; now: number }) {
   if ((await store.list()).length > 0) return false;
   const [active, pending] = await Promise.all([
     generateKey(secrets, options.bits, options.now),

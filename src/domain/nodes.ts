@@ -111,18 +111,6 @@ export async function requireClockOf(store: Pick<NodeStore, "now">, clock: Clock
   requireRightClock(clockAhead(databaseNow, { before, after: clock.now() }));
 }
 
-/** This process among the nodes. */
-type Membership = {
-  /** As the last beat found them; the only one there can be is seen by whoever asks. */
-  nodes(): readonly Node[];
-  /** By how many milliseconds this node's clock is ahead of the database's. */
-  clockAheadMs(): number;
-  /** Says that this node lives, if it is time to, or if what it says of itself has changed. */
-  tick(): Promise<void>;
-  /** Takes this node out. */
-  leave(): Promise<void>;
-};
-
 type MembershipDependencies = {
   readonly store: NodeStore;
   readonly clock: Clock;
@@ -136,7 +124,7 @@ type MembershipDependencies = {
 };
 
 /** Joins the nodes: the first beat is made when this resolves. */
-export async function joinNodes(dependencies: MembershipDependencies): Promise<Membership> {
+export async function joinNodes(dependencies: MembershipDependencies) {
   const { store, clock, self, isAlone, loadedPendingKid, onBeat } = dependencies;
   const everyMs = isAlone ? Number.POSITIVE_INFINITY : nodeTimes.beatMs;
   const inTurn = createSerial();
@@ -160,10 +148,15 @@ export async function joinNodes(dependencies: MembershipDependencies): Promise<M
 
   await beat();
   return {
-    nodes: () => (isAlone ? last.nodes.map((node) => ({ ...node, seenAt: clock.now() })) : last.nodes),
+    /** As the last beat found them; the only one there can be is seen by whoever asks. */
+    nodes: (): readonly Node[] =>
+      isAlone ? last.nodes.map((node) => ({ ...node, seenAt: clock.now() })) : last.nodes,
+    /** By how many milliseconds this node's clock is ahead of the database's. */
     clockAheadMs: () => aheadMs,
+    /** Says that this node lives, if it is time to, or if what it says of itself has changed. */
     tick: () => inTurn(beat),
-    async leave() {
+    /** Takes this node out. */
+    async leave(): Promise<void> {
       hasLeft = true;
       await inTurn(() => store.leave(self.nodeId));
     },

@@ -64,7 +64,7 @@ export function endOf(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsA
 }
 
 /** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */
-export type QuotaUse = { readonly used: number; readonly limit: number; readonly resetAt: string };
+type QuotaUse = { readonly used: number; readonly limit: number; readonly resetAt: string };
 
 /** Reads from what is stored; a service that is running is never more than the calls in flight ahead of it. */
 export function quotaUse(

@@ -36,43 +36,9 @@ export class QuotaExceeded extends TvsError {
  * One call of a partner. It belongs to the minute and the day in which it came, whenever it is answered: they are what
  * its commit charges and what its headers tell.
  */
-export type QuotaCall = {
-  /**
-   * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
-   * another partner's: then what it had reserved of the first one's windows is given back.
-   * @param partner as the call is judged now
-   * @throws QuotaExceeded
-   */
-  enter(partner: Partner): void;
-  /**
-   * What the commit of the call's work is to charge.
-   * @param calls how many calls the work counts as
-   * @param ofDay what it costs of the day, where that is not as many
-   * @throws QuotaExceeded
-   */
-  chargeFor(calls: number, ofDay?: number): QuotaCharge;
-  committed(used: WindowsUsed): void;
-  /** After a refused commit: from now on the call is judged by what the database says. */
-  reread(): Promise<void>;
-  /** Reads what the headers of a call are to tell that is refused before it costs anything. */
-  look(partner: Partner): Promise<void>;
-  /**
-   * Pays the minute token of a call that leaves nothing else behind: no answer leaves before what it cost is durable.
-   * @param revision of the snapshot that the call is judged by now
-   * @returns false, having paid nothing: the call must be judged anew
-   */
-  pay(revision: number): Promise<boolean>;
-  /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
-  state(): QuotaState | undefined;
-  end(): void;
-};
+export type QuotaCall = ReturnType<typeof createCall>;
 
-export type Quota = {
-  /** Opens a call that has just come, before it is known whose it is. */
-  open(): QuotaCall;
-  /** As far as this server knows. */
-  state(partner: Partner): QuotaState;
-};
+export type Quota = ReturnType<typeof createQuota>;
 
 type QuotaDependencies = {
   readonly clock: Clock;
@@ -93,7 +59,7 @@ type KnownWindows = Readonly<Record<WindowKind, KnownWindow>>;
  * that is answered after the turn of the minute nor a clock that is nudged back can take anything out of another one.
  * @param dependencies `stored` is what {@link QuotaStore.windows} gave at the start
  */
-export function createQuota(dependencies: QuotaDependencies): Quota {
+export function createQuota(dependencies: QuotaDependencies) {
   const { clock, stored } = dependencies;
   /** By kind, beginning and partner. */
   const windows = {
@@ -121,11 +87,13 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
   }
 
   return {
-    open() {
+    /** Opens a call that has just come, before it is known whose it is. */
+    open(): QuotaCall {
       const cameAt = clock.now();
       return createCall((partner) => knownOf(partner, cameAt), dependencies);
     },
-    state(partner) {
+    /** As far as this server knows. */
+    state(partner: Partner): QuotaState {
       const known = knownOf(partner, clock.now());
       return stateOf({ partner, known, used: usedOrUnderWay(known) });
     },
@@ -133,10 +101,7 @@ export function createQuota(dependencies: QuotaDependencies): Quota {
 }
 
 /** @param knownOf what this server knows of a partner's windows, of those in which the call came */
-function createCall(
-  knownOf: (partner: Partner) => KnownWindows,
-  { clock, store }: QuotaDependencies,
-): QuotaCall {
+function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store }: QuotaDependencies) {
   let of: { readonly partner: Partner; readonly known: KnownWindows } | undefined;
   let reserved = { minute: 0, day: 0 };
   /** What the database said of the windows, before this call's charge or with it. */
@@ -192,12 +157,24 @@ function createCall(
   }
 
   return {
-    enter(partner) {
+    /**
+     * Lets the call in, unless its minute is known to have no room. A call that is judged anew is let in anew, perhaps as
+     * another partner's: then what it had reserved of the first one's windows is given back.
+     * @param partner as the call is judged now
+     * @throws QuotaExceeded
+     */
+    enter(partner: Partner): void {
       belongTo(partner);
       if (left(partner, account().used).minute < 1) throw exceeded(account(), 1, clock.now());
       reserve(1, 0);
     },
-    chargeFor(calls, ofDay = calls) {
+    /**
+     * What the commit of the call's work is to charge.
+     * @param calls how many calls the work counts as
+     * @param ofDay what it costs of the day, where that is not as many
+     * @throws QuotaExceeded
+     */
+    chargeFor(calls: number, ofDay = calls): QuotaCharge {
       const tokens = left(entered().partner, account().used);
       // As far as memory knows, the call's own minute token is under way already.
       const minuteCalls = said === undefined ? calls - 1 : calls;
@@ -206,19 +183,27 @@ function createCall(
       return ofDay === calls ? charge(calls) : { ...charge(calls), ofDay };
     },
     committed,
+    /** After a refused commit: from now on the call is judged by what the database says. */
     reread,
-    look(partner) {
+    /** Reads what the headers of a call are to tell that is refused before it costs anything. */
+    look(partner: Partner): Promise<void> {
       belongTo(partner);
       return reread();
     },
-    async pay(revision) {
+    /**
+     * Pays the minute token of a call that leaves nothing else behind: no answer leaves before what it cost is durable.
+     * @param revision of the snapshot that the call is judged by now
+     * @returns false, having paid nothing: the call must be judged anew
+     */
+    async pay(revision: number): Promise<boolean> {
       reserve(1, 0);
       const used = await store.chargeMinute(charge(1), revision);
       if (used === null) await reread();
       else committed(used);
       return used !== null;
     },
-    state: () => (said === undefined ? undefined : stateOf(account())),
+    /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
+    state: (): QuotaState | undefined => (said === undefined ? undefined : stateOf(account())),
     end: () => reserve(0, 0),
   };
 }

@@ -1,44 +1,19 @@
 import type { Calendar, Clock } from "./clock.ts";
-import type { PartnerBacklog } from "./deliveries.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
-import { type ImportWatch, readImportWatch } from "./import/source.ts";
-import type { ImportHistory, ImportRecord } from "./import/store.ts";
+import { readImportWatch } from "./import/source.ts";
+import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, type QuotaStore, type QuotaUse, quotaUse, type WindowKind } from "./quota-windows.ts";
+import { openWindows, type QuotaStore, quotaUse } from "./quota-windows.ts";
 import type { SettingsStore } from "./settings.ts";
-import { countTeachers, type StatusStore, type TeacherCounts } from "./status.ts";
-import type { DisabledReason, WebhookStore } from "./webhooks.ts";
-
-/** A partner's use of its quotas, in the windows that are open now. */
-export type QuotaReading = {
-  readonly partner: Partner;
-  readonly use: Readonly<Record<WindowKind, QuotaUse>>;
-};
-
-/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
-export type EndpointReading = {
-  readonly partnerId: string;
-  readonly host: string;
-  readonly disabledReason: DisabledReason | null;
-  readonly failingSince: number | null;
-  readonly lastError: string | null;
-};
+import { countTeachers, type StatusStore } from "./status.ts";
+import type { WebhookStore } from "./webhooks.ts";
 
 /** What the database says of everything that an operator watches. */
-export type Readings = {
-  readonly readAt: number;
-  readonly quotas: readonly QuotaReading[];
-  readonly backlog: readonly PartnerBacklog[];
-  readonly endpoints: readonly EndpointReading[];
-  readonly imports: readonly ImportRecord[];
-  /** When the last import that was applied ended; null before the first. */
-  readonly appliedAt: number | null;
-  /** The timer that imports by itself, and how its source did; null where there is none. */
-  readonly importWatch: ImportWatch | null;
-  readonly teachers: TeacherCounts;
-  /** Null before the evidence log was opened. */
-  readonly log: EvidenceFigures | null;
-};
+export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;
+/** A partner's use of its quotas, in the windows that are open now. */
+export type QuotaReading = Readings["quotas"][number];
+/** An endpoint as the console shows it: its host alone, because an address may carry a secret of the partner's. */
+export type EndpointReading = Readings["endpoints"][number];
 
 /** The last readings, and whether they could not be renewed; null before the first. */
 export type ReadingsNow = { readonly readings: Readings | null; readonly hasFailed: boolean };
@@ -96,7 +71,7 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 }
 
 /** What the database says just now. */
-export async function takeReadings(dependencies: ReadingsDependencies): Promise<Readings> {
+export async function takeReadings(dependencies: ReadingsDependencies) {
   const { quotaStore, partners, webhooks, imports, settings, status, log, calendar, clock } = dependencies;
   const now = clock.now();
   const [windows, known, endpoints, backlog, latest, applied, stored, teachers, logFigures] =
@@ -123,9 +98,12 @@ export async function takeReadings(dependencies: ReadingsDependencies): Promise<
       lastError,
     })),
     imports: latest,
+    /** When the last import that was applied ended; null before the first. */
     appliedAt: applied?.finishedAt ?? null,
+    /** The timer that imports by itself, and how its source did; null where there is none. */
     importWatch: readImportWatch(stored),
     teachers,
+    /** Null before the evidence log was opened. */
     log: logFigures,
   };
 }

@@ -68,10 +68,7 @@ export function describeKeptLog({ from, retention }: KeptLog): string {
 }
 
 /** @returns milliseconds; null for ever. @throws TvsError STORE_CORRUPT */
-export async function ownRetention({
-  settings,
-  secrets,
-}: Omit<Retaining, "maintenance">): Promise<number | null> {
+export async function ownRetention({ settings, secrets }: Omit<Retaining, "maintenance">) {
   const stored = await settings.read();
   const retention = stored.get(retentionSetting) ?? keepForever;
   const keepMs = parseRetention(retention);

@@ -97,14 +97,7 @@ export async function rotateKeys(
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
 /** When the next rotation is due and from when it is possible without `--now`. Milliseconds since the epoch. */
-type Rotation = {
-  readonly dueAt: number;
-  readonly possibleAt: number;
-  readonly isDue: boolean;
-  readonly isPossible: boolean;
-};
-
-export function rotationOf({ active, pending }: KeyRing, now: number): Rotation {
+export function rotationOf({ active, pending }: KeyRing, now: number) {
   const dueAt = (active.activatedAt ?? active.createdAt) + rotateAfterMs;
   const possibleAt = pending.publishedAt + publishAheadMs;
   return { dueAt, possibleAt, isDue: now >= dueAt, isPossible: now >= possibleAt };

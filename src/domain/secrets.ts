@@ -14,20 +14,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /** Everything that is derived from the master key; each use has a key of its own (HKDF, RFC 5869). */
-export type Secrets = {
-  /** Key of the blind indexes, 32 bytes. */
-  readonly blindIndexKey: Uint8Array;
-  /** Key of the places in status lists, 32 bytes. */
-  readonly statusListKey: Uint8Array;
-  /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
-  mac(use: "api-key" | "idempotency" | "console-link" | "retention", text: string): Uint8Array;
-  /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
-  seal(plain: Uint8Array, name: string): Uint8Array;
-  /** @throws TvsError MASTER_KEY_WRONG */
-  open(sealed: Uint8Array, name: string): Uint8Array;
-  /** Tells, beside a database, whether this is the key that the database was made with. */
-  readonly check: string;
-};
+export type Secrets = ReturnType<typeof deriveSecrets>;
 
 /** A new master key in its text form: what `master.key` and `TVS_MASTER_KEY` hold. */
 export function newMasterKey(): string {
@@ -38,7 +25,7 @@ export function newMasterKey(): string {
  * @param text 32 bytes in base64url, white space around it ignored
  * @throws TvsError MASTER_KEY_INVALID
  */
-export function deriveSecrets(text: string): Secrets {
+export function deriveSecrets(text: string) {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
     const message =
@@ -54,11 +41,18 @@ export function deriveSecrets(text: string): Secrets {
     retention: derive("retention"),
   };
   return {
+    /** Key of the blind indexes, 32 bytes. */
     blindIndexKey: derive("blind-index"),
+    /** Key of the places in status lists, 32 bytes. */
     statusListKey: derive("status-list"),
-    mac: (use, value) => new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
-    seal: (plain, name) => seal(sealingKey, plain, name),
-    open: (sealed, name) => open(sealingKey, sealed, name),
+    /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
+    mac: (use: "api-key" | "idempotency" | "console-link" | "retention", value: string) =>
+      new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
+    /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
+    seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
+    /** @throws TvsError MASTER_KEY_WRONG */
+    open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
+    /** Tells, beside a database, whether this is the key that the database was made with. */
     check: Buffer.from(derive("check")).toString("base64url"),
   };
 }

@@ -187,10 +187,7 @@ export async function enableWebhook(
  * @returns how many deliveries died of it
  * @throws TvsError NOT_KNOWN
  */
-export async function removeWebhook(
-  { webhooks, partners, clock }: WebhookDependencies,
-  partnerId: string,
-): Promise<number> {
+export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
   // Also after a removal that was killed half-way, whose endpoint is gone already.
@@ -204,10 +201,7 @@ export async function removeWebhook(
  * delivery, whatever event types are subscribed to.
  * @throws TvsError NOT_KNOWN, REFUSED while the endpoint or its partner is disabled
  */
-export async function testWebhook(
-  dependencies: WebhookDependencies,
-  partnerId: string,
-): Promise<{ deliveryId: string; event: TeacherEvent }> {
+export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
   const event = createEvent("license.verified", {

@@ -14,7 +14,9 @@ const relievedShare = 7 / 8;
  * A backlog of at most `maxHeldBytes`. Beyond them the connections end that held the most for the longest, which those
  * of clients that take their answers are the last to be.
  */
-export function createBacklog(limits: Pick<ListenLimits, "maxHeldBytes" | "busyRequests">) {
+export function createBacklog(
+  limits: Pick<ListenLimits, "maxHeldBytes" | "maxWaitingRequests" | "busyRequests">,
+) {
   const connections = new Set<Connection>();
   let heldBytes = 0;
   let waiting = 0;
@@ -75,6 +77,8 @@ export function createBacklog(limits: Pick<ListenLimits, "maxHeldBytes" | "busyR
     /** One is done; one that was never started waited until now. */
     finish: (connection: Connection, isStarted: boolean) =>
       move(connection, isStarted ? -1 : 0, isStarted ? 0 : -1),
+    /** What is held of what may be, and who waits of who may; 1 for all of it. */
+    usedShare: () => Math.max(heldBytes / limits.maxHeldBytes, waiting / limits.maxWaitingRequests),
     /** How many requests wait on all connections. */
     countWaiting: () => waiting,
     /** To be called about once a second. */

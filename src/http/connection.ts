@@ -25,6 +25,8 @@ export type Connection = {
   readonly address: Address;
   /** In order of arrival: a client may send the next request before it has the answer. */
   readonly openRequests: Set<OpenRequest>;
+  /** Whether it ends with its next answer. */
+  isShed: boolean;
   /** Whether it is not read, because enough of its requests are being answered. */
   isPaused: boolean;
   /** What its requests take in memory, how many of them are being answered and how many wait; kept by the backlog. */

@@ -60,7 +60,7 @@ export function createConnections(options: ConnectionsOptions) {
     const headBytes = connection.openRequests.size > 1 ? lengthOf(incoming.rawHeaders) : 0;
     hold(connection, openRequest, requestBytes + headBytes + bodyBytes(incoming));
     backlog.wait(connection);
-    if (draining) announceClose(connection);
+    if (draining || connection.isShed) announceClose(connection);
     answerNext(connection);
     const waits = openRequest.answer !== null;
     if (waits && backlog.countWaiting() > limits.maxWaitingRequests) places.close(connection);
@@ -101,17 +101,7 @@ export function createConnections(options: ConnectionsOptions) {
     connection.consumedBytes = connection.socket.bytesRead;
     connection.requestSinceMs = null;
     connection.idleSinceMs = performance.now();
-    if (draining) closeIdle();
-  }
-
-  function closeIdle(): void {
-    if (options.closeIdle === undefined) {
-      for (const connection of places.all()) {
-        if (isIdle(connection)) connection.socket.destroySoon();
-      }
-    } else {
-      options.closeIdle();
-    }
+    if (draining) closeIdle(options);
   }
 
   return {
@@ -129,9 +119,12 @@ export function createConnections(options: ConnectionsOptions) {
     /** From now on every connection is closed after its last answer; idle ones at once. */
     drain(): void {
       draining = true;
-      for (const connection of places.all()) announceClose(connection);
-      closeIdle();
+      shed(places.all());
+      closeIdle(options);
     },
+    /** Every connection that there is ends with its next answer. */
+    shed: () => shed(places.all()),
+    usedShare: places.usedShare,
     /** Ends the connections whose time is up. */
     sweep(nowMs: number): void {
       for (const connection of places.all()) {
@@ -144,6 +137,19 @@ export function createConnections(options: ConnectionsOptions) {
       for (const { socket } of places.all()) socket.destroy();
     },
   };
+}
+
+function shed(connections: Iterable<Connection>): void {
+  for (const connection of connections) {
+    connection.isShed = true;
+    announceClose(connection);
+  }
+}
+
+function closeIdle(options: ConnectionsOptions): void {
+  if (options.closeIdle === undefined) {
+    for (const connection of options.places.all()) if (isIdle(connection)) connection.socket.destroySoon();
+  } else options.closeIdle();
 }
 
 /** The most that the body of a request may take in memory. */

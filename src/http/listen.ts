@@ -41,6 +41,10 @@ export type Listener = {
   readonly url: string;
   readonly port: number;
   readonly tlsPort: number | null;
+  /** Has every connection end with its next answer, so that its client comes anew, perhaps to another thread. */
+  shed(): void;
+  /** The share that is taken of the places, of one address's places or of the memory, whichever is most; 1 for all. */
+  usedShare(): number;
   /**
    * Refuses new connections, answers every request whose first byte was read (with `Connection: close`), closes
    * idle connections at once, and resolves when no connection is left or `drainTimeoutMs` cut the rest off.
@@ -74,6 +78,11 @@ export async function listen(app: App | Promise<App>, options: ListenOptions): P
     url: `http://${formatAddress({ host, port: ports[0] ?? port })}`,
     port: ports[0] ?? port,
     tlsPort: ports[1] ?? null,
+    shed() {
+      for (const { connections } of servers) connections.shed();
+    },
+    usedShare: () =>
+      Math.max(backlog.usedShare(), ...servers.map(({ connections }) => connections.usedShare())),
     async close() {
       await Promise.all(servers.map((server) => closeServer(server, limits.drainTimeoutMs)));
       clearInterval(sweeper);

@@ -83,6 +83,13 @@ export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions) {
       to.once("close", () => leave(connection));
     },
     all: () => bySocket.values(),
+    /** The share that is taken of all places, or of one address's; 1 for all of them. */
+    usedShare(): number {
+      const perAddress = [...addresses.values()].map(({ name, connections }) =>
+        isTrusted(name) ? 0 : connections / limits.maxConnectionsPerAddress,
+      );
+      return Math.max(bySocket.size / limits.maxConnections, ...perAddress);
+    },
   };
 }
 
@@ -92,6 +99,7 @@ function newConnection(socket: Socket, address: Address): Connection {
     socket,
     address,
     openRequests: new Set(),
+    isShed: false,
     answering: 0,
     isPaused: false,
     heldBytes: 0,

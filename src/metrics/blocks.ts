@@ -6,22 +6,13 @@
 /** Memory of {@link newBlocks}, and which of its blocks is the caller's. */
 export type SharedBlocks = { readonly memory: SharedArrayBuffer; readonly thread: number };
 
-type Blocks = {
-  /** This thread's block. */
-  readonly own: Float64Array;
-  /** Every thread's block, in the order of the threads; of the others' only ever read. */
-  readonly all: readonly Float64Array[];
-  /** What all threads have counted at a place. */
-  sum(place: number): number;
-};
-
 /** @param length numbers in one block */
 export function newBlocks(threads: number, length: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * length * Float64Array.BYTES_PER_ELEMENT);
 }
 
 /** Opens blocks for a thread; without shared memory, one of the caller's own. */
-export function openBlocks(length: number, shared?: SharedBlocks): Blocks {
+export function openBlocks(length: number, shared?: SharedBlocks) {
   const { memory, thread } = shared ?? { memory: newBlocks(1, length), thread: 0 };
   const bytes = length * Float64Array.BYTES_PER_ELEMENT;
   const threads = memory.byteLength / bytes;
@@ -29,9 +20,12 @@ export function openBlocks(length: number, shared?: SharedBlocks): Blocks {
   const own = all[thread];
   if (own === undefined) throw new RangeError(`thread ${thread} of ${threads} has no block`);
   return {
+    /** This thread's block. */
     own,
+    /** Every thread's block, in the order of the threads; of the others' only ever read. */
     all,
-    sum(place) {
+    /** What all threads have counted at a place. */
+    sum(place: number): number {
       let sum = 0;
       for (const block of all) sum += block[place] as number;
       return sum;

@@ -1,17 +1,8 @@
-import { type Call, type CallObserver, type CallsOfKinds, kindOf, maxWaiting } from "../domain/calls.ts";
+import { type Call, type CallsOfKinds, kindOf, maxWaiting } from "../domain/calls.ts";
 import { isRefusal } from "./refusals.ts";
 
 /** Calls that a thread has answered, and how many it could not keep until they were taken. */
 export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: CallsOfKinds };
-
-type CallRelay = {
-  /** Takes a call. One that nobody wants to hear of costs two comparisons. */
-  readonly observe: CallObserver;
-  /** The calls that were sent have been taken: further ones may be sent. */
-  taken(): void;
-  /** Sends what is left; nothing is taken from now on. */
-  end(): void;
-};
 
 /** How long calls are gathered: as long as the access log itself gathers them. */
 const gatherMs = 200;
@@ -29,7 +20,7 @@ export function createCallRelay({
 }: {
   send: (batch: CallsOfThread) => void;
   wantsAll: boolean;
-}): CallRelay {
+}) {
   let waiting: Call[] = [];
   const held = { partners: 0, strangers: 0 };
   const dropped = { partners: 0, strangers: 0 };
@@ -60,7 +51,8 @@ export function createCallRelay({
   }
 
   return {
-    observe(call) {
+    /** Takes a call. One that nobody wants to hear of costs two comparisons. */
+    observe(call: Call): void {
       if (!wantsAll && !isRefusal(call)) return;
       const kind = kindOf(call);
       const counts = held[kind] < maxWaiting[kind] ? held : dropped;
@@ -68,12 +60,14 @@ export function createCallRelay({
       if (counts === held) waiting.push(call);
       schedule();
     },
-    taken() {
+    /** The calls that were sent have been taken: further ones may be sent. */
+    taken(): void {
       isUnderWay = false;
       if (waiting.length >= maxCalls) flush();
       else if (!isEmpty()) schedule();
     },
-    end() {
+    /** Sends what is left; nothing is taken from now on. */
+    end(): void {
       clearTimeout(timer);
       if (!isEmpty()) sendFirst(waiting.length);
     },

@@ -5,7 +5,7 @@ import { type Look, look, type Sources } from "./sources.ts";
 import { stateFamilies } from "./state-families.ts";
 
 /** The text that Prometheus reads (its exposition format, version 0.0.4). */
-export type Exposition = { readonly contentType: string; text(): Promise<string> };
+export type Exposition = ReturnType<typeof createExposition>;
 
 /** Every metric that there is, in the order in which it is shown. */
 export const families: readonly Family[] = [...counterFamilies, ...stateFamilies];
@@ -14,10 +14,10 @@ export const families: readonly Family[] = [...counterFamilies, ...stateFamilies
  * The exposition, whose text is made when it is asked for. Nothing of the library is touched by a request: its own
  * counters cost a string and a hash each time, so here it only writes down what plain counters hold.
  */
-export function createExposition(sources: Sources): Exposition {
+export function createExposition(sources: Sources) {
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    async text() {
+    async text(): Promise<string> {
       const registry = new Registry();
       const state = await look(sources);
       for (const family of families) registry.registerMetric(asMetric(family, state));

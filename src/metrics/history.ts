@@ -20,15 +20,7 @@ export type Point = Readonly<Record<Rate, number>> & {
   readonly lagMs: number;
 };
 
-export type History = {
-  /** Points younger than a time, oldest first. */
-  points(since: number): Point[];
-  /** Latency of one kind of traffic over all that is kept. */
-  percentiles(traffic: Traffic): { p50: number | null; p99: number | null };
-  /** Takes a point now; the timer does it by itself. */
-  sample(): void;
-  stop(): void;
-};
+export type History = ReturnType<typeof startHistory>;
 
 export const sampleMs = 2_000;
 /** A quarter of an hour. */
@@ -48,7 +40,7 @@ export function startHistory(dependencies: {
   requests: RequestCounters;
   work: WorkCounters;
   clock: { now(): number };
-}): History {
+}) {
   const { clock, work } = dependencies;
   const points: Point[] = [];
   const recent: Totals["histograms"][] = [];
@@ -69,11 +61,14 @@ export function startHistory(dependencies: {
   timer.unref?.();
 
   return {
-    points: (since) => points.filter(({ at }) => at > since),
-    percentiles(traffic) {
+    /** Points younger than a time, oldest first. */
+    points: (since: number): Point[] => points.filter(({ at }) => at > since),
+    /** Latency of one kind of traffic over all that is kept. */
+    percentiles(traffic: Traffic): { p50: number | null; p99: number | null } {
       const sum = addUp(recent.map((one) => one[traffic]));
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };
     },
+    /** Takes a point now; the timer does it by itself. */
     sample,
     stop: () => clearInterval(timer),
   };

@@ -12,13 +12,7 @@ type RefusedCaller = {
   readonly recent: ReadonlyMap<number, number>;
 };
 
-export type Refusals = {
-  observe(call: Pick<Call, "partnerId" | "keyId" | "status">): void;
-  /** Every caller that was refused something, who was refused last first. */
-  callers(): RefusedCaller[];
-  /** What a partner was refused since the start, whatever the key, by status; null for no partner. */
-  byPartner(): { readonly partnerId: string | null; readonly status: number; readonly count: number }[];
-};
+export type Refusals = ReturnType<typeof createRefusals>;
 
 /** Whether a call counts as refused: for what its partner did, or for having no valid credential. */
 export function isRefusal({ partnerId, status }: Pick<Call, "partnerId" | "status">): boolean {
@@ -43,7 +37,7 @@ type Counted = {
 type Counts = { total: number; minute: number; minutes: Uint32Array };
 
 /** Counters in memory of what partners are refused, since the start and of late. */
-export function createRefusals(clock: { now(): number }): Refusals {
+export function createRefusals(clock: { now(): number }) {
   const callers = new Map<string, Counted>();
 
   function callerOf(partnerId: string | null, keyId: string | null): Counted {
@@ -57,7 +51,7 @@ export function createRefusals(clock: { now(): number }): Refusals {
   }
 
   return {
-    observe(call) {
+    observe(call: Pick<Call, "partnerId" | "keyId" | "status">): void {
       if (!isRefusal(call)) return;
       const { partnerId, keyId, status } = call;
       const now = clock.now();
@@ -74,7 +68,8 @@ export function createRefusals(clock: { now(): number }): Refusals {
       counts.minutes[place] = (counts.minutes[place] ?? 0) + 1;
       counts.total++;
     },
-    callers() {
+    /** Every caller that was refused something, who was refused last first. */
+    callers(): RefusedCaller[] {
       const minute = Math.floor(clock.now() / minuteMs);
       const all = [...callers.values()].map(({ partnerId, keyId, lastAt, statuses }) => ({
         partnerId,
@@ -88,7 +83,8 @@ export function createRefusals(clock: { now(): number }): Refusals {
       }));
       return all.sort((one, other) => other.lastAt - one.lastAt);
     },
-    byPartner() {
+    /** What a partner was refused since the start, whatever the key, by status; null for no partner. */
+    byPartner(): { readonly partnerId: string | null; readonly status: number; readonly count: number }[] {
       const sums = new Map<string, { partnerId: string | null; status: number; count: number }>();
       for (const { partnerId, statuses } of callers.values()) {
         for (const [status, { total }] of statuses) {
@@ -111,10 +107,7 @@ function forget(counts: Counts, minute: number): void {
 }
 
 /** The counts by status, without the statuses that were not met. */
-function byStatus(
-  statuses: ReadonlyMap<number, Counts>,
-  count: (counts: Counts) => number,
-): Map<number, number> {
+function byStatus(statuses: ReadonlyMap<number, Counts>, count: (counts: Counts) => number) {
   const counted = [...statuses].map(([status, counts]) => [status, count(counts)] as const);
   return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => one - other));
 }

@@ -16,34 +16,13 @@ export const methods = ["GET", "POST", "HEAD", "OPTIONS", "other"] as const;
 
 /** The index in {@link methods}. */
 function methodOf(method: string): number {
-  switch (method) {
-    case "GET":
-      return 0;
-    case "POST":
-      return 1;
-    case "HEAD":
-      return 2;
-    case "OPTIONS":
-      return 3;
-    default:
-      return 4;
-  }
+  const known = methods.indexOf(method as (typeof methods)[number]);
+  return known === -1 ? methods.length - 1 : known;
 }
 
 /** Statuses from 100 to 599; anything else would be a fault of ours and is counted as 599. */
 const lowestStatus = 100;
 const statusCount = 500;
-
-/** The counter that the HTTP layer calls once for each answer. */
-type RequestObserver = {
-  /**
-   * Counts an answer. It costs a lookup, a logarithm and three additions, because every request pays for it; for the
-   * same reason it takes four plain arguments and no object.
-   * @param route the pattern that the request's path matched
-   * @param durationMs from the request's arrival to its answer
-   */
-  observe(route: string, method: string, status: number, durationMs: number): void;
-};
 
 /** One combination that has occurred. */
 type RequestCount = {
@@ -55,16 +34,7 @@ type RequestCount = {
   readonly count: number;
 };
 
-export type RequestCounters = RequestObserver & {
-  /** The routes that are told apart, in the order of the table; the first one is for everything else. */
-  readonly routes: readonly RouteName[];
-  /** Every combination of route, method and status that has occurred, in the order of the routes. */
-  counts(): RequestCount[];
-  /** The counts of a route's latency buckets since the start. */
-  buckets(route: number): Float64Array;
-  /** All durations of a route, added up. */
-  totalMs(route: number): number;
-};
+export type RequestCounters = ReturnType<typeof createRequestCounters>;
 
 /** The counters of one process, for as many threads as serve. */
 export function newRequestCounts(table: readonly CountedRoute[], threads: number): SharedArrayBuffer {
@@ -75,10 +45,7 @@ export function newRequestCounts(table: readonly CountedRoute[], threads: number
  * Counts requests in memory: numbers in typed arrays, nothing is allocated for a request.
  * @param shared the counters of all threads, of {@link newRequestCounts}; without them this thread counts alone
  */
-export function createRequestCounters(
-  table: readonly CountedRoute[],
-  shared?: SharedBlocks,
-): RequestCounters {
+export function createRequestCounters(table: readonly CountedRoute[], shared?: SharedBlocks) {
   const routes = namesOf(table);
   const indexes = new Map(routes.map(({ route }, index) => [route, index]));
   const { durationsAt, totalsAt, length } = layoutOf(routes.length);
@@ -89,8 +56,15 @@ export function createRequestCounters(
   }
 
   return {
+    /** The routes that are told apart, in the order of the table; the first one is for everything else. */
     routes,
-    observe(pattern, method, status, durationMs) {
+    /**
+     * Counts an answer, once for each. It costs a lookup, a logarithm and three additions, because every request pays
+     * for it; for the same reason it takes four plain arguments and no object.
+     * @param pattern that the request's path matched
+     * @param durationMs from the request's arrival to its answer
+     */
+    observe(pattern: string, method: string, status: number, durationMs: number): void {
       const route = indexes.get(pattern) ?? 0;
       const isKnown = status >= lowestStatus && status < lowestStatus + statusCount;
       const place = isKnown ? status - lowestStatus : statusCount - 1;
@@ -98,7 +72,8 @@ export function createRequestCounters(
       grow(durationsAt + route * bucketCount + bucketOf(durationMs), 1);
       grow(totalsAt + route, durationMs);
     },
-    counts() {
+    /** Every combination of route, method and status that has occurred, in the order of the routes. */
+    counts(): RequestCount[] {
       const found: RequestCount[] = [];
       for (let index = 0; index < durationsAt; index++) {
         const count = sum(index);
@@ -110,13 +85,15 @@ export function createRequestCounters(
       }
       return found;
     },
-    buckets(route) {
+    /** The counts of a route's latency buckets since the start. */
+    buckets(route: number): Float64Array {
       const isThere = route < routes.length;
       return Float64Array.from({ length: bucketCount }, (_, bucket) =>
         isThere ? sum(durationsAt + route * bucketCount + bucket) : 0,
       );
     },
-    totalMs: (route) => (route < routes.length ? sum(totalsAt + route) : 0),
+    /** All durations of a route, added up. */
+    totalMs: (route: number) => (route < routes.length ? sum(totalsAt + route) : 0),
   };
 }
 

@@ -50,26 +50,7 @@ const names: readonly (WorkCount | WorstCase)[] = [...counts, ...worstCases];
 const places = new Map(names.map((name, place) => [name, place]));
 
 /** What the service has done since it started. */
-export type WorkCounters = {
-  /** Counts in this thread. */
-  count(name: WorkCount, by?: number): void;
-  /** What all threads have counted. */
-  total(name: WorkCount): number;
-  /** @param count signatures that a call asks for */
-  signingBegan(count: number): void;
-  signingEnded(count: number, hasFailed: boolean): void;
-  /** Whether this thread has signatures to make. */
-  isSigning(): boolean;
-  /**
-   * A group of acts was committed together.
-   * @param heldMs for how long no other thread could commit
-   */
-  committed(acts: number, heldMs: number): void;
-  /** The event loop of this thread made a timer wait for so long. */
-  lagged(ms: number): void;
-  /** The worst of any thread since the last call of this, which is the main thread's alone to make. */
-  takePeaks(): Peaks;
-};
+export type WorkCounters = ReturnType<typeof createWorkCounters>;
 
 /** `signingQueue`: signatures that were waited for at once; `lagMs`: how long a timer waited for the event loop. */
 type Peaks = { readonly signingQueue: number; readonly lagMs: number };
@@ -80,7 +61,7 @@ export function newWorkCounts(threads: number): SharedArrayBuffer {
 }
 
 /** @param shared the counters of all threads, of {@link newWorkCounts}; without them this thread counts alone */
-export function createWorkCounters(shared?: SharedBlocks): WorkCounters {
+export function createWorkCounters(shared?: SharedBlocks) {
   const { own, all, sum } = openBlocks(names.length, shared);
   const [main = own] = all;
   // A thread that this one replaces has left none behind.
@@ -111,26 +92,36 @@ export function createWorkCounters(shared?: SharedBlocks): WorkCounters {
   }
 
   return {
+    /** Counts in this thread. */
     count,
-    total: (name) => sum(placeOf(name)),
-    signingBegan(signatures) {
+    /** What all threads have counted. */
+    total: (name: WorkCount) => sum(placeOf(name)),
+    /** @param signatures how many a call asks for */
+    signingBegan(signatures: number): void {
       count("signatures under way", signatures);
       raise("queue peak", figure(own, "signatures under way"));
     },
-    signingEnded(signatures, hasFailed) {
+    signingEnded(signatures: number, hasFailed: boolean): void {
       count("signatures under way", -signatures);
       count(hasFailed ? "signatures failed" : "signatures made", signatures);
     },
+    /** Whether this thread has signatures to make. */
     isSigning: () => figure(own, "signatures under way") > 0,
-    committed(acts, heldMs) {
+    /**
+     * A group of acts was committed together.
+     * @param heldMs for how long no other thread could commit
+     */
+    committed(acts: number, heldMs: number): void {
       count("commits");
       count("commits: acts", acts);
       count("commits: held ms", heldMs);
       const bound = groupBounds.find((most) => acts <= most);
       if (bound !== undefined) count(`commits: up to ${bound} acts`);
     },
-    lagged: (ms) => raise("lag peak", ms),
-    takePeaks() {
+    /** The event loop of this thread made a timer wait for so long. */
+    lagged: (ms: number) => raise("lag peak", ms),
+    /** The worst of any thread since the last call of this, which is the main thread's alone to make. */
+    takePeaks(): Peaks {
       const peaks = all.map(peaksOf);
       set("period", figure(own, "period") + 1);
       return {

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
-import { fixedBytes, type Library, libraryFolders, openLibrary } from "./foreign.ts";
+import { fixedBytes, type Library, libraryFolders, openLibrary } from "../foreign.ts";
 import type { LoadedKey } from "./libcrypto.ts";
 
 /** How many signatures are made at once. A call costs the same however many of them are wanted. */

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { existsSync } from "node:fs";
-import { type Address, fixedBytes, libraryFolders, openLibrary } from "./foreign.ts";
+import { type Address, fixedBytes, libraryFolders, openLibrary } from "../foreign.ts";
 
 /** A private key inside OpenSSL. */
 export type LoadedKey = {

@@ -2,6 +2,7 @@
 
 import type { Context } from "hono";
 import { html } from "hono/html";
+import { parseAccept } from "hono/utils/accept";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type AppEnv, problemResponse } from "../http/hono-call.ts";
 import { type Language, queryOf } from "./language.ts";
@@ -15,8 +16,8 @@ const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|hel
 
 /** Whether the caller is a browser that shows what it is given. */
 export function acceptsPage(c: Context): boolean {
-  const accepted = (c.req.header("Accept") ?? "").toLowerCase().split(",");
-  return accepted.some((one) => /^\s*text\/html\s*(;|$)/.test(one) && !/;\s*q=0(\.0*)?\s*(;|$)/.test(one));
+  const accepted = parseAccept(c.req.header("Accept") ?? "");
+  return accepted.some(({ type, q }) => type.toLowerCase() === "text/html" && q > 0);
 }
 
 type Words = Texts["failures"][500];

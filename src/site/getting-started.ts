@@ -118,13 +118,11 @@ ${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">
 ${texts.about(at)}
 ${texts.place(at)}
 ${codeChoice(shown)}
-${keySection(shown)}
-${callSection(shown)}
-${verifySection(shown)}
-${keepSection(shown)}
-${webhookSection(shown)}
-${liveSection(shown)}
-</div>
+${Object.entries(texts.sections).map(
+  ([id, title]) => html`<h2 id="${id}">${title}</h2>
+${sections[id as keyof typeof sections](shown)}
+`,
+)}</div>
 </div>`;
 }
 
@@ -139,21 +137,14 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-const heading = ({ texts }: Guide, id: keyof GuideTexts["sections"]) =>
-  html`<h2 id="${id}">${texts.sections[id]}</h2>`;
-
-function keySection(shown: Guide): Markup {
-  const { at, texts } = shown;
-  return html`${heading(shown, "key")}
-${texts.key(at)}
+/** What stands below each heading. */
+const sections: Readonly<Record<keyof GuideTexts["sections"], (shown: Guide) => Markup>> = {
+  key: (shown) => html`${shown.texts.key(shown.at)}
 ${run("key", shown)}
-${texts.health(at)}`;
-}
-
-function callSection(shown: Guide): Markup {
-  const { at, texts } = shown;
-  return html`${heading(shown, "call")}
-${texts.call(at)}
+${shown.texts.health(shown.at)}`,
+  call(shown) {
+    const { at, texts } = shown;
+    return html`${texts.call(at)}
 ${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", shown)}`}
 ${example("ask", shown)}
 ${texts.envelope}
@@ -162,7 +153,37 @@ ${run("retry", shown)}
 ${run("other-calls", shown)}
 ${texts.lookups(at)}
 ${at.sandbox ? teacherTables(texts) : ""}`;
-}
+  },
+  verify(shown) {
+    const { at, texts } = shown;
+    return html`${texts.verify}
+${example("verify", shown)}
+<h3>${texts.rulesTitle}</h3>
+<ul>${texts.rules.map((rule) => html`<li>${rule}</li>`)}</ul>
+${texts.librariesLeaveOut}
+<h3>${texts.ready.title}</h3>
+${texts.ready.page(at)}
+${run("verify-tvs", shown)}
+${texts.exitCodes}
+${texts.ready.library}
+${run("verify-library", shown)}`;
+  },
+  keep: (shown) => html`${shown.texts.keep}
+${run("keep", shown)}
+${shown.texts.keepRules(shown.at)}
+${shown.texts.codesFormat}`,
+  webhook(shown) {
+    const { at, texts } = shown;
+    return html`${texts.webhook(at)}
+${example("receive", shown)}
+${at.code.isServer ? texts.tryDelivery : texts.tryKept}
+${run("delivery", shown)}
+${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
+${texts.webhookRules(at)}`;
+  },
+  live: ({ at, progress, texts }) => html`${progress === null ? "" : checklist(progress, texts)}
+${texts.live(at)}`,
+};
 
 function teacherTables({ teachers: words }: GuideTexts): Markup {
   return html`<h3>${words.title}</h3>
@@ -180,49 +201,6 @@ function teacherTable(teachers: readonly steps.TeacherToTry[], words: GuideTexts
       html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${words.each[regNo]}</td></tr>
 `,
   )}</tbody></table>`;
-}
-
-function verifySection(shown: Guide): Markup {
-  const { at, texts } = shown;
-  return html`${heading(shown, "verify")}
-${texts.verify}
-${example("verify", shown)}
-<h3>${texts.rulesTitle}</h3>
-<ul>${texts.rules.map((rule) => html`<li>${rule}</li>`)}</ul>
-${texts.librariesLeaveOut}
-<h3>${texts.ready.title}</h3>
-${texts.ready.page(at)}
-${run("verify-tvs", shown)}
-${texts.exitCodes}
-${texts.ready.library}
-${run("verify-library", shown)}`;
-}
-
-function keepSection(shown: Guide): Markup {
-  const { at, texts } = shown;
-  return html`${heading(shown, "keep")}
-${texts.keep}
-${run("keep", shown)}
-${texts.keepRules(at)}
-${texts.codesFormat}`;
-}
-
-function webhookSection(shown: Guide): Markup {
-  const { at, texts } = shown;
-  return html`${heading(shown, "webhook")}
-${texts.webhook(at)}
-${example("receive", shown)}
-${at.code.isServer ? texts.tryDelivery : texts.tryKept}
-${run("delivery", shown)}
-${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
-${texts.webhookRules(at)}`;
-}
-
-function liveSection(shown: Guide): Markup {
-  const { at, progress, texts } = shown;
-  return html`${heading(shown, "live")}
-${progress === null ? "" : checklist(progress, texts)}
-${texts.live(at)}`;
 }
 
 function checklist(progress: GoingLive, { checklist: words }: GuideTexts): Markup {

@@ -1,3 +1,4 @@
+import { parseAccept } from "hono/utils/accept";
 import { english, type Texts } from "./texts/en.ts";
 import { type Translations, testLanguageTag, textsIn } from "./texts/test-language.ts";
 
@@ -77,14 +78,7 @@ export function pickLanguage(
 
 /** The tags of an Accept-Language header, the most wanted first, refused ones left out. */
 function preferences(header: string): string[] {
-  return header
-    .split(",")
-    .map((part) => {
-      const [tag = "", ...parameters] = part.split(";");
-      const quality = /q\s*=\s*([\d.]+)/.exec(parameters.join(";"))?.[1];
-      return { tag, quality: quality === undefined ? 1 : Number(quality) };
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((one, other) => other.quality - one.quality)
-    .map(({ tag }) => tag);
+  return parseAccept(header)
+    .filter(({ q }) => q > 0)
+    .map(({ type }) => type);
 }

@@ -74,11 +74,7 @@ const backlog = `WITH waiting AS (
 /** Deliveries as an operator reads them, and sends, holds or drops them. */
 export function createDeliveryStore(driver: Driver, recorded: Recorder): DeliveryStore {
   /** Repeats a statement that changes at most so many rows until it finds fewer. @param record of the first time */
-  async function inChunks(
-    sql: string,
-    args: (string | number | null)[],
-    record: readonly Statement[] = [],
-  ): Promise<number> {
+  async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
     let total = 0;
     for (;;) {
       const act = [{ sql, args: [...args, chunkRows] }, bumpRevision, ...(total === 0 ? record : [])];

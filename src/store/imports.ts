@@ -182,34 +182,27 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
 }
 
 /** Who else uses the database while an import runs. A libSQL server does not tell. */
-type OtherUsers = {
-  /** The statement to be put before a chunk, whose row {@link haveWritten} takes. */
-  readonly look: readonly Statement[];
-  /** Whether somebody else has committed since the last chunk, or since the beginning. */
-  haveWritten(row: Row | undefined): boolean;
-  /** Who writes between this and the first commit is noticed by it. */
-  begin(row: Row | undefined): void;
-  serviceRuns(): Promise<boolean>;
-};
-
-function createOtherUsers(driver: Driver): OtherUsers {
+function createOtherUsers(driver: Driver) {
   const embedded = driver.kind === "embedded";
   /** Only another connection's commit moves this number. */
   let dataVersion: number | null = null;
   let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
   return {
+    /** The statement to be put before a chunk, whose row {@link haveWritten} takes. */
     look: embedded ? [readDataVersion] : [],
-    haveWritten(row) {
+    /** Whether somebody else has committed since the last chunk, or since the beginning. */
+    haveWritten(row: Row | undefined): boolean {
       if (!embedded || row === undefined) return false;
       const version = integer(row, "data_version");
       const moved = dataVersion !== null && dataVersion !== version;
       dataVersion = version;
       return moved;
     },
-    begin(row) {
+    /** Who writes between this and the first commit is noticed by it. */
+    begin(row: Row | undefined): void {
       dataVersion ??= integerOrNull(row ?? {}, "data_version");
     },
-    async serviceRuns() {
+    async serviceRuns(): Promise<boolean> {
       const at = performance.now();
       if (at - looked.at > lookMs) looked = { at, serviceRuns: await driver.serviceRunning() };
       return looked.serviceRuns;
@@ -218,25 +211,12 @@ function createOtherUsers(driver: Driver): OtherUsers {
 }
 
 /** The write-ahead log of the database file while an import runs: how long it may grow, and who empties it. */
-type LogKeeper = {
-  /** @returns the row of {@link readDataVersion} */
-  tune(contention: Contention): Promise<Row | undefined>;
-  /**
-   * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
-   * a service that finds the log long would do it in the midst of its callers.
-   */
-  copy(rows: number): Promise<void>;
-  /** Leaves the settings as they were. */
-  restore(): Promise<void>;
-  /** Gives the log's space back, unless that would make anybody wait. */
-  empty(): Promise<void>;
-};
-
-function createLogKeeper(driver: Driver): LogKeeper {
+function createLogKeeper(driver: Driver) {
   let rowsInLog = 0;
   let isCopied = false;
   return {
-    async tune(contention) {
+    /** @returns the row of {@link readDataVersion} */
+    async tune(contention: Contention): Promise<Row | undefined> {
       isCopied = contention === "high";
       const rows = await driver.batch([
         ...tuning(checkpointPages[contention], bulkCacheKib),
@@ -244,17 +224,23 @@ function createLogKeeper(driver: Driver): LogKeeper {
       ]);
       return rows[2]?.[0];
     },
-    async copy(rows) {
+    /**
+     * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
+     * a service that finds the log long would do it in the midst of its callers.
+     */
+    async copy(rows: number): Promise<void> {
       rowsInLog += rows;
       if (!isCopied || rowsInLog < rowsBetweenCheckpoints) return;
       rowsInLog = 0;
       await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
     },
-    async restore() {
+    /** Leaves the settings as they were. */
+    async restore(): Promise<void> {
       isCopied = false;
       await driver.batch(tuning(normal.checkpointPages, normal.cacheKib));
     },
-    async empty() {
+    /** Gives the log's space back, unless that would make anybody wait. */
+    async empty(): Promise<void> {
       for (const pragma of ["busy_timeout = 0", "wal_checkpoint(TRUNCATE)", "busy_timeout = 5000"]) {
         await driver.query(`PRAGMA ${pragma}`);
       }

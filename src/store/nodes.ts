@@ -42,7 +42,7 @@ export function createNodeStore(driver: Driver): NodeStore {
         { sql: upsert, args: [nodeId, host, url, version, clockAheadMs, pendingKid, consolePort] },
         isClockWrong(clockAheadMs)
           ? giveBack(nodeId)
-          : takeLease({ name: housekeeping, nodeId, forMs: nodeTimes.leaseMs }),
+          : takeLease({ name: housekeeping, nodeId }, nodeTimes.leaseMs),
         { sql: select, args: [] },
       ]);
       const held = lease?.[0];

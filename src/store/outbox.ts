@@ -122,14 +122,7 @@ function finishStatements(attempt: FinishedAttempt): Statement[] {
   ];
 }
 
-function endpointStatement({
-  delivery: one,
-  url,
-  finishedAt,
-  status,
-  error,
-  isGone,
-}: FinishedAttempt): Statement {
+function endpointStatement({ delivery: one, url, finishedAt, status, error, isGone }: FinishedAttempt) {
   if (error === null) return { sql: endpointSucceeded, args: [one.partnerId, url] };
   const lastError = status === null ? error : `${error} ${status}`;
   const failingLongerThan = finishedAt - endpointFailureLimitMs;

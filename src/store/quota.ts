@@ -48,7 +48,7 @@ export function mostBefore({ calls, ofDay = calls, limits }: QuotaCharge, kind: 
 export function chargeStatement(
   { partnerId, starts, calls, ofDay = calls }: QuotaCharge,
   verificationId: string,
-): SqlStatement {
+) {
   return { sql: addToBoth, args: [partnerId, starts.minute, calls, starts.day, ofDay, verificationId] };
 }
 

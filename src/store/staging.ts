@@ -170,14 +170,7 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
 /** The search for identifiers that come twice in one extract. */
-type IdentityCheck = {
-  /** Takes the identifiers of all rows. @returns the rows with an identifier that was taken before */
-  take(rows: readonly StagedRow[]): Duplicate[];
-  /** Gives the memory back: all rows are in. */
-  end(): void;
-};
-
-function createIdentityCheck(run: Run): IdentityCheck {
+function createIdentityCheck(run: Run) {
   let seen: Uint8Array | null = new Uint8Array(filterBytes);
   let areIdentitiesKept = false;
 
@@ -191,7 +184,8 @@ function createIdentityCheck(run: Run): IdentityCheck {
   }
 
   return {
-    take(rows) {
+    /** Takes the identifiers of all rows. @returns the rows with an identifier that was taken before */
+    take(rows: readonly StagedRow[]): Duplicate[] {
       let maybe = false;
       for (const row of rows) maybe = mayBeTaken(row) || maybe;
       if (!maybe && !areIdentitiesKept) return [];
@@ -199,7 +193,8 @@ function createIdentityCheck(run: Run): IdentityCheck {
       areIdentitiesKept = true;
       return takeAll(rows, run);
     },
-    end() {
+    /** Gives the memory back: all rows are in. */
+    end(): void {
       seen = null;
     },
   };
@@ -235,15 +230,11 @@ function countUnchanged(run: Run, { afterSeq, beforeSeq }: { afterSeq: number; b
   return count;
 }
 
-function countChanges(run: Run): number {
-  const [row] = run("SELECT changes() AS n");
-  return row === undefined ? 0 : integer(row, "n");
-}
-
 /** Takes the identities of all rows, in their order; what stayed out is found by what is there. */
 function takeAll(rows: readonly StagedRow[], run: Run): Duplicate[] {
   run(addIdentities, [JSON.stringify(rows.map(writtenIdentity))]);
-  if (countChanges(run) === rows.length) return [];
+  const [taken = {}] = run("SELECT changes() AS n");
+  if (integer(taken, "n") === rows.length) return [];
   return rows
     .filter((row) => run("SELECT 1 FROM identities WHERE seq = ?", [row.seq]).length === 0)
     .map((row) => ({ seq: row.seq, of: identityTaken(row, run) }));

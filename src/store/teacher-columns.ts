@@ -3,11 +3,13 @@ import type { TeacherWrite } from "../domain/teachers/store.ts";
 import {
   type ReadTeacher,
   type StoredTeacher,
+  type TeacherKey,
   teacherFields,
   type UniqueKey,
 } from "../domain/teachers/teachers.ts";
 import { allOf, type Condition } from "./conditions.ts";
-import type { Value } from "./driver/driver.ts";
+import type { Row, Value } from "./driver/driver.ts";
+import { text } from "./driver/rows.ts";
 
 /**
  * The columns of a teacher, and the rules of the domain that are also needed in SQL. Names, values and readers follow
@@ -72,8 +74,8 @@ export const packedRow = packed([
 /** A teacher as writers read it, with every field: {@link unpackStoredTeacher} makes a record of it. */
 export const packedStoredTeacher = packed(allFields);
 
-export function unpackStoredTeacher(json: string): StoredTeacher {
-  const record = JSON.parse(json) as Record<FieldName, unknown>;
+export function unpackStoredTeacher(row: Row): StoredTeacher {
+  const record = JSON.parse(text(row, "teacher")) as Record<FieldName, unknown>;
   for (const field of byteFields) {
     const hex = String(record[field]);
     record[field] = hex === "" ? null : new Uint8Array(Buffer.from(hex, "hex"));
@@ -90,8 +92,22 @@ const isAtVersion = isAtVersionIn("?", "?");
 const areAtVersions = `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
   LEFT JOIN teachers ON teachers.id = read.value ->> 0 WHERE teachers.version IS NOT read.value ->> 1)`;
 
+const keyColumns = {
+  regNo: columnOf("regNo"),
+  tId: columnOf("tId"),
+  nin: columnOf("ninIndex"),
+  email: columnOf("emailIndex"),
+  phone: columnOf("phoneIndex"),
+};
+
+/** SQL for each kind of key, by which teachers are looked up in its column. */
+export function byKey(sqlOf: (column: string) => string): Readonly<Record<TeacherKey["by"], string>> {
+  const { regNo, tId, nin, email, phone } = keyColumns;
+  return { regNo: sqlOf(regNo), tId: sqlOf(tId), nin: sqlOf(nin), email: sqlOf(email), phone: sqlOf(phone) };
+}
+
+export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
 type KeyKind = UniqueKey["by"];
-const keyColumns = { regNo: columnOf("regNo"), tId: columnOf("tId"), nin: columnOf("ninIndex") };
 const nobodyHasIn = (by: KeyKind, value: string) =>
   `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ${value})`;
 const nobodyHas = (by: KeyKind) => nobodyHasIn(by, "?");
@@ -108,7 +124,7 @@ export function stillAsRead(read: readonly ReadTeacher[]): Condition {
   const conditions: Condition[] = [];
   const records = read.flatMap((one) => ("by" in one ? [] : [[one.id, one.version]]));
   if (records.length > 0) conditions.push({ sql: areAtVersions, args: [JSON.stringify(records)] });
-  for (const by of Object.keys(keyColumns) as KeyKind[]) {
+  for (const by of uniqueKinds) {
     const keys = read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : []));
     if (keys.length > 0) conditions.push({ sql: nobodyHasAny(by), args: [JSON.stringify(keys)] });
   }

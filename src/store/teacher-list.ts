@@ -1,9 +1,8 @@
 import type { CalendarDate } from "../domain/clock.ts";
 import type { TeacherFilter, TeacherListStore, TeacherRow } from "../domain/teachers/list.ts";
-import type { TeacherKey } from "../domain/teachers/teachers.ts";
 import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
-import { columnOf, licenseStatusOn, packedRow } from "./teacher-columns.ts";
+import { byKey, licenseStatusOn, packedRow } from "./teacher-columns.ts";
 
 /** The next teachers behind a number, by the index alone. */
 const pieceOf = `WITH piece AS MATERIALIZED (
@@ -17,13 +16,7 @@ const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS te
 
 const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;
 
-const keyColumns: Readonly<Record<TeacherKey["by"], string>> = {
-  regNo: columnOf("regNo"),
-  tId: columnOf("tId"),
-  nin: columnOf("ninIndex"),
-  email: columnOf("emailIndex"),
-  phone: columnOf("phoneIndex"),
-};
+const holders = byKey((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
 /** Teachers in the order of their registration numbers, over whatever answers queries. */
 export function createTeacherList(driver: Pick<Driver, "query">): TeacherListStore {
@@ -56,8 +49,7 @@ export function createTeacherList(driver: Pick<Driver, "query">): TeacherListSto
       const pairs = JSON.parse(text(row, "names")) as [regNo: string, name: string][];
       return pairs.map(([regNo, name]) => ({ regNo, name }));
     },
-    holders: ({ by, value }, limit) =>
-      rowsOf(`${selectRows} WHERE ${keyColumns[by]} = ? ORDER BY reg_no LIMIT ?`, [value, limit]),
+    holders: ({ by, value }, limit) => rowsOf(holders[by], [value, limit]),
     rows: (regNos) =>
       rowsOf(`${selectRows} WHERE reg_no IN (SELECT value FROM json_each(?)) ORDER BY reg_no`, [
         JSON.stringify(regNos),

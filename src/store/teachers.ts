@@ -1,12 +1,6 @@
 import DataLoader from "dataloader";
 import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teachers/store.ts";
-import type {
-  StoredTeacher,
-  Teacher,
-  TeacherKey,
-  TeacherReader,
-  UniqueKey,
-} from "../domain/teachers/teachers.ts";
+import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
@@ -15,6 +9,7 @@ import { changeEvents } from "./events.ts";
 import {
   aheadBy,
   begunBy,
+  byKey,
   byteColumns,
   columnOf,
   endedBy,
@@ -22,6 +17,7 @@ import {
   licenseStatusOn,
   packedStoredTeacher,
   packedTeacher,
+  uniqueKinds,
   unpackStoredTeacher,
   writtenFields,
   writtenValue,
@@ -38,35 +34,17 @@ const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((colum
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
 /** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
-function lookupsOf(packedRecord: string): Readonly<Record<TeacherKey["by"], string>> {
-  const lookup = (column: string) =>
-    `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`;
-  return {
-    regNo: lookup(columnOf("regNo")),
-    tId: lookup(columnOf("tId")),
-    nin: lookup(columnOf("ninIndex")),
-    email: lookup(columnOf("emailIndex")),
-    phone: lookup(columnOf("phoneIndex")),
-  };
-}
-
+const lookupsOf = (packedRecord: string) =>
+  byKey((column) => `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`);
 const lookups = lookupsOf(packedTeacher);
 const storedLookups = lookupsOf(packedStoredTeacher);
 
-const uniqueKinds = ["regNo", "tId", "nin"] as const;
-
 /** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
-function eachOf(column: string): string {
+const lookupsOfMany = byKey((column) => {
   const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
   return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
     FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}`;
-}
-
-const lookupsOfMany: Readonly<Record<UniqueKey["by"], string>> = {
-  regNo: eachOf(columnOf("regNo")),
-  tId: eachOf(columnOf("tId")),
-  nin: eachOf(columnOf("ninIndex")),
-};
+});
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
@@ -77,7 +55,8 @@ export function createTeacherStore(driver: Driver): TeacherStore {
     ...createTeacherList(driver),
     ...createImportReads(driver),
     ...createCalendarReads(driver),
-    findStored: async (key) => only(await driver.query(storedLookups[key.by], [key.value]), storedTeacher),
+    findStored: async (key) =>
+      only(await driver.query(storedLookups[key.by], [key.value]), unpackStoredTeacher),
     async apply(writes) {
       const acts = writes.map(writeStatements);
       const rows = await driver.batch(acts.flat());
@@ -143,7 +122,7 @@ function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isE
   return {
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
-      return (await driver.query(sql, [JSON.stringify(regNos)])).map(storedTeacher);
+      return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
@@ -174,11 +153,11 @@ function createCalendarReads(
         ...(await driver.query(ended, [today, limit])),
         ...(await driver.query(begun, [today, limit])),
       ];
-      return rows.slice(0, limit).map(storedTeacher);
+      return rows.slice(0, limit).map(unpackStoredTeacher);
     },
     async announcedAhead(today, limit) {
       const rows = await driver.query(`${selectStored} WHERE ${aheadBy} LIMIT ?2`, [today, limit]);
-      return rows.map(storedTeacher);
+      return rows.map(unpackStoredTeacher);
     },
     async countDue(today) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})
@@ -195,10 +174,6 @@ function only<T>(rows: readonly Row[], read: (row: Row) => T): T | null {
 
 function teacherOf(row: Row): Teacher {
   return JSON.parse(text(row, "teacher")) as Teacher;
-}
-
-function storedTeacher(row: Row): StoredTeacher {
-  return unpackStoredTeacher(text(row, "teacher"));
 }
 
 function isUnique(key: TeacherKey): key is UniqueKey {

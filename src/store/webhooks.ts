@@ -35,11 +35,7 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  async function change(
-    sql: string,
-    args: readonly Value[],
-    record: Statement,
-  ): Promise<WebhookEndpoint | null> {
+  async function change(sql: string, args: readonly Value[], record: Statement) {
     const [rows] = await driver.batch([{ sql, args }, record]);
     return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
   }
@@ -61,7 +57,7 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const known = JSON.stringify(eventTypes);
       const args = [partnerId, url, list, teachers, secret, at, known, isDisabled ? 1 : 0];
       // Of the address only where it leads: the rest may hold what opens it.
-      const made = await change(set, args, ofEndpoint(partnerId, "set", originOf(url)));
+      const made = await change(set, args, ofEndpoint(partnerId, "set", URL.parse(url)?.origin));
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },
@@ -85,10 +81,6 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       return (await driver.batch(statements))[1]?.length === 1;
     },
   };
-}
-
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
 }
 
 function webhookEndpoint(row: Row): WebhookEndpoint {

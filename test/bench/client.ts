@@ -43,7 +43,7 @@ let underWay = 0;
 let isCounted = false;
 let isOver = false;
 
-async function open(): Promise<void> {
+async function open(): Promise<Connection> {
   const connection: Connection = { socket: null, sinceMs: null, unsent: null, received: null };
   connection.socket = await Bun.connect<Connection>({
     hostname,
@@ -56,7 +56,13 @@ async function open(): Promise<void> {
       error: (socket) => lose(socket.data),
     },
   });
-  idle.push(connection);
+  return connection;
+}
+
+/** Another connection in place of one that ends: the service deals them out anew when its load changes. */
+async function replace({ socket }: Connection): Promise<Connection> {
+  socket?.end();
+  return open();
 }
 
 function dispatch(sinceMs: number): void {
@@ -90,10 +96,10 @@ function receive(connection: Connection, chunk: Buffer): void {
     return;
   }
   connection.received = null;
-  finish(connection, answer.status);
+  finish(connection, answer);
 }
 
-function finish(connection: Connection, status: string): void {
+function finish(connection: Connection, { status, isLast }: { status: string; isLast: boolean }): void {
   const nowMs = performance.now();
   if (isCounted) {
     statuses[status] = (statuses[status] ?? 0) + 1;
@@ -101,12 +107,16 @@ function finish(connection: Connection, status: string): void {
   }
   underWay--;
   connection.sinceMs = null;
-  if (plan.perSecond !== undefined) goOn(connection);
-  else if (!isOver) send(connection, nowMs);
+  if (isLast) void replace(connection).then(goOn);
+  else goOn(connection);
 }
 
-/** At a steady rate: the request that has waited longest, or none. */
+/** The next request at once; at a steady rate the one that has waited longest, or none. */
 function goOn(connection: Connection): void {
+  if (plan.perSecond === undefined) {
+    if (!isOver) send(connection, performance.now());
+    return;
+  }
   const sinceMs = waiting.shift();
   if (sinceMs === undefined) idle.push(connection);
   else send(connection, sinceMs);
@@ -146,7 +156,7 @@ function cpuNow(): { client: number; server: number } {
   return { client: (user + system) / 1e6, server: cpuSeconds(plan.pid) };
 }
 
-await Promise.all(Array.from({ length: plan.connections }, open));
+idle.push(...(await Promise.all(Array.from({ length: plan.connections }, open))));
 let endMs = performance.now() + leadInMs + plan.seconds * 1000;
 const { promise: toldToEnd, resolve: end } = Promise.withResolvers<void>();
 process.on("SIGTERM", () => {

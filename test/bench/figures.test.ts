@@ -54,7 +54,9 @@ describe("what the benchmark reads", () => {
     const whole = "HTTP/1.1 503 Service Unavailable\r\nDate: today\r\nContent-Length: 2\r\n\r\n{}";
     for (const length of [0, 10, whole.length - 4, whole.length - 1])
       expect(answerIn(Buffer.from(whole.slice(0, length)))).toBeNull();
-    expect(answerIn(Buffer.from(whole))).toEqual({ status: "503" });
+    expect(answerIn(Buffer.from(whole))).toEqual({ status: "503", isLast: false });
+    const last = whole.replace("Date: today", "Connection: close");
+    expect(answerIn(Buffer.from(last))).toEqual({ status: "503", isLast: true });
     expect(() => answerIn(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"))).toThrow("without Content-Length");
   });
 

@@ -28,6 +28,7 @@ import { findPrograms, type Programs, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
 import { verifyBench } from "./verify.ts";
+import { worthBench } from "./worth.ts";
 
 const benches: Readonly<Record<string, Bench>> = {
   checks: checksBench,
@@ -46,6 +47,7 @@ const benches: Readonly<Record<string, Bench>> = {
   idle: idleBench,
   nodes: nodesBench,
   growth: growthBench,
+  worth: worthBench,
 };
 /** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
 const slowBenches = ["verify", "backlog", "silent"];
@@ -83,6 +85,8 @@ function readOptions() {
   if (!(growthScale > 0 && growthScale <= 1)) return null;
   const isChosen = (name: string) => {
     if (only.length > 0) return only.includes(name);
+    // It is asked when a mechanism is to go or to come, and takes as long as all others.
+    if (name === "worth") return false;
     // It fills a disk for a quarter of an hour, and so has to be asked for.
     return name === "growth" ? values.growth : !(isQuick && slowBenches.includes(name));
   };

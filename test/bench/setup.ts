@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Operator, openOperator, webhookDependencies } from "../../cli/open.ts";
+import { type Operator, openOperator } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { setWebhook } from "../../src/domain/webhooks.ts";
@@ -77,7 +77,7 @@ export async function subscribe(operator: Operator, urls: readonly string[]): Pr
   for (const [index, url] of urls.entries()) {
     const partnerId = `hook-${index}`;
     await operator.stores.partners.add(aPartner(partnerId), anApiKey(partnerId, `key-${index}`));
-    await setWebhook(webhookDependencies(operator), { partnerId, url, check: async () => {} });
+    await setWebhook(operator, { partnerId, url, check: async () => {} });
   }
 }
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { teachers } from "./registry.ts";
@@ -30,54 +30,11 @@ const isWritten = (id: string) =>
 const question = { regNo: teachers.valid.reg_no };
 
 describe("the access log of a running service", () => {
-  test("leads from a request id to its call and to what it attested", async () => {
-    const answered = idOf(await partner.check(question));
-    const refused = idOf(await partner.check({ regNo: "wrong" }));
-    await until(() => isWritten(refused));
-    expect(await find(refused)).toMatchObject({
-      status: 400,
-      partnerId: partner.id,
-      error: "REQUEST_INVALID",
-    });
-    expect(await world.tvsJson("calls", "show", answered)).toMatchObject({
-      requestId: answered,
-      status: 200,
-    });
-    expect(await world.tvsJson("attestations", "show", answered)).toMatchObject([{ requestId: answered }]);
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
-  });
-
   test("is written to its end when the service is told to stop", async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => partner.check(question)));
     await world.restart();
     const kept = new Set((await calls("--limit", "100000")).map(({ requestId }) => requestId));
     expect(answers.filter((answer) => !kept.has(idOf(answer)))).toEqual([]);
-  });
-
-  test("takes neither answers nor health along while it cannot be written, and goes on when it can", async () => {
-    renameSync(folder, `${folder}.old`);
-    writeFileSync(folder, "no folder");
-    expect((await partner.check(question)).status).toBe(200);
-    await until(() => world.service().stderr().includes("cannot be written"));
-    for (let n = 0; n < 5; n++) expect((await partner.check(question)).status).toBe(200);
-    expect((await world.get("/v1/inter-agency/health")).status).toBe(200);
-    expect((await world.tvs("calls")).code).toBe(2);
-    expect((await world.tvs("status")).code).toBe(0);
-    expect(
-      world
-        .service()
-        .stderr()
-        .match(/cannot be written/g),
-    ).toHaveLength(1);
-    rmSync(folder);
-    const asked = new Set<string>();
-    await until(async () => {
-      asked.add(idOf(await partner.check(question)));
-      return existsSync(folder) && [...asked].some(isWritten);
-    });
-    const { stderr } = await world.tvs("calls");
-    expect(stderr).toMatch(/\d+ more calls were answered in this time and are missing/);
   });
 
   test("keeps what was written when the service is killed, and goes on behind it", async () => {

@@ -1,10 +1,7 @@
 /** Whom a listener believes in what he says of somebody else's certificate. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
-import { makeFolder } from "../harness/folder.ts";
-import { patienceMs, runTvs } from "../harness/program.ts";
+import { patienceMs } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
 import { audienceOf, bearer, createTlsWorld, type TlsWorld, tId } from "./tls-world.ts";
 import { api } from "./world.ts";
@@ -58,19 +55,3 @@ test("Client-Cert counts from the peers of --client-cert-from alone, whatever --
     await world.restart();
   }
 });
-
-test.each(["--trusted-proxy", "--client-cert-from"])(
-  "%s with what is no network makes nothing",
-  async (flag) => {
-    const folder = await makeFolder();
-    const dataDir = join(folder.path, "data");
-    const refused = await runTvs(["serve", "--data", dataDir, "--port", "0", flag, "10.0.0.0/8,proxy.local"]);
-    expect(refused.code).toBe(2);
-    expect(refused.stderr).toBe(
-      `tvs: ${flag} (TVS_${flag.slice(2).replaceAll("-", "_").toUpperCase()}) "proxy.local" is not a network: ` +
-        "write it as 10.0.0.0/8, 192.0.2.7 or fd00::/8\n",
-    );
-    expect(await stat(dataDir).catch(() => null)).toBeNull();
-    await folder.remove();
-  },
-);

@@ -86,15 +86,3 @@ export type KeyInfo = {
   retiredAt: string | null;
   compromisedSince: string | null;
 };
-
-export type ImportReport = {
-  file: string;
-  sha256: string;
-  rows: number;
-  inserted: number;
-  updated: number;
-  unchanged: number;
-  rejected: number;
-  warnings: number;
-  events: number;
-};

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { untilAnswer } from "../harness/eventually.ts";
-import { roomInMinute } from "../harness/program.ts";
 import {
   type Batch,
   type EligibilityResult,
@@ -156,14 +154,6 @@ describe("envelope", () => {
     expect(Math.abs(Date.parse(envelope.verifiedAt) - Date.now())).toBeLessThan(60_000);
   });
 
-  test("never holds the NIN or a contact, in or outside the signature", async () => {
-    const { nin, email, phone } = teachers.valid;
-    const envelope = await envelopeOf(await partner.check({ nin }));
-    const [, payload = ""] = envelope.signature.split(".");
-    const text = JSON.stringify(envelope) + Buffer.from(payload, "base64url").toString();
-    for (const secret of [nin, email, phone]) expect(text).not.toContain(secret);
-  });
-
   test("many at once are each about the teacher who was asked for", async () => {
     const jwks = await fetchJwks(world);
     await Promise.all(
@@ -216,23 +206,10 @@ describe("a batch", () => {
     expect(answer.results.map(({ result }) => result.reasons)).toEqual([[], ["SOURCE_NOT_ACCEPTED"], []]);
     expect(answer.results[0]?.result.certificate?.regNo).toBe(valid.reg_no);
   });
-
-  test("the same item twice is two verifications", async () => {
-    const { results } = await batch([item(teachers.valid.reg_no), item(teachers.valid.reg_no)]);
-    expect(results[0]?.verificationId).not.toBe(results[1]?.verificationId as string);
-    expect(results[0]?.result).toEqual(results[1]?.result as Envelope["result"]);
-  });
 });
 
 describe("of a batch", () => {
   const good = item("LA/PT/2019/00001");
-
-  test("a bad item refuses the batch, by its number and its member", async () => {
-    const bad = { identifier: { nin: "777" }, purpose };
-    const refused = await partner.post("/batch", { items: [good, good, good, bad] });
-    const message = "items[3].identifier.nin must be 11 digits";
-    expect(await readJson<Problem>(refused)).toEqual({ statusCode: 400, message });
-  });
 
   test("one purpose that is not the partner's refuses the whole batch, and nothing of it is attested", async () => {
     const narrow = await world.partner({ purposes: purpose, perDay: 1 });
@@ -247,46 +224,5 @@ describe("of a batch", () => {
     expect(attested).toEqual([]);
     // The one call of the day is still there.
     expect((await narrow.post("/batch", { items: [good] })).status).toBe(200);
-  });
-});
-
-describe("the cost of a batch", () => {
-  const items = [item("LA/PT/2019/00001"), item("LA/PT/2019/00002"), item("LA/PT/2019/00003")];
-  const left = (response: Response) => Number(response.headers.get("X-RateLimit-Remaining"));
-
-  test("a batch is one call of both quotas", async () => {
-    await roomInMinute();
-    const partner = await world.partner({ scopes: "batch", perMinute: 10, perDay: 2 });
-    const first = await partner.post("/batch", { items });
-    expect([first.status, left(first)]).toEqual([200, 1]);
-    const second = await partner.post("/batch", { items });
-    expect([second.status, left(second)]).toEqual([200, 0]);
-    expect((await partner.post("/batch", { items })).status).toBe(429);
-  });
-
-  test("or one call an item, when the partner is set so", async () => {
-    await roomInMinute();
-    // Without the scope a batch costs nothing: it comes with the new cost, so the first paid one is counted by it.
-    const partner = await world.partner({ scopes: "eligibility", perMinute: 10, perDay: 7 });
-    const set = ["partners", "set", partner.id, "--batch-cost", "item", "--scopes", "eligibility,batch"];
-    expect((await world.tvs(...set)).code).toBe(0);
-    const { batchCost } = await world.tvsJson<{ batchCost: string }>("partners", "show", partner.id);
-    expect(batchCost).toBe("item");
-    // One node may know of it a moment before another.
-    const ask = () =>
-      untilAnswer(
-        () => partner.post("/batch", { items }),
-        ({ status }) => status !== 403,
-      );
-    const first = await ask();
-    expect([first.status, left(first)]).toEqual([200, 4]);
-    const second = await ask();
-    expect([second.status, left(second)]).toEqual([200, 1]);
-    const third = await ask();
-    expect(third.status).toBe(429);
-    expect((await readJson<Problem>(third)).message).toContain("day");
-    // The refused batch took no token of the day: one is left for one check.
-    expect((await partner.check({ tId: 1 })).status).toBe(200);
-    expect((await partner.check({ tId: 1 })).status).toBe(429);
   });
 });

@@ -1,30 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { stat } from "node:fs/promises";
 import { databaseOf } from "../harness/databases.ts";
 import { programWords, runTvs } from "../harness/program.ts";
 import { sharedUsedFolder } from "./used-folder.ts";
 
 const folder = sharedUsedFolder();
-
-describe.concurrent("help", () => {
-  test("tvs help TOPIC carries the manual, in an empty folder", async () => {
-    const { code, stdout } = await runTvs(["help", "privacy"], { cwd: folder.path });
-    expect(code).toBe(0);
-    expect(stdout).toStartWith("What is stored, and for how long\n");
-  });
-
-  test("help makes nothing on the disk", async () => {
-    const data = folder.freshPath();
-    await runTvs(["keys", "list", "--help", "--data", data]);
-    expect(await stat(data).catch(() => null)).toBeNull();
-  });
-
-  test("tvs --version prints the version alone", async () => {
-    const { code, stdout } = await runTvs(["--version"]);
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
-  });
-});
 
 describe.concurrent("output", () => {
   // Deno itself moves the cursor on a terminal; what counts here are colours and other attributes.

@@ -3,9 +3,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { eventually, until } from "../harness/eventually.ts";
 import { roomInMinute } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
-import type { Problem } from "./contract.ts";
 import { teachers } from "./registry.ts";
-import { api, createWorld, type Partner, readJson, sharedWorld } from "./world.ts";
+import { api, createWorld, type Partner, sharedWorld } from "./world.ts";
 
 const world = sharedWorld({
   rows: [teachers.valid],
@@ -87,24 +86,6 @@ describe("a head that can be read in two ways is 400, on both ports, and ends th
       const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => match[1]);
       expect(statuses).toEqual(["200", "200", "400"]);
     }
-  });
-});
-
-describe("a path with a broken escape", () => {
-  test.each(["LA%2FPT%2F2019%2F%zz", "LA/PT/2019/%E0%A4%A", "LA/PT/2019/1%"])(
-    "is the caller's fault, not a number that nobody has: %s",
-    async (path) => {
-      const refused = await partner.get(`/lookup/by-reg-no/${path}`);
-      expect(refused.status).toBe(400);
-      const body = await readJson<Problem>(refused);
-      expect(Object.keys(body)).toEqual(["statusCode", "message"]);
-      expect(body).toEqual({ statusCode: 400, message: expect.stringMatching(/^regNo\b/) });
-    },
-  );
-
-  test("leads nowhere", async () => {
-    const response = await world.get("/%zz");
-    expect([response.status, (await readJson<Problem>(response)).statusCode]).toEqual([404, 404]);
   });
 });
 

@@ -302,23 +302,3 @@ test("a backup on a machine that knows no checkpoint goes on in a new epoch, whi
     expect(await (await fetch(`${service.url}${api}/log/checkpoint`)).text()).toBe(note);
     await service.stop();
   }));
-
-test("a database whose newest rows are gone is not signed upon", () =>
-  withLog(async (log) => {
-    await log.attest(5);
-    log.alter("DELETE FROM attestations WHERE id > 3");
-    await requireRefused(log, /its newest 2 attestations are not there any more/);
-    await log.tvs("log", "epoch", "--reason", "two rows were lost");
-    const [fresh] = await log.attest(1);
-    await log.serving(async (service) => {
-      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 1 });
-    });
-  }));
-
-test("a new database beside the checkpoint of an old one begins no log", () =>
-  withLog(async (log) => {
-    await log.attest(2);
-    for (const end of parts) rmSync(log.database + end, { force: true });
-    const { code, stderr } = await log.tvs("serve", "--port", "0", ...args);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("its database tvs.db is missing")]);
-  }));

@@ -178,32 +178,3 @@ describe("what is not there, or was asked for wrongly, is said so", () => {
     });
   });
 });
-
-describe("every answer of the log", () => {
-  const paths = () => [
-    "/checkpoint",
-    "/key",
-    `/inclusion/${hexOf(envelopes[0] as Envelope)}`,
-    "/consistency?from=3&to=14",
-  ];
-
-  test("may be read by scripts of any site, and asked for by HEAD and its tag", async () => {
-    for (const path of paths()) {
-      const whole = await log(path);
-      expect([path, whole.headers.get("Access-Control-Allow-Origin")]).toEqual([path, "*"]);
-      const head = await fetch(whole.url, { method: "HEAD" });
-      expect([path, head.status, await head.text()]).toEqual([path, 200, ""]);
-      expect(head.headers.get("ETag")).toBe(whole.headers.get("ETag") ?? "none");
-      const again = await log(path, { "If-None-Match": whole.headers.get("ETag") ?? "" });
-      expect([path, again.status, await again.text()]).toEqual([path, 304, ""]);
-      expect(again.headers.get("Cache-Control")).toBe(whole.headers.get("Cache-Control") ?? "none");
-    }
-  });
-
-  test("is for GET and HEAD alone", async () => {
-    for (const path of paths()) {
-      const refused = await fetch(`${world.service().url}${api}/log${path}`, { method: "POST", body: "" });
-      expect([path, refused.status, refused.headers.get("Allow")]).toEqual([path, 405, "GET, HEAD"]);
-    }
-  });
-});

@@ -48,11 +48,6 @@ test.each<[Purpose, string[]]>([
   expect(result.status).toBe("VALID");
 });
 
-test("a purpose without a rule still says what else is wrong", async () => {
-  const result = await resultOf(teachers.revoked, "EMPLOYER_BACKGROUND_CHECK");
-  expect(result.reasons).toEqual(["LICENSE_REVOKED", "POLICY_MISSING"]);
-});
-
 test("a licence ends with its day in the service's time zone; policy and zone are remembered", async () => {
   expect((await resultOf(lastDayInNiue, "GENERAL_PUBLIC_VERIFICATION")).status).toBe("EXPIRED");
   await world.restart({ args: [] });

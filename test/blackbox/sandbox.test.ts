@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { makeFolder } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
-import type { Envelope, KeyInfo } from "./contract.ts";
+import type { Envelope } from "./contract.ts";
 import { api, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
@@ -10,8 +10,6 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
 /** What the sandbox has printed before it listened. */
 let printed: string;
-
-const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "100", "--per-day", "100"];
 
 beforeAll(async () => {
   folder = await makeFolder();
@@ -61,19 +59,4 @@ test("the demo key opens it, and the envelopes are the demo partner's", async ()
     folder.path,
   ]);
   expect(known.map(({ partnerId }) => partnerId)).toContain(envelope.audience);
-});
-
-test("a live key opens nothing in it, though a live partner has the same name", async () => {
-  const add = ["partners", "add", "demo", "--name", "Configuration", ...limits, "--data", folder.path];
-  const { apiKey } = await runJson<{ apiKey: string }>(add);
-  expect(apiKey).toStartWith("tvs_live_");
-  expect((await lookUp(1, apiKey)).status).toBe(401);
-});
-
-test("its signing keys are not the live ones", async () => {
-  await runJson(["partners", "add", "board", "--name", "Board", ...limits, "--data", folder.path]);
-  const list = (...words: string[]) => runJson<KeyInfo[]>(["keys", "list", "--data", folder.path, ...words]);
-  const [configuration, sandbox] = [await list(), await list("--sandbox")];
-  const kids = new Set(configuration.map(({ kid }) => kid));
-  expect(sandbox.some(({ kid }) => kids.has(kid))).toBe(false);
 });

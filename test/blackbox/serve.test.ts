@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
-import { runTvs, type Service, startService } from "../harness/program.ts";
+import { type Service, startService } from "../harness/program.ts";
 import type { Health } from "./contract.ts";
 import { sharedUsedFolder } from "./used-folder.ts";
 
@@ -37,34 +37,6 @@ describe("serve", () => {
     expect(service.stdout()).toBe(`listening on ${service.url}\n`);
     const lines = service.stderr().trim().split("\n");
     for (const line of lines) expect(typeof (JSON.parse(line) as object)).toBe("object");
-  });
-
-  test("takes its settings from variables, flags counting more, and remembers what commands must know", async () => {
-    const data = await folder.copyOfUsed();
-    const env = { TVS_ISSUER: "https://from-env.example", TVS_PUBLIC_PER_MINUTE: "1", TVS_HOST: "127.0.0.1" };
-    await serving({ data, env }, async (service) => {
-      expect((await health(service)).issuer).toBe("https://from-env.example");
-      const lookUp = () => fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
-      const statuses = [(await lookUp()).status, (await lookUp()).status, (await lookUp()).status];
-      // The minute may end between two of them, not between all.
-      expect(statuses).toContain(429);
-    });
-    await serving({ data }, async (service) => {
-      expect((await health(service)).issuer).toBe("https://from-env.example");
-    });
-    const historyOf = async (...words: string[]) => {
-      const { keyHistory } = (await runTvs(["keys", "history", "--json", "--data", data, ...words])).json<{
-        keyHistory: string;
-      }>();
-      return JSON.parse(Buffer.from(keyHistory.split(".")[1] ?? "", "base64url").toString()) as {
-        iss: string;
-      };
-    };
-    expect((await historyOf()).iss).toBe("https://from-env.example");
-    await serving({ data, env, args: ["--issuer", "https://from-flag.example/"] }, async (service) => {
-      expect((await health(service)).issuer).toBe("https://from-flag.example");
-    });
-    expect((await historyOf()).iss).toBe("https://from-flag.example");
   });
 
   test.each(["SIGTERM", "SIGINT"] as const)(

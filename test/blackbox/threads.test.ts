@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { until, untilAnswer, withinOneSecond } from "../harness/eventually.ts";
-import { roomInMinute, runTvs } from "../harness/program.ts";
-import { openClient } from "../harness/raw-client.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { roomInMinute, runTvs, startService } from "../harness/program.ts";
+import { get, openClient } from "../harness/raw-client.ts";
 import { api, type Partner, sharedWorld } from "./world.ts";
 
 const threads = 4;
@@ -10,7 +11,7 @@ const perMinute = 60;
 const alone = { Connection: "close" };
 const world = sharedWorld({
   args: [
-    ...["--threads", String(threads), "--admin-port", "0", "--access-log"],
+    ...["--threads", String(threads), "--spread", "always", "--admin-port", "0", "--access-log"],
     ...["--public-per-minute", String(perMinute), "--trusted-proxy", "127.0.0.1/32"],
   ],
 });
@@ -60,25 +61,6 @@ describe("a service with four threads", () => {
     expect(await metric(series)).toBe(200);
   });
 
-  test("has one limit for an address", async () => {
-    await roomInMinute();
-    const from = { "X-Forwarded-For": "198.51.100.7" };
-    const answers = await callsApart(perMinute * 2, "/teacher/verify-license?searchTerm=1", from);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(perMinute);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(perMinute);
-  });
-
-  test("has one quota for a partner", async () => {
-    await roomInMinute();
-    const partner = await world.partner({ scopes: "lookup_by_tid", perMinute: 60 });
-    const statuses: number[] = [];
-    while (statuses.filter((status) => status === 429).length < 60) {
-      const calls = Array.from({ length: 40 }, () => partner.get("/lookup/by-tid/1", alone));
-      statuses.push(...(await Promise.all(calls)).map(({ status }) => status));
-    }
-    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
-  });
-
   test("tells exactly what is left, whichever of them answers, and of a call that lacks its scope too", async () => {
     const partner = await partnerEverywhere();
     await roomInMinute();
@@ -91,18 +73,6 @@ describe("a service with four threads", () => {
       for (let times = 0; times < 4; times++)
         expect(await tell("/lookup/by-reg-no/A%2FB%2FC%2FD")).toEqual([403, left]);
       expect(await tell("/lookup/by-tid/1")).toEqual([200, left - 1]);
-    }
-  });
-
-  test("answers a call as its second credential's partner, just after the first one's was disabled", async () => {
-    const second = await partnerEverywhere();
-    for (let round = 0; round < 3; round++) {
-      const first = await partnerEverywhere();
-      expect((await world.tvs("partners", "disable", first.id)).code).toBe(0);
-      const keys = { Authorization: `Bearer ${first.apiKey}`, "x-agency-api-key": second.apiKey };
-      const answers = await callsApart(8, `${api}/lookup/by-tid/1`, keys);
-      const told = answers.map(async (answer) => [answer.status, (await answer.json()).audience]);
-      expect(await Promise.all(told)).toEqual(answers.map(() => [200, second.id]));
     }
   });
 
@@ -119,27 +89,24 @@ describe("a service with four threads", () => {
   });
 
   test("honours a new partner in all of them within a second", () => partnerEverywhere());
-
-  test("answers what each of them has begun to read when it is told to end, and ends with 0", async () => {
-    const port = Number(new URL(world.service().url).port);
-    const head = `GET ${api}/health HTTP/1.1\r\nHost: x\r\n`;
-    const clients = await Promise.all(Array.from({ length: 24 }, () => openClient({ port, tls: false })));
-    for (const { socket } of clients) socket.write(head);
-    // Answers to connections that came later show that every thread has read the first bytes of these.
-    await callsApart(64, `${api}/.well-known/jwks.json`);
-    const restarted = world.restart();
-    await until(async () => (await world.get(`${api}/health`, alone).catch(() => null)) === null);
-    for (const { socket } of clients) socket.write("\r\n");
-    const answers = await Promise.all(clients.map(({ closed }) => closed));
-    for (const answer of answers) expect(answer).toContain("200 OK");
-    await restarted;
-  });
 });
 
-describe("the number of threads", () => {
-  test.each(["0", "65", "many"])("%s is refused in one line", async (number) => {
-    const { code, stderr } = await runTvs(["serve", "--threads", number, "--data", world.dataDir]);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^[^\n]*--threads \(TVS_THREADS\) must be [^\n]*\n$/);
-  });
+describe("connections", () => {
+  test("go to the main thread alone until it has very many, and then to all: those that there are end", () =>
+    withTempDir(async (dataDir) => {
+      const args = ["--threads", "2", "--spread", "auto"];
+      const service = await startService({ dataDir, args, env: { TVS_LOG_LEVEL: "debug" } });
+      const port = Number(new URL(service.url).port);
+      const asked = get(`${api}/.well-known/jwks.json`);
+      const first = await openClient({ port });
+      first.write(asked);
+      expect(await first.receives('"keys"')).not.toContain("onnection: close");
+      // Half of what one address may have of the thread's share.
+      const others = await Promise.all(Array.from({ length: 250 }, () => openClient({ port })));
+      await until(() => service.stderr().includes('"to":"all"'));
+      first.write(asked);
+      await first.receives("onnection: close");
+      for (const { socket } of [first, ...others]) socket.destroy();
+      expect(await service.stop()).toBe(0);
+    }));
 });

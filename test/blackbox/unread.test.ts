@@ -65,27 +65,3 @@ describe.skipIf(process.platform !== "linux")("beside what nobody reads", () => 
     expect(most - before).toBeLessThan(mostMegabytes);
   });
 });
-
-test.each(["plain", "TLS"] as const)(
-  "sixteen requests at once are answered in their order, large ones too: %s",
-  async (on) => {
-    const paths = Array.from({ length: 16 }, (_, at) =>
-      at % 3 === 0 ? pdf : at % 3 === 1 ? health : "/icon.svg",
-    );
-    const client = await openClient(ports[on]);
-    client.write(paths.map((path, at) => get(path, ...(at === 15 ? ["Connection: close"] : []))).join(""));
-    const types = { [pdf]: "text/javascript", [health]: "application/json", "/icon.svg": "image/svg+xml" };
-    expect(typesOf(await client.closed)).toEqual(paths.map((path) => types[path] ?? ""));
-  },
-);
-
-/** The media types of answers that came one after another, by their lengths. */
-function typesOf(received: string): string[] {
-  const types: string[] = [];
-  for (let rest = received; rest !== ""; ) {
-    const head = rest.slice(0, rest.indexOf("\r\n\r\n") + 4);
-    types.push(/^content-type: ([^;\r]+)/im.exec(head)?.[1] ?? head);
-    rest = rest.slice(head.length + Number(/^content-length: (\d+)/im.exec(head)?.[1]));
-  }
-  return types;
-}

@@ -52,10 +52,6 @@ describe("a one-time link", () => {
     expect(late.headers["set-cookie"]).toBeUndefined();
   });
 
-  test("is printed when the service starts", async () => {
-    expect(world.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/open\?token=[\w.-]+$/);
-  });
-
   test("begins a session of twelve hours", async () => {
     const headers = { Cookie: await world.signIn() };
     world.forward(12 * 3_600_000 - 1);

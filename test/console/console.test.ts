@@ -242,18 +242,6 @@ describe("the console", () => {
     expect((await read(Number.MAX_SAFE_INTEGER)).points.at).toEqual([]);
     expect((await read(Number.NaN)).points.at?.length).toBeGreaterThan(0);
   });
-
-  test("serves its script, its charts and their style from the program itself", async () => {
-    for (const [path, sign] of [
-      ["/console.js", "live.json"],
-      ["/uplot.js", "uPlot"],
-      ["/console.css", "--ground"],
-      ["/uplot.css", ".uplot"],
-    ] as const) {
-      const { status, text } = await world.call(path);
-      expect([path, status, text.includes(sign)]).toEqual([path, 200, true]);
-    }
-  });
 });
 
 describe("the console of a database that does not answer", () => {

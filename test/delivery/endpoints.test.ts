@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { releaseWebhooks, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { endpointFailureLimitMs } from "../../src/domain/webhook-schedule.ts";
-import { disableWebhook, enableWebhook, removeWebhook, testWebhook } from "../../src/domain/webhooks.ts";
-import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
+import { disableWebhook, enableWebhook } from "../../src/domain/webhooks.ts";
+import { withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { regNos, takesAll, withBoard, withWebhooks } from "../harness/webhooks.ts";
 
@@ -135,34 +135,6 @@ describe("an endpoint", () => {
       await sender.settle();
       expect(received.length).toBe(2);
     }));
-
-  test("that was removed gets nothing, and what it was to be told is dead", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      await world.putMany(regNos(3));
-      expect(await removeWebhook(world, "board")).toBe(3);
-      await world.sender().settle();
-      expect(received.length).toBe(0);
-      expect(await world.deliveries()).toEqual(regNos(3).map(() => ["board", "dead", 0]));
-    }));
-
-  test("is sent a test that names nobody", () =>
-    withWebhooks((world) =>
-      withEndpoint(takesAll, async ({ url, received }) => {
-        const secret = await world.subscribe("board", url, { events: ["license.revoked"] });
-        await world.subscribe("other", url);
-        const { deliveryId, event } = await testWebhook(world, "board");
-        await world.sender().settle();
-        expect(received.length).toBe(1);
-        const [request] = received as [Received];
-        expect(request.headers["x-agency-delivery-id"]).toBe(deliveryId);
-        expect(signature(request).isOf(secret, 0)).toBe(true);
-        expect(JSON.parse(request.body)).toMatchObject({
-          eventId: event.eventId,
-          eventType: "license.verified",
-          data: { tId: null, regNo: null, licenseStatus: "VALID" },
-        });
-      }),
-    ));
 });
 
 describe("a restore's hold", () => {

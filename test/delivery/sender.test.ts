@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { retryDelivery, webhookBacklog } from "../../src/domain/deliveries.ts";
 import { retryStepsMs } from "../../src/domain/webhook-schedule.ts";
-import { rotateWebhookSecret } from "../../src/domain/webhooks.ts";
 import { type Received, signature, withEndpoint } from "../harness/endpoint.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -140,52 +139,6 @@ describe("a delivery", () => {
       world.clock.add(5_000);
       await sender.settle();
       expect(received.length).toBe(1);
-    }));
-
-  test("is connected to the address that was checked, though the name means another a moment later", () =>
-    withWebhooks(async (world) => {
-      await world.subscribe("board", "http://localhost:9/hook");
-      await world.put("A/B/C/1");
-      const answers = [["203.0.113.7"], ["127.0.0.1"]];
-      const resolver = async () => answers.shift() ?? ["127.0.0.1"];
-      await world.driver.batch([
-        { sql: "UPDATE webhook_endpoints SET url = 'https://hook.example/x'", args: [] },
-      ]);
-      await world.sender({ resolver, allowPrivate: () => false }).settle();
-      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-      expect(delivery).toMatchObject({ attempts: 1, lastError: "ADDRESS_REFUSED" });
-      expect(answers.length).toBe(1);
-    }));
-});
-
-describe("a secret", () => {
-  test("signs together with its successor while a rotation lasts, the new one first", () =>
-    withBoard(takesAll, async ({ world, received, secret: old }) => {
-      const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 60_000 });
-      expect(secret).not.toBe(old);
-      const sender = world.sender();
-      await world.put("A/B/C/1");
-      await sender.settle();
-      world.clock.add(60_000);
-      await world.put("A/B/C/2");
-      await sender.settle();
-      const [during, after] = received.map(signature);
-      expect(during?.digests.length).toBe(2);
-      expect([during?.isOf(secret, 0), during?.isOf(old, 1)]).toEqual([true, true]);
-      expect(after?.digests.length).toBe(1);
-      expect(after?.isOf(secret, 0)).toBe(true);
-    }));
-
-  test("that is rotated without overlap signs no more", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      const sender = world.sender();
-      await sender.settle();
-      const { secret } = await rotateWebhookSecret(world, "board", { overlapMs: 0 });
-      await world.put("A/B/C/1");
-      await sender.settle();
-      const [made] = received.map(signature);
-      expect(made?.digests.length).toBe(1);
-      expect(made?.isOf(secret, 0)).toBe(true);
     }));
 });
 

@@ -121,22 +121,6 @@ describe("keys of one partner, in the store", () => {
     }),
   );
 
-  test("a third live key is refused, naming the two, the oldest to be revoked", () =>
-    withStores(async ({ partners }) => {
-      const [older, newer] = [
-        anApiKey("agency", "OldKey000000"),
-        { ...anApiKey("agency", "AKey00000000"), createdAt: 2 },
-      ];
-      await partners.add(aPartner("agency"), newer);
-      await partners.addKey(older, { shortened: null, maxLive: 2 });
-      const refusal = await rejection(issueApiKey(partners, "agency", issuing));
-      expect(refusal).toMatchObject({ code: "REFUSED" });
-      expect(String(refusal)).toMatch(
-        /two live keys \(OldKey000000, AKey00000000\).*key revoke OldKey000000$/,
-      );
-      expect(await partners.apiKeys()).toHaveLength(2);
-    }));
-
   test("keys that ended do not count, nor those of others", () =>
     withStores(async ({ partners }) => {
       await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));

@@ -5,13 +5,12 @@ import {
   createConfiguration,
   maxStaleMs,
 } from "../../src/domain/configuration.ts";
-import { mintApiKey } from "../../src/domain/credentials.ts";
 import { readSettings, storedSettings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing, fixtureKey } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
-import { aPartner, aSettings, secrets } from "../harness/samples.ts";
+import { aSettings, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
@@ -33,16 +32,6 @@ describe("the snapshot", () => {
       const told = { issuer: "https://other.example", timeZone: "Pacific/Auckland" };
       expect(settings).toEqual({ ...defaults, ...told });
       expect(calendar.dateAt(now)).toBe("2026-03-02");
-    }));
-
-  test("serves the JWKS and a history that its active key signed", () =>
-    withStores(async (stores) => {
-      const { configuration, active, pending } = await open(stores);
-      const { jwks, keyHistory } = configuration.current();
-      const kids = JSON.parse(jwks).keys.map((key: { kid: string }) => key.kid);
-      expect(kids.sort()).toEqual([active.kid, pending.kid].sort());
-      const { payload } = await compactVerify(keyHistory, await importJWK(active.jwk, "RS256"));
-      expect(JSON.parse(new TextDecoder().decode(payload)).iss).toBe("https://teachers.example");
     }));
 
   test("stays the same object while nothing changes", () =>
@@ -91,18 +80,6 @@ describe("the snapshot", () => {
       expect((await configuration.refresh()).settings.issuer).toBe("https://moved.example");
       expect(configuration.current().settings.issuer).toBe("https://moved.example");
       expect(before.settings.issuer).toBe("https://teachers.example");
-    }));
-
-  test("follows partners and their keys", () =>
-    withStores(async (stores) => {
-      const { configuration } = await open(stores);
-      const { record } = mintApiKey("agency", { kind: "live", secrets, now });
-      await stores.partners.add(aPartner("agency"), record);
-      expect((await configuration.refresh()).credentials.apiKeys.get(record.keyId)?.partnerId).toBe("agency");
-      await stores.partners.revokeKey(record.keyId, now);
-      expect((await configuration.refresh()).credentials.apiKeys.get(record.keyId)?.revokedAt).toBe(now);
-      await stores.partners.disable("agency", now);
-      expect((await configuration.refresh()).credentials.partners.get("agency")?.disabledAt).toBe(now);
     }));
 
   test("changes active key, JWKS and history in one step, after the signer has learnt the keys", () =>

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { ineligibilityReasons } from "../../src/domain/eligibility.ts";
-import { defaultPolicy, type Policy, type PolicyRule } from "../../src/domain/policy.ts";
+import type { Policy, PolicyRule } from "../../src/domain/policy.ts";
 import { licenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import {
   certificateStatuses,
   type Purpose,
   reasons as published,
-  purposes,
   sources,
 } from "../../src/partner/contract.ts";
 import { aStoredTeacher } from "../harness/samples.ts";
@@ -157,32 +156,5 @@ describe("categories", () => {
   test("are compared as they are written", () => {
     expect(reasonsFor({ category: "A" }, withRule({ categories: ["A"] }))).toEqual([]);
     expect(reasonsFor({ category: "a" }, withRule({ categories: ["A"] }))).toEqual(["CATEGORY_NOT_ACCEPTED"]);
-  });
-});
-
-describe("under the default policy", () => {
-  /** Decision D3.5: the table of purposes. */
-  const strict: readonly Purpose[] = [
-    "BODYA_EXAMINER_CREDENTIAL_CHECK",
-    "BODYB_EXAMINER_CREDENTIAL_CHECK",
-    "BODYC_ENDORSEMENT_ELIGIBILITY",
-  ];
-
-  test.each([...purposes])("%s", (asked) => {
-    const verdict = (changes: Partial<StoredTeacher>) => reasonsFor(changes, defaultPolicy, asked);
-    const general = asked === "GENERAL_PUBLIC_VERIFICATION";
-    const isStrict = strict.includes(asked);
-    // On its last day, and of no category: neither days nor categories are demanded.
-    expect(verdict({ licenseExpiryDate: today, category: null })).toEqual([]);
-    expect(verdict({ source: "legacy" })).toEqual(isStrict ? ["SOURCE_NOT_ACCEPTED"] : []);
-    expect(verdict({ certificateStatus: "LEGACY_RECORD" })).toEqual(
-      isStrict ? ["CERTIFICATE_LEGACY_ONLY"] : [],
-    );
-    expect(verdict({ certificateStatus: "CLAIMED" })).toEqual(general ? [] : ["CERTIFICATE_CLAIMED"]);
-    expect(verdict({ certificateStatus: "NOT_FOUND" })).toEqual(general ? [] : ["CERTIFICATE_NOT_FOUND"]);
-    expect(verdict(expired)).toEqual(["LICENSE_EXPIRED"]);
-    expect(verdict(revoked)).toEqual(["LICENSE_REVOKED"]);
-    expect(verdict(deactivated)).toEqual(["TEACHER_DEACTIVATED"]);
-    expect(verdict(unlicensed)).toEqual(["LICENSE_NOT_FOUND"]);
   });
 });

@@ -143,13 +143,6 @@ describe("the windows of the clock", () => {
 describe("a spent day", () => {
   const spent = partner({ perDay: 1 });
 
-  test("blocks work and not the call: a replay still costs a minute token only", () => {
-    const quota = aQuota(aClock(start));
-    work(quota, spent);
-    entered(quota, spent);
-    expect(work(quota, spent)).toMatchObject({ ...untilDayEnd, remaining: 0 });
-  });
-
   test("with the minute spent too, the longer wait counts", () => {
     const quota = aQuota(aClock(start));
     for (let i = 0; i < 3; i++) work(quota, spent);
@@ -264,14 +257,6 @@ describe("after a restart", () => {
     { partnerId: "agency", kind: "minute", startsAt: at, used: 2 },
     { partnerId: "agency", kind: "day", startsAt: Date.parse("2026-03-01T00:00:00Z"), used: 9 },
   ] as const;
-
-  test("what was charged is still used, and what was stored is not altered", () => {
-    const quota = aQuota(aClock(start), stored);
-    expect(quota.state(partner())).toEqual({ limit: 3, remaining: 1, resetAt: minuteEnd });
-    expect(work(quota, partner({ perMinute: 9 }))).toBeNull();
-    expect(work(quota, partner({ perMinute: 9 }))).toMatchObject({ window: "day" });
-    expect(stored.map((one) => one.used)).toEqual([2, 9]);
-  });
 
   test("the operator sees what is used of the windows that are open", () => {
     const shown = (time: string) => quotaUse(partner(), stored, Date.parse(time));

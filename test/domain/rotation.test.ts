@@ -67,15 +67,6 @@ describe("rotation", () => {
       expect(stored.find(({ kid }) => kid === pending.kid)?.activatedAt).toBe(rotation.now);
     }));
 
-  test("at once says that it was early", () =>
-    withStores(async (world) => {
-      const { keys } = world;
-      await fillRing(keys, now);
-      expect(await rotateKeys(world, secrets, { ...rotation, immediately: true, now })).toMatchObject({
-        early: true,
-      });
-    }));
-
   test("twice at the same time happens once", () =>
     withStores(async (world) => {
       const { keys } = world;

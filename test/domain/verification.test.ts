@@ -1,15 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import { rejection } from "../harness/rejection.ts";
 import {
   ask,
-  blindIndex,
   enrol,
   iat,
-  nin,
   purpose,
   regNo,
   verified,
@@ -52,13 +48,6 @@ describe("one question", () => {
       ]);
     }));
 
-  test("is charged in the same commit: nothing is answered that was not counted", () =>
-    withVerification(async (world) => {
-      await world.one(ask({ tId: 204_417 }));
-      const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
-      expect(windows).toEqual(["day 1", "minute 1"]);
-    }));
-
   test("about nobody is signed as well, once the register was asked", () =>
     withVerification(async (world) => {
       const envelope = JSON.parse((await world.one(ask({ tId: 1 }))).body);
@@ -78,30 +67,6 @@ describe("one question", () => {
       expect(await status()).toBe("VALID");
       world.clock.add(1);
       expect(await status()).toBe("EXPIRED");
-    }));
-});
-
-describe("personal data", () => {
-  const personal = [nin, "+2348031234567", "0803 123 4567", "(0803) 123-4567", "ada@example.com"];
-
-  test("is in no file of the database, whatever the question and its context held", () =>
-    withVerification(async (world) => {
-      const context = {
-        examBatch: `for ${personal[0]}`,
-        employerName: personal.slice(1).join("; "),
-        correlationId: "order-7",
-      };
-      await world.one(ask({ nin }, context), { key: `key of ${nin}`, body: { nin, context } });
-      const [row] = await world.stored();
-      expect(row).toMatchObject({ reference: "nin", ninIndex: blindIndex.nin(nin), teacherId: 1 });
-      expect(JSON.parse(row?.context ?? "")).toEqual({
-        examBatch: "for [removed]",
-        employerName: "[removed]; [removed]; [removed]; [removed]",
-        correlationId: "order-7",
-      });
-      const files = readdirSync(world.folder).map((name) => readFileSync(join(world.folder, name), "latin1"));
-      expect(files.length).toBeGreaterThan(0);
-      for (const text of personal) for (const file of files) expect(file.includes(text)).toBe(false);
     }));
 });
 

@@ -27,7 +27,7 @@ test("no answer of four busy threads is older than a change that a command has m
   withTempDir(async (dataDir) => {
     const register = { dataDir };
     await importTeachers(register, teachers);
-    const service = await startService({ dataDir, args: ["--threads", "4"] });
+    const service = await startService({ dataDir, args: ["--threads", "4", "--spread", "always"] });
     const apiKey = await addPartner(register, "asker", 100_000_000);
     const asked: Asked = { apiKey, calls: [], isOver: false };
     const running = Array.from({ length: callers }, () => askOnAndOn(asked, service.url));

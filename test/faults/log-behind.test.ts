@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, cpSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { inTime, until } from "../harness/eventually.ts";
@@ -83,32 +83,6 @@ test.skipIf(noServer !== undefined)(
       } finally {
         await server.stop();
       }
-    }),
-  120_000,
-);
-
-test(
-  "a service stops when an old copy took the place of its file, and does not start on it",
-  () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      const register = { dataDir };
-      const [file, backup] = [join(dataDir, "tvs.db"), join(folder, "backup.db")];
-      const start = () => startService({ dataDir, args: issuer });
-      let service = await start();
-      const apiKey = await addPartner(register, "agency", 1e6);
-      await untilAttested(service, apiKey);
-      await service.stop();
-      await runWell(["backup", backup], register);
-      service = await start();
-      await attest(service, apiKey);
-      await signedAndKept(register, dataDir);
-      copyFileSync(backup, `${file}.copy`);
-      for (const end of ["-wal", "-shm"]) rmSync(file + end, { force: true });
-      renameSync(`${file}.copy`, file);
-      expect(await inTime(service.exited, service.stderr)).toBe(1);
-      expect(service.stderr()).toContain("was moved away or replaced while it was in use");
-      await requireNoStart(register);
     }),
   120_000,
 );

@@ -1,60 +1,40 @@
 /** Partners that subscribe to what changes, and what they were told compared with what they had to be told. */
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { sleep, untilAnswer } from "../harness/eventually.ts";
+import { sleep } from "../harness/eventually.ts";
 import { runJson, runWell } from "../harness/program.ts";
 import type { FaultyReceiver } from "./faulty-receiver.ts";
 import { addPartner, type Register } from "./register.ts";
 import type { Changes } from "./status-changes.ts";
 import { type Evidence, judge } from "./webhook-kill-findings.ts";
 
-/** Who is subscribed to what. Of all but the first only a part may come. */
+/** Who is subscribed to what; test/store/events.test.ts has every other kind of subscription. */
 export type Subscriber = {
   readonly id: string;
   readonly events: "all" | readonly string[];
-  /** The teacher ids that it has verified, when it wants to hear of those only. */
-  readonly verified: ReadonlySet<number> | null;
-  readonly isDisabled: boolean;
 };
 
-const verifiedTeachers = new Set(Array.from({ length: 100 }, (_, n) => 1 + n * 5));
 const subscribers: readonly Subscriber[] = [
-  { id: "everything", events: "all", verified: null, isDisabled: false },
-  {
-    id: "revocations",
-    events: ["license.revoked", "license.reinstated", "certificate.revoked"],
-    verified: null,
-    isDisabled: false,
-  },
-  { id: "known", events: "all", verified: verifiedTeachers, isDisabled: false },
-  { id: "known-expiries", events: ["license.expired"], verified: verifiedTeachers, isDisabled: false },
-  { id: "disabled", events: "all", verified: null, isDisabled: true },
+  { id: "everything", events: "all" },
+  { id: "revocations", events: ["license.revoked", "license.reinstated", "certificate.revoked"] },
 ];
 
 /** Until then everything that can be delivered has to be. */
 const maxSettlingMs = 180_000;
 const settlingTurnMs = 1_000;
 
-type World = {
-  readonly register: Register;
-  readonly receiver: FaultyReceiver;
-  /** Where the service is. */
-  readonly url: string;
-};
-
-/** Adds them all, and lets those who are to hear of some teachers only verify these. */
-export async function addSubscribers(world: World): Promise<void> {
-  for (const subscriber of subscribers) await subscribe(subscriber, world);
+export async function addSubscribers(register: Register, receiver: FaultyReceiver): Promise<void> {
+  for (const subscriber of subscribers) await subscribe(subscriber, register, receiver);
 }
 
 async function subscribe(
-  { id, events, verified, isDisabled }: Subscriber,
-  { register, receiver, url }: World,
+  { id, events }: Subscriber,
+  register: Register,
+  receiver: FaultyReceiver,
 ): Promise<void> {
-  const apiKey = await addPartner(register, id, 1_000);
+  await addPartner(register, id, 1_000);
   const wanted = ["--events", events === "all" ? events : events.join(",")];
-  const about = ["--teachers", verified === null ? "all" : "verified"];
   const endpoint = `${receiver.url}/${id}`;
-  const set = ["partners", "webhook", "set", id, endpoint, ...wanted, ...about, "--allow-private-webhooks"];
+  const set = ["partners", "webhook", "set", id, endpoint, ...wanted, "--allow-private-webhooks"];
   const { secret } = await runJson<{ secret: string }>(set, register);
   receiver.secrets.set(id, [secret]);
   // One is in the middle of a rotation all the time: both of its secrets have to fit.
@@ -63,25 +43,6 @@ async function subscribe(
     const rotated = await runJson<{ secret: string }>(rotate, register);
     receiver.secrets.set(id, [rotated.secret, secret]);
   }
-  if (verified !== null) await verifyTeachers(url, apiKey, verified);
-  if (isDisabled) await runWell(["partners", "disable", id], register);
-}
-
-async function verifyTeachers(url: string, apiKey: string, ids: ReadonlySet<number>): Promise<void> {
-  const items = [...ids].map((tId) => ({
-    identifier: { tId },
-    purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
-  }));
-  const ask = async () => {
-    const headers = { Authorization: `Bearer ${apiKey}` };
-    const init = { method: "POST", headers, body: JSON.stringify({ items }) };
-    const response = await fetch(`${url}/v1/inter-agency/batch`, init);
-    await response.arrayBuffer();
-    return response.status;
-  };
-  // A running service knows a new partner within a second.
-  const status = await untilAnswer(ask, (answer) => answer !== 401);
-  if (status !== 200) throw new Error(`batch: ${status}`);
 }
 
 /**

@@ -158,6 +158,48 @@ for (const scheme of ["http", "https"] as const) {
   });
 }
 
+test.each([false, true])(
+  "shedding ends each connection with its next answer, and no new one (TLS: %p)",
+  async (isSecure) => {
+    const { listener, release, arrival } = await start();
+    const connect = async () => {
+      const port = isSecure ? (listener.tlsPort ?? 0) : listener.port;
+      const client = await openClient({ port, tls: isSecure });
+      clients.push(client);
+      return client;
+    };
+    const [idle, slow] = [await connect(), await connect()];
+    idle.write(get("/before"));
+    expect(await idle.receives("/before done")).not.toContain("onnection: close");
+    slow.write(get("/slow1") + get("/slow2"));
+    await Promise.all([arrival("/slow1"), arrival("/slow2")]);
+    listener.shed();
+    idle.write(get("/after"));
+    expect(await idle.receives("/after done")).toMatch(/onnection: close[\s\S]*after done/);
+    release();
+    expect((await slow.receives("/slow2 done")).split(/onnection: close/)).toHaveLength(2);
+    const later = await connect();
+    later.write(get("/later"));
+    expect(await later.receives("/later done")).not.toContain("onnection: close");
+    await listener.close();
+  },
+);
+
+test("what a listener has left is told: of its places, and of those of one address", async () => {
+  const { listener } = await start({ maxConnections: 10, maxConnectionsPerAddress: 4 });
+  expect(listener.usedShare()).toBe(0);
+  for (const share of [0.25, 0.5, 0.75]) {
+    const client = await openClient({ port: listener.port });
+    clients.push(client);
+    client.write(get("/one"));
+    await client.receives("/one done");
+    expect(listener.usedShare()).toBe(share);
+  }
+  for (const client of clients.splice(0)) client.socket.destroy();
+  await until(() => listener.usedShare() === 0);
+  await listener.close();
+});
+
 test("closing ends a TLS handshake that has not finished", async () => {
   const { listener } = await start({ drainTimeoutMs: 600_000 });
   const client = await openClient({ port: listener.tlsPort ?? 0 });

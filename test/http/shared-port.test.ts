@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { Worker } from "node:worker_threads";
 import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
 import { ListenError } from "../../src/http/listen-error.ts";
+import { openSteering } from "../../src/http/port-steering.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -47,6 +48,24 @@ describe("a port that two threads share", () => {
     expect(await openBeside({ port, tls: { port: tlsPort, cert, key } })).toBe("listening");
     expect(await answering(`http://${host}:${port}/`)).toEqual(["main", "thread"]);
     expect(await answering(`https://${host}:${tlsPort}/`)).toEqual(["main", "thread"]);
+  });
+
+  test("gives all of them to the first where that is wanted, and to both again", async () => {
+    const { port, tlsPort } = await open({ port: 0, tls: { port: 0, cert, key }, sharing: "first" });
+    const steer = await openSteering([port, tlsPort ?? 0]);
+    expect(await openBeside({ port, tls: { port: tlsPort, cert, key } })).toBe("listening");
+    for (const url of [`http://${host}:${port}/`, `https://${host}:${tlsPort}/`]) {
+      steer?.("first");
+      expect(await answering(url)).toEqual(["main"]);
+      steer?.("all");
+      expect(await answering(url)).toEqual(["main", "thread"]);
+    }
+  });
+
+  test("that this process does not listen on is left alone", async () => {
+    const { port, close } = await open({ port: 0, sharing: "first" });
+    await close();
+    expect(await openSteering([port])).toBeNull();
   });
 
   test("is busy for another service that would share it too, and for one that would not", async () => {

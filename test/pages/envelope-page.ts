@@ -54,6 +54,13 @@ export async function openPage(query = ""): Promise<Tab> {
   return tab;
 }
 
+/** Opens the page of a service whose evidence log is the one with this key. */
+export async function openProving(log: { readonly key: string }): Promise<Tab> {
+  const tab = await openPage();
+  await tab.page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
+  return tab;
+}
+
 export async function within<T>(tab: Promise<Tab>, act: (tab: Tab) => Promise<T>): Promise<T> {
   const opened = await tab;
   try {

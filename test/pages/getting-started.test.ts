@@ -124,16 +124,6 @@ describe("the page", () => {
     await page.close();
   });
 
-  test("shows the language of the link, and the others a link away", async () => {
-    const { page } = await browser.open();
-    await page.goto(site.url + path);
-    await page.getByRole("link", { name: "PHP" }).click();
-    expect(page.url()).toBe(`${site.url}${path}?code=php#call`);
-    expect(await page.locator("#run-verify").textContent()).toContain("php verify.php");
-    expect(await page.getByRole("link", { name: "PHP" }).getAttribute("aria-current")).toBe("true");
-    await page.close();
-  });
-
   test("copies a listing exactly, by keyboard too, and says so", async () => {
     const { page } = await browser.open();
     await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);

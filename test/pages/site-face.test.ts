@@ -62,15 +62,6 @@ test.each(["", "lang=en-XA"])("with %p axe finds nothing, and all fits a phone",
   await page.close();
 });
 
-test("the short ways lead to the reference, from the address itself", async () => {
-  const { page } = await browser.open();
-  for (const path of ["/docs", "/v1/inter-agency"]) {
-    await page.goto(`${site.url}${path}`);
-    expect(new URL(page.url()).pathname).toBe("/v1/inter-agency/docs");
-  }
-  await page.close();
-});
-
 test("the logo by itself is a picture that its policy lets be seen", async () => {
   const { page, complaints } = await browser.open();
   await page.goto(`${site.url}/logo`);

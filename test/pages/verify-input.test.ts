@@ -99,6 +99,7 @@ describe("bad input is answered in plain words", () => {
         ["hello", "This is a text that is neither JSON nor a signature"],
         ["<html>\n<p>Bad gateway</p>\n</html>", "This is a web page, not an envelope."],
         ['{"signature":', "JSON_MALFORMED"],
+        ["[]", "There is no envelope in it."],
         ["x".repeat(1024 * 1024 + 1), "more than 1 MiB of text"],
       ] as const) {
         await verify(page, text);

@@ -9,6 +9,7 @@ import {
   browser,
   envelope,
   openPage,
+  openProving,
   outcomeOf,
   path,
   shownIn,
@@ -120,8 +121,7 @@ describe("codes that are scanned", () => {
         await page.locator("#outcome h2").first().waitFor();
       }
     };
-    await within(openPage(), async ({ page }) => {
-      await page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ body: log.key }));
+    await within(openProving(log), async ({ page }) => {
       await scanAll(page, fragments.slice(1));
       await untilOutcomeSays(page, `Proof: ${proofs.length - 1} of ${proofs.length} codes read`);
       expect(await axeFindings(page)).toEqual([]);
@@ -149,8 +149,6 @@ describe("a link that anybody could have made", () => {
     ["encoded markup", "TVS1:1/1:abcdefgh:%3Cscript%3E"],
     ["half an escape", "TVS1:1/2:abcdefgh:%E0%A4%A"],
     ["a number above its total", "TVS1:3/2:abcdefgh:abc"],
-    ["no part", "TVS1:1/2:abcdefgh:"],
-    ["another version", "TVS9:1/2:abcdefgh:abc"],
     ["more than a code holds", `TVS1:1/2:abcdefgh:${"A".repeat(100_000)}`],
     ["a part that is not what its tag says", "TVS1:1/1:abcdefgh:eyJhbGciOiJub25lIn0.e30."],
   ])("with %s is told of in plain words, and leaves nothing behind", (_, fragment) =>
@@ -162,22 +160,6 @@ describe("a link that anybody could have made", () => {
       expectNothingSent(tab);
     }),
   );
-
-  test("and whose signature is forged is refused", async () => {
-    const [head = "", payload = "", signature = ""] = JSON.parse(envelope).signature.split(".");
-    const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
-    claims.result.teacher.name = "Somebody Else";
-    const forged = `${head}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${signature}`;
-    const [first, second = ""] = await splitIntoCodes(forged);
-    await within(scan(`${site.url}${path}#${first}`), async ({ page }) => {
-      await untilOutcomeSays(page, "1 of 2 codes read");
-      await page.evaluate(`location.hash = ${JSON.stringify(second)}`);
-      const { verdict, text } = await outcomeOf(page);
-      expect(verdict).toBe("Not genuine");
-      expect(text).not.toContain("Somebody Else");
-      expect(await kept(page)).toBeNull();
-    });
-  });
 
   test("what lies on the device and is not what this page wrote, or too old, is left aside", () =>
     within(openPage(), async ({ page, complaints }) => {

@@ -53,6 +53,7 @@ describe("the codes of a signature", () => {
   test.each([
     ["a link without a fragment", "https://verify.example.gov/verify-envelope"],
     ["half a line", "https://verify.example.gov/verify-envelope#TVS1:1/2:abcdefgh"],
+    ["a line without its part", "TVS1:1/2:abcdefgh:"],
     ["markup", 'TVS1:1/2:abcdefgh:<img src="x">'],
     ["a number of three digits", "TVS1:1/100:abcdefgh:x"],
     ["another scheme", "javascript:0#TVS1:1/2:abcdefgh:x"],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, hash } from "node:crypto";
+import { fixedBytes } from "../../src/foreign.ts";
 import { type CryptoMb, lanes } from "../../src/signing/crypto-mb.ts";
-import { fixedBytes } from "../../src/signing/foreign.ts";
 import { knownHash, knownKey, knownSignature } from "../../src/signing/known-answer.ts";
 import { findLibcrypto, type LoadedKey, openLibcrypto } from "../../src/signing/libcrypto.ts";
 import { signAll } from "../../src/signing/openssl.ts";

@@ -67,16 +67,4 @@ describe("the manual's pages", () => {
     expect(page).toContain('<td data-label="metric"><code>tvs_signatures_total</code></td>');
     expect(page).toMatch(/<td data-label="what it says">Signatures made with the private key<\/td>/);
   });
-
-  test("that are none are 404", async () => {
-    expect((await world.call(`${folder}kyes`)).status).toBe(404);
-  });
-
-  test("are sent once: who has a page is told so", async () => {
-    const first = await world.call(`${folder}keys`);
-    const again = await world.call(`${folder}keys`, {
-      headers: { "If-None-Match": first.headers.get("ETag") ?? "" },
-    });
-    expect(again.status).toBe(304);
-  });
 });

@@ -166,11 +166,6 @@ describe("the reference page", () => {
       expect([again.status, await again.text()]).toEqual([304, ""]);
     }
   });
-
-  test("refuses other methods", async () => {
-    const response = await world.call(docs, { method: "POST" });
-    expect([response.status, response.headers.get("Allow")]).toEqual([405, "GET, HEAD"]);
-  });
 });
 
 describe("the page of a live service", () => {

@@ -3,7 +3,6 @@ import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import { readEras } from "../../src/domain/status-list/places.ts";
 import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
-import { createChangeStore } from "../../src/store/changes.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -17,7 +16,6 @@ import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { useQuota } from "../harness/evidence.ts";
-import { rejection } from "../harness/rejection.ts";
 import { aNode, anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 
 /** What the stores must do over every driver. */
@@ -26,25 +24,6 @@ describeDrivers("stores", (_kind, opened) => {
 
   beforeAll(() => {
     driver = opened.driver();
-  });
-
-  test("settings, partners and keys move the revision", async () => {
-    const settings = createSettingsStore(driver);
-    const partners = createPartnerStore(driver);
-    const revisions = [await settings.revision()];
-    await settings.write({ issuer: "https://one.example" });
-    revisions.push(await settings.revision());
-    await partners.add(aPartner("mover"), anApiKey("mover", "k1"));
-    revisions.push(await settings.revision());
-    await partners.update({ ...aPartner("mover"), perMinute: 5 });
-    revisions.push(await settings.revision());
-    expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
-    expect((await partners.partners()).find((one) => one.partnerId === "mover")?.perMinute).toBe(5);
-    await settings.write({ issuer: "https://one.example" });
-    expect(await settings.revision()).toBe(revisions.at(-1) as number);
-    expect(await rejection(partners.add(aPartner("mover"), anApiKey("mover", "k2")))).toMatchObject({
-      code: "REFUSED",
-    });
   });
 
   test("who is withdrawn is read as one with the change that did it, and an era begins once", async () => {
@@ -67,27 +46,6 @@ describeDrivers("stores", (_kind, opened) => {
     ]);
   });
 
-  test("a change and the record of who made it are one: what is refused or changes nothing leaves none", async () => {
-    const acting = { actor: "cli:ada", clock: { now: () => 7 } };
-    const [partners, settings] = [createPartnerStore(driver, acting), createSettingsStore(driver, acting)];
-    const changes = createChangeStore(driver);
-    await partners.add(aPartner("kept"), anApiKey("kept", "kept-key"));
-    expect(await rejection(partners.add(aPartner("kept"), anApiKey("kept", "other")))).toBeDefined();
-    expect(await rejection(partners.update({ partnerId: "nobody", perMinute: 5 }))).toBeDefined();
-    const key = anApiKey("kept", "second");
-    expect(await partners.addKey(key, { shortened: null, maxLive: 1 })).toBe(false);
-    await settings.write({ issuer: "https://kept.example" });
-    await settings.write({ issuer: "https://kept.example", policy: "{}" });
-    const mine = { at: 7, actor: "cli:ada" };
-    expect(await changes.list({ actor: "cli:ada", limit: 9 })).toEqual([
-      { ...mine, action: "set", subject: "setting:policy", detail: null },
-      { ...mine, action: "set", subject: "setting:issuer", detail: "https://kept.example" },
-      { ...mine, action: "added", subject: "partner:kept", detail: "kept-key" },
-    ]);
-    expect(await changes.list({ subject: "partner:kept", since: 8, limit: 9 })).toEqual([]);
-    expect((await changes.lastActors("setting")).get("policy")).toBe("cli:ada");
-  });
-
   test("a register begins at a revision that another one does not", async () => {
     const settings = createSettingsStore(driver);
     const keys = createKeyStore(driver);
@@ -99,19 +57,6 @@ describeDrivers("stores", (_kind, opened) => {
     expect(begun - before).toBeGreaterThan(2);
     await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"));
     expect(await settings.revision()).toBe(begun);
-  });
-
-  test("the key ring has one active and one pending key at any time", async () => {
-    const keys = createKeyStore(driver);
-    await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"));
-    await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"));
-    await keys.rotate({ active: "A", pending: "B", next: aSigningKey("C", "pending"), at: 10 });
-    const again = keys.rotate({ active: "A", pending: "B", next: aSigningKey("D", "pending"), at: 11 });
-    expect(await rejection(again)).toMatchObject({ code: "REFUSED" });
-    await keys.compromise({ kid: "B", since: 5, at: 12, next: aSigningKey("E", "pending") });
-    const states = Object.fromEntries((await keys.list()).map((key) => [key.kid, key.state]));
-    expect(states).toEqual({ A: "retired", B: "compromised", C: "active", E: "pending" });
-    expect((await keys.list()).find((key) => key.kid === "A")?.sealed).toBeNull();
   });
 
   test("quota is added to its own window, whichever came last, and forgotten when it is old", async () => {
@@ -160,16 +105,6 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await teachers.apply([stale])).toEqual([false]);
     expect((await teachers.history(id)).length).toBe(1);
     expect((await teachers.events(id)).length).toBe(2);
-  });
-
-  test("a contact that belongs to two teachers names neither", async () => {
-    const teachers = createTeacherStore(driver);
-    const emailIndex = new Uint8Array(16).fill(7);
-    await teachers.apply([
-      aTeacherWrite("C/1/B/1", { emailIndex }),
-      aTeacherWrite("C/1/B/2", { emailIndex }),
-    ]);
-    expect(await teachers.find({ by: "email", value: emailIndex })).toBeNull();
   });
 
   test("teachers are read in pieces, in the order of their numbers", async () => {

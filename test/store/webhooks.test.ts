@@ -2,17 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { sweep } from "../../src/domain/sweep.ts";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
-import { eventsOf } from "../../src/store/events.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { createKeyStore } from "../../src/store/keys.ts";
 import { lagos } from "../harness/clock.ts";
-import { attest } from "../harness/evidence.ts";
-import { anAttestation, aSigningKey, aTeacher } from "../harness/samples.ts";
+import { aTeacher } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
 const change = (world: TestWebhooks) => ({ ...world, calendar: lagos, actor: "test" });
-
-let attested = 0;
 const revoke = (world: TestWebhooks) =>
   changeTeacher(change(world), { by: "regNo", value: "A/B/C/1" }, { action: "revoke", reason: "test" });
 
@@ -84,62 +79,6 @@ describe("every path that stores an event makes its deliveries with it", () => {
       expect(await world.teachers.apply([write, write])).toEqual([true, false]);
       expect(await made(world)).toEqual(["board certificate.verified"]);
     }));
-
-  test("a batch that fails leaves neither event nor delivery", () =>
-    withWebhooks(async (world) => {
-      const { id } = await world.put("A/B/C/1");
-      await subscribe(world, "board");
-      const before = await world.rows("SELECT * FROM events");
-      const event = { eventId: "e", eventType: "license.expired", occurredAt: 1, body: "{}" } as const;
-      const failing = world.driver.batch([
-        ...eventsOf([{ id, events: [event] }]),
-        { sql: "INSERT INTO deliveries (id) VALUES (NULL)", args: [] },
-      ]);
-      expect((await Promise.allSettled([failing]))[0]?.status).toBe("rejected");
-      expect(await world.rows("SELECT * FROM events")).toEqual(before);
-      expect(await made(world)).toEqual([]);
-    }));
-});
-
-describe("an event goes to", () => {
-  test("whoever subscribed to its type", () =>
-    withWebhooks(async (world) => {
-      await subscribe(world, "revocations", { events: ["license.revoked", "certificate.revoked"] });
-      await subscribe(world, "everything");
-      await world.put("A/B/C/1");
-      await revoke(world);
-      expect((await made(world)).sort()).toEqual([
-        "everything license.revoked",
-        "everything license.verified",
-        "revocations license.revoked",
-      ]);
-    }));
-
-  test("a partner that verified the teacher, when it wants to hear of those only", () =>
-    withWebhooks(async (world) => {
-      await createKeyStore(world.driver).create(aSigningKey("K", "active"), aSigningKey("P", "pending"));
-      for (const name of ["verifier", "stranger", "asked-another"])
-        await subscribe(world, name, { teachers: "verified" });
-      const [one, other] = [await world.put("A/B/C/1"), await world.put("A/B/C/2")];
-      expect(await made(world)).toEqual([]);
-      await verify(world, "verifier", one.id);
-      await verify(world, "asked-another", other.id);
-      await verify(world, "stranger", null);
-      await revoke(world);
-      expect(await made(world)).toEqual(["verifier license.revoked"]);
-    }));
-
-  test("no partner that is disabled, but to a disabled endpoint, where it is held", () =>
-    withWebhooks(async (world) => {
-      await subscribe(world, "partner-off");
-      await subscribe(world, "endpoint-off");
-      await world.partners.disable("partner-off", 1);
-      await world.webhooks.disable("endpoint-off", 1);
-      await world.put("A/B/C/1");
-      expect(await made(world)).toEqual(["endpoint-off license.verified"]);
-      await world.partners.disable("partner-off", null);
-      expect(await made(world)).toEqual(["endpoint-off license.verified"]);
-    }));
 });
 
 describe("the outbox", () => {
@@ -174,17 +113,6 @@ describe("the outbox", () => {
       expect((await claim(world.outbox, "c", 6_000)).length).toBe(4);
     }));
 
-  test("hands nothing out for an endpoint that was disabled since it was looked at", () =>
-    withWebhooks(async (world) => {
-      await subscribe(world, "board");
-      await world.put("A/B/C/1");
-      expect(await world.outbox.open()).toMatchObject([{ partnerId: "board", nextDueAt: 0 }]);
-      await world.webhooks.disable("board", 1);
-      const lease = { token: "a", now: 5_000, until: 6_000 };
-      expect(await world.outbox.lease([{ partnerId: "board", limit: 8, except: [] }], lease)).toEqual([]);
-      expect(await world.outbox.open()).toEqual([]);
-    }));
-
   test("finds an endpoint's next work by its index, however many deliveries wait", () =>
     withWebhooks(async (world) => {
       const plan = await world.rows(
@@ -196,8 +124,3 @@ describe("the outbox", () => {
       ]);
     }));
 });
-
-async function verify(world: TestWebhooks, partnerId: string, teacherId: number | null): Promise<void> {
-  const attestation = anAttestation(++attested, { partnerId, teacherId, kid: "K" });
-  expect(await attest(world.driver, [attestation])).not.toBeNull();
-}

@@ -101,18 +101,10 @@ function parse(part: string): Record<string, unknown> | null {
 }
 
 /** The signatures of attestations, of which only those need be looked at that nothing else vouches for. */
-export type SignatureChecks = {
-  /** Whether every one is to be looked at: some twenty times the work. */
-  readonly all: boolean;
-  /** What is wrong with an attestation's own signature; null when nothing is. */
-  findForgery(row: AuditedRow): string | null;
-};
+export type SignatureChecks = ReturnType<typeof createSignatureChecks>;
 
 /** @param keys all that the service ever signed with. @param all whether to look at every signature */
-export function createSignatureChecks(
-  keys: readonly SigningKey[],
-  { all }: { all: boolean },
-): SignatureChecks {
+export function createSignatureChecks(keys: readonly SigningKey[], { all }: { all: boolean }) {
   const known = new Map(keys.map(({ kid, jwk }) => [kid, jwk]));
   const opened = new Map<string, KeyObject>();
 
@@ -124,8 +116,10 @@ export function createSignatureChecks(
   }
 
   return {
+    /** Whether every one is to be looked at: some twenty times the work. */
     all,
-    findForgery({ jws, kid }) {
+    /** What is wrong with an attestation's own signature; null when nothing is. */
+    findForgery({ jws, kid }: AuditedRow): string | null {
       const key = keyOf(kid);
       if (key === undefined) return "no key of this service signed it";
       const end = jws.lastIndexOf(".");

@@ -227,11 +227,7 @@ async function noteToKeep(
  * @returns false where no checkpoint of that log is kept
  * @throws TvsError LOG_BEHIND
  */
-async function requireGrown(
-  note: string | null,
-  { origin, size, root }: TreeHead,
-  read: ReadTiles,
-): Promise<boolean> {
+async function requireGrown(note: string | null, { origin, size, root }: TreeHead, read: ReadTiles) {
   const kept = note === null ? null : treeHeadOf(note);
   if (kept?.origin !== origin || kept.size === 0 || kept.size > size) return false;
   const hashes = (await consistencyProof(kept.size, size, read)).map((hash) => new Uint8Array(hash));
@@ -301,11 +297,7 @@ async function seal(
  * Whether the log of a checkpoint was closed, openly, for a later epoch with a name and a key of its own. Only the key
  * shows that it is later: numbers and links are the database's, but no key is sealed under a name that never was.
  */
-function isSucceeded(
-  note: string,
-  epochs: readonly LogEpoch[],
-  secrets: BuilderDependencies["secrets"],
-): boolean {
+function isSucceeded(note: string, epochs: readonly LogEpoch[], secrets: BuilderDependencies["secrets"]) {
   const newest = epochs.at(-1);
   if (newest === undefined || hasOwnKey(newest, secrets) !== true) return false;
   const { origin: closed } = treeHeadOf(note);
@@ -318,10 +310,7 @@ function isSucceeded(
  * The note of a row that is the checkpoint that it says it is: what is kept here has to be the log's own word.
  * @throws TvsError STORE_CORRUPT
  */
-async function ownNote(
-  { epoch, size, note }: StoredCheckpoint,
-  epochs: readonly LogEpoch[],
-): Promise<string> {
+async function ownNote({ epoch, size, note }: StoredCheckpoint, epochs: readonly LogEpoch[]) {
   const opened = await openCheckpoint(note, await openingKeysOf(epochs.filter((one) => one.epoch === epoch)));
   if (!(opened instanceof Refusal) && opened.size === size) return note;
   throw notOurs();

@@ -50,10 +50,7 @@ export function originOf(issuer: string, epoch: number): string {
 }
 
 /** The text by which others know an epoch's key (C2SP signed-note, verifier keys). */
-export function verifierKeyOf({
-  origin,
-  publicKey,
-}: Pick<LogEpoch, "origin" | "publicKey">): Promise<string> {
+export function verifierKeyOf({ origin, publicKey }: Pick<LogEpoch, "origin" | "publicKey">) {
   return formatVerifierKey(origin, publicKey);
 }
 

@@ -150,10 +150,7 @@ export async function noteEnd(
  * have sealed that key, and only with it can the checkpoint have been signed.
  * @returns null where nothing was signed, or by another key
  */
-async function signedEnd(
-  evidence: Pick<EvidenceStore, "epochs" | "newest">,
-  secrets: Pick<Secrets, "open">,
-): Promise<{ epoch: number; size: number; root: string } | null> {
+async function signedEnd(evidence: Pick<EvidenceStore, "epochs" | "newest">, secrets: Pick<Secrets, "open">) {
   const [epoch, newest] = [(await evidence.epochs()).at(-1), await evidence.newest()];
   if (epoch === undefined || newest?.epoch !== epoch.epoch || hasOwnKey(epoch, secrets) !== true) return null;
   const opened = await openCheckpoint(newest.note, await openingKeysOf([epoch]));
@@ -195,10 +192,7 @@ async function changeMark(
  * The mark, by which alone anything is deleted, as it is kept and as it says.
  * @throws TvsError STORE_CORRUPT for one that is missing or not ours
  */
-export async function ownMark({
-  maintenance,
-  secrets,
-}: Omit<Retaining, "settings">): Promise<{ sealed: string; mark: RetentionMark }> {
+export async function ownMark({ maintenance, secrets }: Omit<Retaining, "settings">) {
   const { mark: sealed } = await maintenance.kept();
   const mark = sealed === null ? null : openMark(sealed, secrets);
   if (sealed !== null && mark !== null) return { sealed, mark };

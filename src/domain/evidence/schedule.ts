@@ -50,9 +50,6 @@ export function startBuilding({ builder, store, clock, onError }: Scheduled): ()
 }
 
 /** Keeps the head beside the database, whoever signs. @returns stops it */
-export function startFollowing({
-  builder,
-  onError,
-}: Pick<Scheduled, "builder" | "onError">): () => Promise<void> {
+export function startFollowing({ builder, onError }: Pick<Scheduled, "builder" | "onError">) {
   return repeat(builder.follow, { everyMs: followMs, onError });
 }

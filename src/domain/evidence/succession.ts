@@ -61,11 +61,7 @@ const noSecrets = {
   },
 };
 
-async function isReached(
-  { store, head }: KnownLog,
-  clock: Clock,
-  secrets: NonNullable<Opening>,
-): Promise<boolean> {
+async function isReached({ store, head }: KnownLog, clock: Clock, secrets: NonNullable<Opening>) {
   try {
     await createEvidenceBuilder({ store, head, secrets, clock }).requireNotBehind();
     return true;
@@ -75,10 +71,7 @@ async function isReached(
   }
 }
 
-async function countLost(
-  store: EvidenceStore,
-  kept: { readonly origin: string; readonly size: number },
-): Promise<number | null> {
+async function countLost(store: EvidenceStore, kept: { readonly origin: string; readonly size: number }) {
   const progress = await store.progress();
   if (progress?.origin !== kept.origin) return null;
   const lost = kept.size - (progress.size + progress.waiting - progress.missing);

@@ -81,11 +81,7 @@ export async function applyStaged(
 }
 
 /** The rows behind the last change change nothing, but they are done too. */
-async function skipUnchanged(
-  run: ImportRun,
-  lastSeq: number,
-  { imports, staging }: Context,
-): Promise<ImportRun> {
+async function skipUnchanged(run: ImportRun, lastSeq: number, { imports, staging }: Context) {
   if (run.applied >= lastSeq) return run;
   const unchanged = run.unchanged + (await staging.countUnchanged(run.applied));
   const next = { ...run, applied: lastSeq, unchanged };
@@ -141,10 +137,7 @@ function supersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
-async function planRows(
-  rows: readonly PendingRow[],
-  context: Context & { recheck: boolean },
-): Promise<ChunkPlan> {
+async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }) {
   const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
   const known = await findCurrent(rows, context);
   const effects = rows.map(({ patch, line }) => {
@@ -212,11 +205,7 @@ function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): Stored
   return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
 }
 
-function progressAfter(
-  run: ImportRun,
-  rows: readonly PendingRow[],
-  { writes, unchanged }: ChunkPlan,
-): ImportRun {
+function progressAfter(run: ImportRun, rows: readonly PendingRow[], { writes, unchanged }: ChunkPlan) {
   const inserted = writes.filter((write) => write.replaces === null).length;
   const progress: ImportProgress = {
     applied: rows.at(-1)?.seq ?? run.applied,

@@ -23,22 +23,18 @@ const minRows = 10;
  * The batch size of an import: how many rows the next commit takes, and when it may begin. Times are monotonic, in
  * milliseconds.
  */
-export type BatchSize = {
-  rows(): number;
-  contention(): Contention;
-  /** @param commit `tookMs` is how long it kept others from writing */
-  committed(commit: {
-    rows: number;
-    tookMs: number;
-    at: number;
-    othersWrote: boolean;
-    serviceRuns: boolean;
-  }): void;
-  /** When the next commit may begin. */
-  notBefore(): number;
+export type BatchSize = ReturnType<typeof createBatchSize>;
+
+type WrittenBatch = {
+  readonly rows: number;
+  /** How long it kept others from writing. */
+  readonly tookMs: number;
+  readonly at: number;
+  readonly othersWrote: boolean;
+  readonly serviceRuns: boolean;
 };
 
-export function createBatchSize(maxRows: number): BatchSize {
+export function createBatchSize(maxRows: number) {
   let rows = Math.min(firstRows, maxRows);
   let contention: Contention = "low";
   let othersSeenAt = Number.NEGATIVE_INFINITY;
@@ -46,9 +42,10 @@ export function createBatchSize(maxRows: number): BatchSize {
 
   return {
     rows: () => rows,
-    contention: () => contention,
+    contention: (): Contention => contention,
+    /** When the next commit may begin. */
     notBefore: () => restUntil,
-    committed({ rows: written, tookMs, at, othersWrote, serviceRuns }) {
+    committed({ rows: written, tookMs, at, othersWrote, serviceRuns }: WrittenBatch): void {
       if (othersWrote) othersSeenAt = at;
       const atWork = at - othersSeenAt < atWorkMs;
       contention = atWork ? "high" : serviceRuns ? "low" : "none";

@@ -113,11 +113,7 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
 }
 
 /** The rows that stand so far; for the others the reasons are added to `issues`. */
-async function compareWithRegister(
-  { rows, firstSeq }: Chunk,
-  issues: ImportIssue[],
-  context: CheckContext,
-): Promise<ComparedRow[]> {
+async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
   const { teachers, today, format } = context;
   // Whoever is added to an empty register from here on is found by the commit, which then fails.
   const isEmpty = await teachers.isEmpty();

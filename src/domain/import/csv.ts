@@ -1,20 +1,10 @@
 import { once } from "node:events";
 import { parse } from "csv-parse";
+import { UnreadableError } from "./fields.ts";
 import type { Delimiter } from "./text.ts";
 
 /** A row of a table: its cells, and the line on which it begins, the first one being 1. */
 export type TableRecord = { readonly line: number; readonly cells: readonly string[] };
-
-/** What is wrong with a text that is no CSV, in the record that begins at a line. Nothing of the text is repeated. */
-export class CsvError extends Error {
-  readonly line: number;
-
-  constructor(line: number, message: string) {
-    super(message);
-    this.name = "CsvError";
-    this.line = line;
-  }
-}
 
 /** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
 const formula = /^'*[=+\-@＝＋－＠]/;
@@ -53,7 +43,7 @@ const rules = {
 /**
  * Reads CSV in UTF-8, with a byte order mark or without, as many records at a time as a piece of it completes. Rows may
  * be of different lengths; an empty line is a record of one empty cell.
- * @throws CsvError
+ * @throws UnreadableError for a text that is no CSV, with the line at which the record begins; nothing of it is repeated
  */
 export async function* readCsv(
   pieces: AsyncIterable<Uint8Array>,
@@ -116,6 +106,6 @@ function csvError(error: unknown, line: number): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !/^CSV_|QUOTE/.test(code)) return error;
   if (code === "CSV_MAX_RECORD_SIZE")
-    return new CsvError(line, "the row is too long; look for a quote that is not closed");
-  return new CsvError(line, "the quotes of the row that begins here do not match");
+    return new UnreadableError(line, "the row is too long; look for a quote that is not closed");
+  return new UnreadableError(line, "the quotes of the row that begins here do not match");
 }

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
 import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
-import { CsvError } from "./csv.ts";
 import { type ImportInput, openExtract } from "./extract.ts";
 import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
@@ -92,7 +91,7 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
 
 /** What stopped the reading of a file, in words for who gave it. */
 export function unreadable(name: string, error: unknown): unknown {
-  if (error instanceof UnreadableError || error instanceof CsvError) {
+  if (error instanceof UnreadableError) {
     return new TvsError(
       "INPUT_UNREADABLE",
       `${name}, line ${error.line}: ${error.message}; nothing was changed`,

@@ -86,11 +86,7 @@ export type CodeCount = {
 const keptPlaces = 20;
 
 /** The codes of an import, counted while its rows are judged. */
-export type CodeTally = {
-  add(issues: readonly ImportIssue[]): void;
-  /** Rejections first, then remarks, the most frequent first. */
-  counts(): CodeCount[];
-};
+export type CodeTally = ReturnType<typeof createCodeTally>;
 
 type OpenCount = {
   rows: number;
@@ -98,10 +94,10 @@ type OpenCount = {
   readonly first: Pick<ImportIssue, "line" | "field">[];
 };
 
-export function createCodeTally(): CodeTally {
+export function createCodeTally() {
   const counts = new Map<ImportIssue["code"], OpenCount>();
   return {
-    add(issues) {
+    add(issues: readonly ImportIssue[]): void {
       for (const { code, line, field } of issues) {
         const count = counts.get(code) ?? { rows: 0, lastLine: -1, first: [] };
         counts.set(code, count);
@@ -111,7 +107,8 @@ export function createCodeTally(): CodeTally {
         count.lastLine = line;
       }
     },
-    counts: () => inOrder([...counts].map(([code, { rows, first }]) => ({ code, rows, first }))),
+    /** Rejections first, then remarks, the most frequent first. */
+    counts: (): CodeCount[] => inOrder([...counts].map(([code, { rows, first }]) => ({ code, rows, first }))),
   };
 }
 

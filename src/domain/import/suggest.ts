@@ -12,18 +12,12 @@ import type { OpenedTable } from "./extract.ts";
 import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import { askForMissing, chooseDates, chooseWords, withDates } from "./suggested-answers.ts";
-import { type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
+import { chooseColumns } from "./suggested-columns.ts";
 import { findHeader, isFilled, isTotal, readTable } from "./table.ts";
 import { headerLines } from "./text.ts";
 import { readCertificateStatus, readSource } from "./values.ts";
 
-export type Suggestion = {
-  readonly mapping: Mapping;
-  readonly columns: readonly ColumnReading[];
-  readonly questions: readonly Question[];
-  /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
-  readonly rows: readonly Readonly<Record<string, string>>[];
-};
+export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
 
@@ -35,7 +29,7 @@ const shownRows = 3;
 export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
-): Promise<Suggestion> {
+) {
   const { beginning, header, profiles, first } = await profile(table);
   const taken = chooseColumns(profiles);
   const questions = [...taken.questions];
@@ -65,6 +59,7 @@ export async function suggestMapping(
     mapping,
     columns: taken.columns.map((one) => withDates(one, why)),
     questions,
+    /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
     rows: await showRows(table, { header, first, mapping }),
   };
 }
@@ -75,15 +70,8 @@ function withHeader(header: TableRecord, beginning: readonly TableRecord[], mapp
   return found === header ? mapping : { ...mapping, header: header.line };
 }
 
-type Profiled = {
-  readonly header: TableRecord;
+async function profile(table: OpenedTable) {
   /** The lines up to some behind the header. */
-  readonly beginning: readonly TableRecord[];
-  readonly profiles: readonly ColumnProfile[];
-  readonly first: readonly TableRecord[];
-};
-
-async function profile(table: OpenedTable): Promise<Profiled> {
   let beginning: TableRecord[] = [];
   let header: TableRecord | undefined;
   let profiles: ColumnProfile[] = [];

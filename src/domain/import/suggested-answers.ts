@@ -71,11 +71,7 @@ export function chooseWords(chosen: Chosen, questions: Question[]): Mapping["val
   return values;
 }
 
-export function askForMissing(
-  chosen: Chosen,
-  profiles: readonly ColumnProfile[],
-  questions: Question[],
-): void {
+export function askForMissing(chosen: Chosen, profiles: readonly ColumnProfile[], questions: Question[]) {
   for (const field of requiredFields.filter((one) => !chosen.has(one))) {
     const about = columnOfField[field];
     const parts = profiles.filter(({ name }) => isPartOfName(name)).map(({ name }) => name);

@@ -29,11 +29,7 @@ type Candidate = {
 /** The column that was taken for a field. */
 export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
-export function chooseColumns(profiles: readonly ColumnProfile[]): {
-  readonly chosen: Chosen;
-  readonly columns: readonly ColumnReading[];
-  readonly questions: readonly Question[];
-} {
+export function chooseColumns(profiles: readonly ColumnProfile[]) {
   const chosen = new Map<ImportField, ColumnProfile>();
   const readings = new Map<ColumnProfile, ColumnReading>();
   const questions: Question[] = [];

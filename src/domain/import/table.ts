@@ -24,11 +24,7 @@ export type TableLayout = {
 };
 
 type Column = { readonly field: ImportField | null; readonly translate: Translation };
-type Header = {
-  readonly line: number;
-  readonly columns: readonly Column[];
-  readonly constants: CompiledMapping["constants"];
-};
+type Header = ReturnType<typeof readHeader>;
 
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
@@ -123,7 +119,7 @@ export function isTotal(cell: string): boolean {
   return /^\s*(?:grand|sub)?[\s-]*totals?\b/i.test(cell);
 }
 
-function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames): Header {
+function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames) {
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
   const headings = cells.map((cell) => cell.trim());

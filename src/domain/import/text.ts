@@ -70,10 +70,7 @@ export function refuseOtherKinds([a, b, c, d]: Uint8Array): void {
  * register full of damaged names, and a NUL would cut a text short in the database.
  * @throws UnreadableError
  */
-export async function* asUtf8(
-  pieces: AsyncIterable<Uint8Array>,
-  encoding: Encoding,
-): AsyncGenerator<Uint8Array> {
+export async function* asUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
   let line = 1;

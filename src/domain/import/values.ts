@@ -77,20 +77,13 @@ export function readDate(cell: string): Read<string | null> {
   return { code: serialDate.test(cell) || damagedNumber.test(cell) ? "SPREADSHEET_DAMAGE" : "DATE_INVALID" };
 }
 
-const booleans: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["1", true],
-  ["yes", true],
-  ["y", true],
-  ["false", false],
-  ["0", false],
-  ["no", false],
-  ["n", false],
-]);
+const yes = ["true", "1", "yes", "y"];
+const no = ["false", "0", "no", "n"];
 
 export function readBoolean(cell: string): Read<boolean> {
-  const value = booleans.get(cell.toLowerCase());
-  return value === undefined ? { code: "BOOLEAN_INVALID" } : { value };
+  const word = cell.toLowerCase();
+  if (yes.includes(word)) return { value: true };
+  return no.includes(word) ? { value: false } : { code: "BOOLEAN_INVALID" };
 }
 
 /** Words, as names of columns, are compared as people write them: `Verified`, `New System`. */

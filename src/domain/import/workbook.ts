@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { Parser } from "saxen";
-import { type Entry, fromBufferPromise, type ZipFile } from "yauzl";
+import { type Entry, fromBufferPromise } from "yauzl";
 import type { TableRecord } from "./csv.ts";
 import { UnreadableError } from "./fields.ts";
 
@@ -76,15 +76,9 @@ function noSheet(sheet: string | undefined, sheets: number): string {
   return `the workbook has no sheet of the name that was asked for; it has ${sheets}, and --sheet names one`;
 }
 
-type Parts = {
-  readonly zip: ZipFile;
-  readonly entries: ReadonlyMap<string, Entry>;
-  readonly limits: Limits;
-  unpacked: number;
-  parsedMs: number;
-};
+type Parts = Awaited<ReturnType<typeof openParts>>;
 
-async function openParts(bytes: Uint8Array, limits: Limits): Promise<Parts> {
+async function openParts(bytes: Uint8Array, limits: Limits) {
   if (bytes.length > limits.fileBytes) throw new UnreadableError(1, tooLarge);
   try {
     const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));

@@ -76,14 +76,10 @@ export async function moveClock(
   return { ...swept, aheadDays, takenBack: back.licenses, events: back.events + swept.events };
 }
 
+type Moved = ClockDependencies & { calendar: ReturnType<typeof createCalendar>; announce: boolean };
+
 /** Puts licences back that were announced for a day which is to come again. */
-async function takeBack({
-  teachers,
-  clock,
-  actor,
-  calendar,
-  announce,
-}: ClockDependencies & { calendar: ReturnType<typeof createCalendar>; announce: boolean }) {
+async function takeBack({ teachers, clock, actor, calendar, announce }: Moved) {
   const counts = { licenses: 0, events: 0 };
   await announceEach(teachers, {
     next: (limit) => teachers.announcedAhead(calendar.dateAt(clock.now()), limit),

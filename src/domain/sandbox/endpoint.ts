@@ -47,11 +47,7 @@ function endpointBefore(endpoint: WebhookEndpoint | null): EndpointBefore | null
  * @param only the address that is to be put back from; whichever there is when left out
  * @returns whether anything was put back
  */
-export async function putBackEndpoint(
-  dependencies: EndpointDependencies,
-  partnerId: string,
-  only?: string,
-): Promise<boolean> {
+export async function putBackEndpoint(dependencies: EndpointDependencies, partnerId: string, only?: string) {
   const { settings, webhooks } = dependencies;
   const relay = readRelay(await settings.read());
   if (relay === null || (only ?? relay.url) !== relay.url) return false;
@@ -62,11 +58,7 @@ export async function putBackEndpoint(
   return true;
 }
 
-async function putBack(
-  dependencies: EndpointDependencies,
-  partnerId: string,
-  { before }: Relay,
-): Promise<void> {
+async function putBack(dependencies: EndpointDependencies, partnerId: string, { before }: Relay) {
   if (before === null) {
     await removeWebhook(dependencies, partnerId);
     return;

@@ -9,7 +9,7 @@ import type { SettingsStore } from "../settings.ts";
 import type { TeacherChoice, WebhookEndpoint } from "../webhooks.ts";
 
 /** What a running service keeps of it in memory. */
-export type SandboxState = {
+type SandboxState = {
   /** By how much the sandbox's calendar was moved (decision D9.3). */
   readonly day: MovedDay;
   /** The address of a `tvs listen` on this machine, to which deliveries go although it is private (decision D9.2). */

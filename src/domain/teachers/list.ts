@@ -179,22 +179,14 @@ function noTerm(): TvsError {
   return new TvsError("USAGE", message);
 }
 
-async function holdersOf(
-  teachers: TeacherListStore,
-  keys: readonly TeacherKey[],
-  limit: number,
-): Promise<TeacherRow[]> {
+async function holdersOf(teachers: TeacherListStore, keys: readonly TeacherKey[], limit: number) {
   const found = new Map<number, TeacherRow>();
   for (const key of keys) for (const one of await teachers.holders(key, limit)) found.set(one.id, one);
   return [...found.values()].slice(0, limit);
 }
 
 /** Teachers whose registration number begins so. */
-function numbersFrom(
-  { teachers, calendar, clock }: ListDependencies,
-  beginning: string,
-  page: PageRequest,
-): Promise<TeacherPage> {
+function numbersFrom({ teachers, calendar, clock }: ListDependencies, beginning: string, page: PageRequest) {
   const today = calendar.dateAt(clock.now());
   const read = async (after: string, missing: number) => {
     const size = Math.min(missing, recordsAtOnce);
@@ -205,11 +197,7 @@ function numbersFrom(
   return fillPage(page, { read, start: beginning, looked: recordsAtOnce });
 }
 
-async function namesLike(
-  teachers: TeacherListStore,
-  test: (name: string) => boolean,
-  page: PageRequest,
-): Promise<TeacherPage> {
+async function namesLike(teachers: TeacherListStore, test: (name: string) => boolean, page: PageRequest) {
   const read = async (after: string) => {
     const names = await teachers.names(after, namesAtOnce);
     const next = names.length < namesAtOnce ? null : (names.at(-1)?.regNo ?? null);

@@ -11,75 +11,30 @@ import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 
-/** A registered person, as stored: no raw NIN, e-mail address or phone number is part of it. */
-export type Teacher = {
-  readonly id: number;
-  /** Moves with every write: an answer is stored only while the record that it speaks of is at the version it read. */
-  readonly version: number;
-  readonly regNo: string;
-  readonly tId: number | null;
-  readonly name: string;
-  readonly ninVerified: boolean;
-  readonly state: string | null;
-  readonly category: string | null;
-  readonly source: Source;
-  readonly active: boolean;
-  readonly certificateStatus: CertificateStatus;
-  readonly certificateIssueDate: CalendarDate | null;
-  readonly licenseIssueDate: CalendarDate | null;
-  readonly licenseExpiryDate: CalendarDate | null;
-  readonly licenseRevokedOn: CalendarDate | null;
-  readonly licenseRevokedReason: string | null;
-  readonly photoUrl: string | null;
-  readonly profile: Omit<Profile, "ninVerified"> | null;
-  /** The licence status that partners were last told. */
-  readonly announcedStatus: LicenseStatus;
-};
-
-/** A record with what only writers need: who revoked the licence, and its blind indexes. */
-export type StoredTeacher = Teacher & {
-  /** Who made the revocation: a command, or an extract. Null when there is none. */
-  readonly licenseRevokedBy: "operator" | "extract" | null;
-  readonly ninIndex: Uint8Array | null;
-  readonly emailIndex: Uint8Array | null;
-  readonly phoneIndex: Uint8Array | null;
-  /** Milliseconds since the epoch. */
-  readonly updatedAt: number;
-};
-
-/** The content of a record: what an import or a command may set. */
-export type TeacherContent = Omit<StoredTeacher, "id" | "version" | "announcedStatus" | "updatedAt">;
-
-type KindOf<T> = T extends string
-  ? "text"
-  : T extends number
-    ? "integer"
-    : T extends boolean
-      ? "flag"
-      : T extends Uint8Array
-        ? "bytes"
-        : "json";
+/** What a field holds, by the kind of its column. */
+type Values = { text: string; integer: number; flag: boolean; bytes: Uint8Array; json: object };
 
 /** One field of a record: how it is stored, and how an extract names it. */
-type FieldOf<F extends keyof StoredTeacher> = {
+type Field = {
   readonly column: string;
-  readonly kind: KindOf<NonNullable<StoredTeacher[F]>>;
-  readonly nullable: null extends StoredTeacher[F] ? true : false;
+  readonly kind: keyof Values;
+  readonly nullable: boolean;
   /** Whether a lookup reads it; the others are for writers alone. */
-  readonly inLookups: F extends keyof Teacher ? true : false;
+  readonly inLookups: boolean;
   /** Whether an import or a command sets it; the others the register keeps itself. */
-  readonly isContent: F extends keyof TeacherContent ? true : false;
+  readonly isContent: boolean;
   /** The column of an extract in CSV; of what is stored as a blind index, the column of what it is made from. */
   readonly csv: string | null;
 };
 
 /**
- * The fields of a record, the one list of them: the columns of the database, every reader and writer of them, and the
- * columns of an extract follow from it, in this order. The compiler holds it to the types above.
+ * The fields of a record, the one list of them: its type, the columns of the database, every reader and writer of them,
+ * and the columns of an extract follow from it, in this order.
  */
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
+  // Moves with every write: an answer is stored only while the record that it speaks of is at the version it read.
   version: { column: "version", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
   regNo: { column: "reg_no", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "reg_no" },
   tId: { column: "t_id", kind: "integer", nullable: true, inLookups: true, isContent: true, csv: "t_id" },
@@ -98,12 +53,41 @@ export const teacherFields = {
   licenseExpiryDate: { column: "license_expiry_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_expiry_date" },
   licenseRevokedOn: { column: "license_revoked_on", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_on" },
   licenseRevokedReason: { column: "license_revoked_reason", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_revoked_reason" },
+  // Who made the revocation: a command, or an extract. Null when there is none.
   licenseRevokedBy: { column: "license_revoked_by", kind: "text", nullable: true, inLookups: false, isContent: true, csv: null },
   photoUrl: { column: "photo_url", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "photo_url" },
   profile: { column: "profile", kind: "json", nullable: true, inLookups: true, isContent: true, csv: null },
+  // The licence status that partners were last told.
   announcedStatus: { column: "announced_status", kind: "text", nullable: false, inLookups: true, isContent: false, csv: null },
+  // Milliseconds since the epoch.
   updatedAt: { column: "updated_at", kind: "integer", nullable: false, inLookups: false, isContent: false, csv: null },
-} as const satisfies { [F in keyof StoredTeacher]: FieldOf<F> };
+} as const satisfies Readonly<Record<string, Field>>;
+
+type Fields = typeof teacherFields;
+
+/** What some fields hold is narrower than their kind. */
+type Narrower = {
+  source: Source;
+  certificateStatus: CertificateStatus;
+  licenseRevokedBy: "operator" | "extract";
+  profile: Omit<Profile, "ninVerified">;
+  announcedStatus: LicenseStatus;
+};
+type ValueOf<F extends keyof Fields> = F extends keyof Narrower ? Narrower[F] : Values[Fields[F]["kind"]];
+type FieldsThat<Mark extends "inLookups" | "isContent"> = {
+  [F in keyof Fields]: Fields[F][Mark] extends true ? F : never;
+}[keyof Fields];
+
+/** A record with all of its fields, as writers need it. */
+export type StoredTeacher = {
+  readonly [F in keyof Fields]: ValueOf<F> | (Fields[F]["nullable"] extends true ? null : never);
+};
+
+/** A registered person, as lookups read it: no raw NIN, e-mail address or phone number is part of it. */
+export type Teacher = Pick<StoredTeacher, FieldsThat<"inLookups">>;
+
+/** The content of a record: what an import or a command may set. */
+export type TeacherContent = Pick<StoredTeacher, FieldsThat<"isContent">>;
 
 /** The fields that an import or a command sets. */
 export const contentFields = (Object.keys(teacherFields) as (keyof StoredTeacher)[]).filter(
@@ -191,11 +175,7 @@ export function licenseOn(teacher: LicenseFields, today: CalendarDate): License 
   };
 }
 
-function daysRemaining(
-  status: LicenseStatus,
-  expiry: CalendarDate | null,
-  today: CalendarDate,
-): number | null {
+function daysRemaining(status: LicenseStatus, expiry: CalendarDate | null, today: CalendarDate) {
   if (expiry === null || (status !== "VALID" && status !== "EXPIRED")) return null;
   return Math.max(0, daysBetween(today, expiry));
 }

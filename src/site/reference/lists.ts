@@ -42,10 +42,7 @@ function codeWord(word: string): Markup {
 type TableRow = { readonly id: string; readonly name: Markup; readonly cells: readonly (Markup | string)[] };
 
 /** A table whose rows are records on a phone: there each cell says what its column is called. */
-function table(
-  columns: readonly string[],
-  [label, rows]: [label: string, rows: readonly TableRow[]],
-): Markup {
+function table(columns: readonly string[], [label, rows]: [label: string, rows: readonly TableRow[]]) {
   return html`<table class="records words" aria-label="${label}"><thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>${rows.map(
     ({ id, name, cells }) => html`<tr id="${id}"><th scope="row">${name}</th>${cells.map(

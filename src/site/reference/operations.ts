@@ -2,12 +2,12 @@
 
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
+import { keyToPutIn } from "../../http/local-caller.ts";
 import { codeLanguages } from "../getting-started-languages.ts";
 import type { Markup } from "../markup.ts";
 import { codeBox, jsonBox } from "./code.ts";
 import { type Call, exampleOf, nameOf, type Operation, type Parameter, type Response } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";
-import { parameterExample, parametersFor, requestOf } from "./requests.ts";
 import { type Request, sampleOf } from "./samples.ts";
 import { part, type Writer } from "./writer.ts";
 
@@ -160,4 +160,41 @@ export function sentSchemas(writer: Writer): ReadonlySet<string> {
     add(operation.parameters);
   }
   return names;
+}
+
+function parametersFor(writer: Writer, operation: Operation): readonly Parameter[] {
+  return (operation.parameters ?? []).map((parameter) => writer.follow(parameter));
+}
+
+/** The request that the example shows. Its teacher is one that every sandbox has. */
+function requestOf(writer: Writer, { method, path, operation }: Call): Request {
+  const given = parametersFor(writer, operation).flatMap((parameter) => {
+    const isSent = parameter.required === true || parameter.name === "Idempotency-Key";
+    return isSent ? [[parameter, parameterExample(writer, parameter)] as const] : [];
+  });
+  const valuesIn = (place: Parameter["in"]) => given.filter(([parameter]) => parameter.in === place);
+  const filled = valuesIn("path").reduce(
+    (address, [{ name }, value]) => address.replace(`{${name}}`, encodeURIComponent(value)),
+    path,
+  );
+  const query = valuesIn("query").map(([{ name }, value]) => `${name}=${encodeURIComponent(value)}`);
+  const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
+  return {
+    method,
+    url: `${writer.issuer}${filled}${query.length === 0 ? "" : `?${query.join("&")}`}`,
+    headers: {
+      ...(operation.security.length > 0 && { Authorization: `Bearer ${shownKey(writer)}` }),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...Object.fromEntries(valuesIn("header").map(([{ name }, value]) => [name, value])),
+    },
+    ...(body !== undefined && { body: exampleOf(body, writer) }),
+  };
+}
+
+function parameterExample(writer: Writer, { example, schema }: Parameter): string {
+  return String(example ?? exampleOf(schema, writer));
+}
+
+function shownKey({ apiKey, sandbox }: Writer): string {
+  return apiKey ?? keyToPutIn(sandbox);
 }

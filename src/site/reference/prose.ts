@@ -3,29 +3,25 @@
 import { html, raw } from "hono/html";
 import type { Markup } from "../markup.ts";
 
-export type Prose = {
-  /** A sentence or two, without a paragraph around. */
-  inline(markdown: string | undefined): Markup | string;
-  /** Paragraphs. */
-  block(markdown: string): Markup;
-  /** A plain text of the document's. */
-  said(text: string): Markup | string;
-};
+export type Prose = Awaited<ReturnType<typeof loadProse>>;
 
 /** @param language the page's tag: on a page in another language, the document's sentences say that they are English */
-export async function loadProse(language: string): Promise<Prose> {
+export async function loadProse(language: string) {
   // Loaded here, because most services never serve the reference.
   const { Marked } = await import("marked");
   const marked = new Marked();
   const isForeign = language !== "en";
   const phrase = (text: Markup | string) => (isForeign ? html`<span lang="en">${text}</span>` : text);
   return {
-    inline: (markdown) =>
+    /** A sentence or two, without a paragraph around. */
+    inline: (markdown: string | undefined): Markup | string =>
       markdown === undefined ? "" : phrase(html`${raw(marked.parseInline(markdown, { async: false }))}`),
-    block: (markdown) => {
+    /** Paragraphs. */
+    block: (markdown: string): Markup => {
       const text = raw(marked.parse(markdown, { async: false }));
       return isForeign ? html`<div lang="en">${text}</div>` : html`${text}`;
     },
+    /** A plain text of the document's. */
     said: phrase,
   };
 }

@@ -1,7 +1,7 @@
 import {
   type AccessLogFigures,
+  type Call,
   type CallKind,
-  type CallObserver,
   type CallsOfKinds,
   callKinds,
   describeCall,
@@ -14,15 +14,7 @@ import { log } from "../../logger.ts";
 import type { CallFiles } from "./files.ts";
 
 /** The access log as the service sees it. */
-export type CallLog = {
-  /** Takes a call to be written. It costs the caller a place in a list. */
-  readonly observe: CallObserver;
-  /** Counts calls that were lost before they could be taken. */
-  miss(calls: CallsOfKinds): void;
-  figures(): AccessLogFigures;
-  /** Writes what was taken, and ends. It does not wait for long: a service that is told to stop has to. */
-  close(): Promise<void>;
-};
+export type CallLog = ReturnType<typeof createCallLog>;
 
 /** How long calls are gathered before they are written. */
 const gatherMs = 200;
@@ -35,7 +27,7 @@ const closeMs = 2_000;
  * Keeps the access log: calls are gathered, and appended in the background. Whatever becomes of the disk, a call is only
  * ever taken or dropped.
  */
-export function createCallLog(files: CallFiles): CallLog {
+export function createCallLog(files: CallFiles) {
   const waiting: Record<CallKind, string[]> = { partners: [], strangers: [] };
   /** Dropped calls that their file does not know of. */
   const untold = { partners: 0, strangers: 0 };
@@ -111,18 +103,21 @@ export function createCallLog(files: CallFiles): CallLog {
   maintain();
 
   return {
-    observe(call) {
+    /** Takes a call to be written. It costs the caller a place in a list. */
+    observe(call: Call) {
       const kind = kindOf(call);
       if (waiting[kind].length >= maxWaiting[kind]) return drop(kind, 1);
       waiting[kind].push(JSON.stringify(describeCall(call)));
       schedule();
     },
-    miss(calls) {
+    /** Counts calls that were lost before they could be taken. */
+    miss(calls: CallsOfKinds): void {
       for (const kind of callKinds) drop(kind, calls[kind]);
       schedule();
     },
-    figures: () => ({ ...counts, failure }),
-    async close() {
+    figures: (): AccessLogFigures => ({ ...counts, failure }),
+    /** Writes what was taken, and ends. It does not wait for long: a service that is told to stop has to. */
+    async close(): Promise<void> {
       clearInterval(maintenance);
       // What waits behind an act that is under way is written by the next one.
       const written = Promise.resolve(underWay).then(flush);

@@ -49,18 +49,13 @@ export async function openCallFile(path: string, flags: number) {
 }
 
 /** The files as the one who writes them has them. Each act throws what the file system throws. */
-export type CallFiles = {
-  /** Appends whole lines to the file of the day. When it fails, some of them may stand there, the last one torn. */
-  append(kind: CallKind, lines: string): Promise<void>;
-  /** Makes the folder where there is none, and deletes what is too old or too much. */
-  prune(): Promise<void>;
-};
+export type CallFiles = ReturnType<typeof openCallFiles>;
 
 /** @param options `now` in milliseconds since the epoch */
 export function openCallFiles(
   folder: string,
   { limits = usualLimits, now = Date.now }: { limits?: CallLimits; now?: () => number } = {},
-): CallFiles {
+) {
   /** Whose last line is known to be whole. */
   const current: Partial<Record<CallKind, string>> = {};
 
@@ -106,8 +101,10 @@ export function openCallFiles(
   }
 
   return {
+    /** Appends whole lines to the file of the day. When it fails, some of them may stand there, the last one torn. */
     append,
-    async prune() {
+    /** Makes the folder where there is none, and deletes what is too old or too much. */
+    async prune(): Promise<void> {
       await makeFolder();
       for (const kind of callKinds) await pruneKind(kind);
     },

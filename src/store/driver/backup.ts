@@ -12,25 +12,7 @@ import { takePartial } from "./partial-backup.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 
 /** What a backup holds, as far as an operator wants to know it before relying on it. */
-export type BackupFacts = {
-  readonly bytes: number;
-  readonly sha256: string;
-  /** Number of the newest migration that it has. */
-  readonly schema: number;
-  readonly environment: "live" | "sandbox";
-  /** Which master key it was made with (Secrets.check); null in a database that was never used. */
-  readonly masterKeyCheck: string | null;
-  readonly counts: Readonly<Record<(typeof countedTables)[number], number>>;
-  /** Milliseconds since the epoch; null when nothing was attested. */
-  readonly newestAttestation: number | null;
-  /** The newest epoch of its evidence log; null where that was never begun. */
-  readonly log: {
-    readonly origin: string;
-    readonly epoch: number;
-    /** Entries that it has, with those that are attested and wait for their place in the tree. */
-    readonly entries: number;
-  } | null;
-};
+export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
 /** The first schema that has an evidence log. */
@@ -85,7 +67,7 @@ export function beginsAsDatabase(file: string): boolean {
  * @throws TvsError INPUT_UNREADABLE when it cannot be read, STORE_CORRUPT when it is no backup of this
  *   program or is damaged, DATABASE_TOO_NEW when a newer program made it
  */
-export async function inspectBackup(file: string, name = file): Promise<BackupFacts> {
+export async function inspectBackup(file: string, name = file) {
   const bytes = checkHeader(file, name);
   return withImmutable(file, async (all) => {
     try {
@@ -95,8 +77,10 @@ export async function inspectBackup(file: string, name = file): Promise<BackupFa
       return {
         bytes,
         sha256: await digestOf(file),
+        /** Number of the newest migration that it has. */
         schema,
         ...contentOf(all),
+        /** The newest epoch of its evidence log; null where that was never begun. */
         log: schema < firstLogSchema ? null : logOf(all),
       };
     } catch (error) {
@@ -187,14 +171,18 @@ function contentOf(all: ReadAll) {
   const seconds = newest === undefined ? null : integerOrNull(newest, "at");
   return {
     environment: settings.get("environment") === "sandbox" ? ("sandbox" as const) : ("live" as const),
+    /** Which master key it was made with (Secrets.check); null in a database that was never used. */
     masterKeyCheck: settings.get(masterKeyCheckName) ?? null,
-    counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as BackupFacts["counts"],
+    counts: Object.fromEntries(countedTables.map((table) => [table, count(table)])) as Readonly<
+      Record<(typeof countedTables)[number], number>
+    >,
+    /** Milliseconds since the epoch; null when nothing was attested. */
     newestAttestation: seconds === null ? null : seconds * 1000,
   };
 }
 
 /** The last attestation is never deleted, so it says how far the log reaches (decision D13.1). */
-function logOf(all: ReadAll): BackupFacts["log"] {
+function logOf(all: ReadAll) {
   const [epoch] = all(
     `SELECT epoch, origin, max(size, coalesce((SELECT max(id) FROM attestations) + 1 - first_id
       + (previous IS NOT NULL), 0)) AS entries FROM log_epochs ORDER BY epoch DESC LIMIT 1`,
@@ -203,6 +191,7 @@ function logOf(all: ReadAll): BackupFacts["log"] {
   return {
     origin: text(epoch, "origin"),
     epoch: integer(epoch, "epoch"),
+    /** Entries that it has, with those that are attested and wait for their place in the tree. */
     entries: integer(epoch, "entries"),
   };
 }

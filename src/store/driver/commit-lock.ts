@@ -1,37 +1,7 @@
 /** What the serving threads of one process agree on about their database, in memory that all of them see. */
 
 /** One thread's view of it. */
-export type CommitLock = {
-  /**
-   * Takes the lock under which one thread at a time commits; the thread is blocked until it is handed on.
-   * @param waitMs how long it may take at most
-   * @returns false when it did not come free in time
-   */
-  take(waitMs: number): boolean;
-  /** The same for a commit that a server makes: meanwhile the thread goes on answering. */
-  takeLater(waitMs: number): Promise<boolean>;
-  release(): void;
-  /** Whether any thread has it just now. */
-  isTaken(): boolean;
-  /** Says that this thread is about to read in a view. @returns false while the log is to begin anew */
-  enterView(): boolean;
-  leaveView(): void;
-  /** Whether any thread reads in a view. */
-  hasViews(): boolean;
-  /** How far it is that the write-ahead log begins anew. */
-  walRestart(): RestartState;
-  /** Moves it on. @returns false when another thread has done so first */
-  moveRestart(from: RestartState, to: RestartState): boolean;
-  /** The size of the log, in KiB, above which it is to begin anew next. */
-  restartAbove(): number;
-  setRestartAbove(kib: number): void;
-  /**
-   * Forgets a thread that has ended.
-   * @returns true when it still had the lock or a read view: only the end of the process gives such a thread's
-   *   connection, and the locks of it, back
-   */
-  forget(thread: number): boolean;
-};
+export type CommitLock = ReturnType<typeof openCommitLock>;
 
 /** Nobody needs it; threads leave their read views and begin no other one; one thread does it. */
 export const restartStates = { none: 0, wanted: 1, underWay: 2 } as const;
@@ -61,7 +31,7 @@ export function newCommitLock(threads: number): SharedArrayBuffer {
  * again: who waits sleeps, and is woken by who releases it. Over a file it is never held across a turn of the event loop.
  * @param thread its number, from 0
  */
-export function openCommitLock(memory: SharedArrayBuffer, thread: number): CommitLock {
+export function openCommitLock(memory: SharedArrayBuffer, thread: number) {
   const cells = new Int32Array(memory);
   const ownView = words.views + thread;
   const { free, held, waitedFor } = lockStates;
@@ -91,22 +61,30 @@ export function openCommitLock(memory: SharedArrayBuffer, thread: number): Commi
   const own = () => void Atomics.store(cells, words.owner, thread + 1);
 
   return {
-    async takeLater(waitMs) {
-      const isTaken = isTakenAtOnce() || (await waitLater(waitMs));
-      if (isTaken) own();
-      return isTaken;
-    },
-    take(waitMs) {
+    /**
+     * Takes the lock under which one thread at a time commits; the thread is blocked until it is handed on.
+     * @param waitMs how long it may take at most
+     * @returns false when it did not come free in time
+     */
+    take(waitMs: number): boolean {
       const isTaken = isTakenAtOnce() || wait(waitMs);
       if (isTaken) own();
       return isTaken;
     },
-    release() {
+    /** The same for a commit that a server makes: meanwhile the thread goes on answering. */
+    async takeLater(waitMs: number): Promise<boolean> {
+      const isTaken = isTakenAtOnce() || (await waitLater(waitMs));
+      if (isTaken) own();
+      return isTaken;
+    },
+    release(): void {
       Atomics.store(cells, words.owner, nobody);
       if (Atomics.exchange(cells, words.lock, free) === waitedFor) Atomics.notify(cells, words.lock, 1);
     },
+    /** Whether any thread has it just now. */
     isTaken: () => Atomics.load(cells, words.lock) !== free,
-    enterView() {
+    /** Says that this thread is about to read in a view. @returns false while the log is to begin anew */
+    enterView(): boolean {
       // In this order: who wants a restart says so first and looks for views then.
       Atomics.store(cells, ownView, 1);
       if (Atomics.load(cells, words.restart) === restartStates.none) return true;
@@ -114,16 +92,25 @@ export function openCommitLock(memory: SharedArrayBuffer, thread: number): Commi
       return false;
     },
     leaveView: () => void Atomics.store(cells, ownView, 0),
+    /** Whether any thread reads in a view. */
     hasViews: () => cells.subarray(words.views).some((_, index) => isSet(index)),
-    walRestart: () => Atomics.load(cells, words.restart) as RestartState,
-    moveRestart(from, to) {
+    /** How far it is that the write-ahead log begins anew. */
+    walRestart: (): RestartState => Atomics.load(cells, words.restart) as RestartState,
+    /** Moves it on. @returns false when another thread has done so first */
+    moveRestart(from: RestartState, to: RestartState): boolean {
       if (Atomics.compareExchange(cells, words.restart, from, to) !== from) return false;
       Atomics.store(cells, words.restarter, to === restartStates.underWay ? thread + 1 : nobody);
       return true;
     },
+    /** The size of the log, in KiB, above which it is to begin anew next. */
     restartAbove: () => Atomics.load(cells, words.restartAbove),
-    setRestartAbove: (kib) => void Atomics.store(cells, words.restartAbove, kib),
-    forget(dead) {
+    setRestartAbove: (kib: number) => void Atomics.store(cells, words.restartAbove, kib),
+    /**
+     * Forgets a thread that has ended.
+     * @returns true when it still had the lock or a read view: only the end of the process gives such a thread's
+     *   connection, and the locks of it, back
+     */
+    forget(dead: number): boolean {
       const had = Atomics.load(cells, words.owner) === dead + 1 || isSet(dead);
       Atomics.store(cells, words.views + dead, 0);
       if (Atomics.load(cells, words.restarter) === dead + 1)

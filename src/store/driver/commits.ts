@@ -270,12 +270,4 @@ async function findOut(driver: Driver, group: readonly Act[]): Promise<boolean> 
   return isStored;
 }
 
-function byKind(group: readonly Act[]): Map<Act["kind"], Act[]> {
-  const kinds = new Map<Act["kind"], Act[]>();
-  for (const act of group) {
-    const known = kinds.get(act.kind);
-    if (known === undefined) kinds.set(act.kind, [act]);
-    else known.push(act);
-  }
-  return kinds;
-}
+const byKind = (group: readonly Act[]) => Map.groupBy(group, ({ kind }) => kind);

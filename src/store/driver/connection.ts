@@ -19,20 +19,7 @@ export type Batch = readonly (() => Row[])[];
  * call before, and fewer values than last time leave the earlier ones bound. In a register of persons
  * that is the wrong person's record, so no other call of the driver is reachable from here.
  */
-export type Connection = {
-  all(sql: string, args?: readonly Value[]): Row[];
-  /** Runs the statements inside BEGIN IMMEDIATE … COMMIT; the thread is blocked while others write. */
-  transaction(statements: readonly Statement[]): Row[][];
-  ready(statements: readonly Statement[]): Batch;
-  /** As {@link transaction}, at once. @returns null when another process writes */
-  tryTransaction(batch: Batch): Row[][] | null;
-  /** Leaves the transaction that `exec` began, whatever state it is in. */
-  rollBack(): void;
-  /** How long the last transaction kept others from writing, in milliseconds. */
-  heldMs(): number;
-  exec(sql: string): void;
-  close(): void;
-};
+export type Connection = ReturnType<typeof createConnection>;
 
 /** How long a writer waits for another process's transaction, in milliseconds, and how long everything else waits. */
 export const defaultLockWaitMs = 10_000;
@@ -75,15 +62,7 @@ export async function openConnection(file: string, further: readonly string[] = 
 }
 
 /** Statements that were prepared before, by their text: the only place from which the native driver is called. */
-type PreparedStatements = {
-  run(sql: string, args: readonly Value[]): Row[];
-  /** As bound values, narrow rows a block at a time: to take JSON apart costs SQLite three times as much. */
-  insertRows(target: RowsTarget, rows: readonly Value[][]): Row[];
-  /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
-  release(): void;
-};
-
-function createStatements(db: Libsql.Database): PreparedStatements {
+function createStatements(db: Libsql.Database) {
   const prepared = new Map<string, Prepared>();
 
   function prepare(sql: string, valueCount: number): Prepared {
@@ -112,18 +91,20 @@ function createStatements(db: Libsql.Database): PreparedStatements {
 
   return {
     run,
-    insertRows(target, rows) {
+    /** As bound values, narrow rows a block at a time: to take JSON apart costs SQLite three times as much. */
+    insertRows(target: RowsTarget, rows: readonly Value[][]): Row[] {
       const whole = target.columns.length > maxBlockColumns ? 0 : rows.length - (rows.length % blockRows);
       const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
       for (let at = 0; at < whole; at += blockRows) run(block, rows.slice(at, at + blockRows).flat());
       for (const row of rows.slice(whole)) run(one, row);
       return [];
     },
+    /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
     release: () => prepared.clear(),
   };
 }
 
-function createConnection(db: Libsql.Database): Connection {
+function createConnection(db: Libsql.Database) {
   const { run, insertRows, release } = createStatements(db);
   let heldMs = 0;
 
@@ -160,7 +141,10 @@ function createConnection(db: Libsql.Database): Connection {
     }
   }
 
-  /** A full disk ends the transaction by itself; that there is none left must not hide why. */
+  /**
+   * Leaves the transaction that `exec` began, whatever state it is in. A full disk ends it by itself; that there is none
+   * left must not hide why.
+   */
   function rollBack(): void {
     release();
     try {
@@ -170,17 +154,19 @@ function createConnection(db: Libsql.Database): Connection {
     }
   }
 
-  const ready: Connection["ready"] = (statements) => statements.map(readyOne);
+  const ready = (statements: readonly Statement[]): Batch => statements.map(readyOne);
 
   return {
     all,
     ready,
-    transaction(statements) {
+    /** Runs the statements inside BEGIN IMMEDIATE … COMMIT; the thread is blocked while others write. */
+    transaction(statements: readonly Statement[]): Row[][] {
       const batch = ready(statements);
       untilUnlocked(begin, defaultLockWaitMs);
       return commit(batch);
     },
-    tryTransaction(batch) {
+    /** At once. @returns null when another process writes */
+    tryTransaction(batch: Batch): Row[][] | null {
       try {
         begin();
       } catch (error) {
@@ -190,9 +176,10 @@ function createConnection(db: Libsql.Database): Connection {
       return commit(batch);
     },
     rollBack,
+    /** How long the last transaction kept others from writing, in milliseconds. */
     heldMs: () => heldMs,
-    exec: (sql) => void db.exec(sql),
-    close() {
+    exec: (sql: string) => void db.exec(sql),
+    close(): void {
       release();
       db.close();
     },

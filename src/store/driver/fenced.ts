@@ -13,15 +13,7 @@ const take = `INSERT INTO leases (name, node_id, fence, expires_at) VALUES (?1, 
  * Takes or renews a lease; returns its fence, and nothing while another node holds it. One that ends later than a lease
  * may, because the database's clock was set back, holds nobody up.
  */
-export function takeLease({
-  name,
-  nodeId,
-  forMs,
-}: {
-  name: string;
-  nodeId: string;
-  forMs: number;
-}): SqlStatement {
+export function takeLease({ name, nodeId }: Omit<Lease, "fence">, forMs: number): SqlStatement {
   return { sql: take, args: [name, nodeId, forMs] };
 }
 

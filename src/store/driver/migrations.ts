@@ -215,11 +215,7 @@ function refuseForeignMigrations(applied: readonly string[]): void {
   }
 }
 
-async function apply(
-  driver: Driver,
-  version: number,
-  { now, isFresh }: { now: number; isFresh: boolean },
-): Promise<void> {
+async function apply(driver: Driver, version: number, { now, isFresh }: { now: number; isFresh: boolean }) {
   const { sql: text = "", rolls = true } = migrations[version - 1] ?? {};
   const record: SqlStatement = {
     sql: "INSERT INTO schema_migrations (version, sha256, applied_at) VALUES (?, ?, ?)",

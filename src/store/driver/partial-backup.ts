@@ -5,18 +5,6 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { codeOf, letGoOfFiles, makeOwnFile } from "./files.ts";
 import { lockFile } from "./service-lock.ts";
 
-/** A backup's unfinished file, which is this process's alone until it lets go of it. */
-type Partial = {
-  readonly path: string;
-  /** Makes it, empty. @throws TvsError REFUSED where somebody else has done so meanwhile */
-  make(): Stats;
-  /** The failure where somebody else has put something in its place. */
-  taken(): TvsError;
-  /** Deletes what there is of it. */
-  remove(): void;
-  release(): Promise<void>;
-};
-
 /**
  * The backup that an unfinished file belongs to, by its path or name; null for any other file. Beside the copy may lie
  * SQLite's journal of it, and the lock of who writes it.
@@ -31,7 +19,7 @@ export function backupOfPartial(path: string): string | null {
  * @param file the backup's final name
  * @throws TvsError REFUSED while another process writes it, or where the folder refuses
  */
-export async function takePartial(file: string): Promise<Partial> {
+export async function takePartial(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
@@ -44,9 +32,12 @@ export async function takePartial(file: string): Promise<Partial> {
   remove();
   return {
     path,
+    /** Deletes what there is of it. */
     remove,
+    /** The failure where somebody else has put something in its place. */
     taken,
-    make() {
+    /** Makes it, empty. @throws TvsError REFUSED where somebody else has done so meanwhile */
+    make(): Stats {
       try {
         const descriptor = openSync(path, "wx", 0o600);
         const made = fstatSync(descriptor);
@@ -56,7 +47,7 @@ export async function takePartial(file: string): Promise<Partial> {
         throw codeOf(cause) === "EEXIST" ? taken(cause) : cause;
       }
     },
-    async release() {
+    async release(): Promise<void> {
       // Its name goes first: who opens it from now on makes another one. Windows deletes nothing that is open.
       if (process.platform !== "win32") rmSync(`${path}-lock`, { force: true });
       lock.close();

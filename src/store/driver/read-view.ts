@@ -2,16 +2,6 @@ import { type CommitLock, restartStates } from "./commit-lock.ts";
 import type { Connection } from "./connection.ts";
 import type { Row, Value } from "./driver.ts";
 
-/** Reads of one thread that share a view of the database. */
-type ReadView = {
-  query(sql: string, args?: readonly Value[]): Row[];
-  /** Looks whether the file is still the same. @throws TvsError STORE_UNAVAILABLE when it is another one by now */
-  requireSameFile(): void;
-  /** Leaves the read view: the next read begins another one. */
-  end(): void;
-  close(): void;
-};
-
 /**
  * How long after a look at the file a read view ends, in milliseconds: what others committed, and that the file was
  * replaced, is seen that much later at most.
@@ -31,7 +21,7 @@ type ReadViewOptions = {
  * Reads inside one read transaction: its page cache stays good, and no lock is taken. It begins with a read and ends when
  * it is old, also when no read comes any more, or when the log is to begin anew; then each read is by itself for a moment.
  */
-export function createReadView(options: ReadViewOptions): ReadView {
+export function createReadView(options: ReadViewOptions) {
   const { connection, lock, tendWal } = options;
   let isOpen = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -86,7 +76,7 @@ export function createReadView(options: ReadViewOptions): ReadView {
   }
 
   return {
-    query(sql, args) {
+    query(sql: string, args?: readonly Value[]): Row[] {
       if (isOpen && (isOld() || lock.walRestart() !== restartStates.none)) {
         end();
         tendWal();
@@ -99,9 +89,11 @@ export function createReadView(options: ReadViewOptions): ReadView {
         throw error;
       }
     },
+    /** Looks whether the file is still the same. @throws TvsError STORE_UNAVAILABLE when it is another one by now */
     requireSameFile,
+    /** Leaves the read view: the next read begins another one. */
     end,
-    close() {
+    close(): void {
       clearTimeout(timer);
       end();
     },

@@ -170,11 +170,7 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
 }
 
 /** Takes off a tree that is being closed what no checkpoint covers, on every level that a tree can have. */
-function cutStatements({
-  epoch,
-  publicKey,
-  after,
-}: Pick<EpochOpening, "epoch" | "publicKey" | "after">): SqlStatement[] {
+function cutStatements({ epoch, publicKey, after }: Pick<EpochOpening, "epoch" | "publicKey" | "after">) {
   const statements: SqlStatement[] = [
     { sql: cutSize, args: [epoch, publicKey, after.epoch, after.signedSize] },
   ];
@@ -189,16 +185,7 @@ function cutStatements({
   return statements;
 }
 
-function appendStatements({
-  epoch,
-  from,
-  to,
-  tiles,
-  firstId,
-  prefixes,
-  checkpoint,
-  previous,
-}: Appended): SqlStatement[] {
+function appendStatements({ epoch, from, to, tiles, firstId, prefixes, checkpoint, previous }: Appended) {
   const tileStatement = ({ level, position, hashes }: Tile): SqlStatement => {
     return { sql: putTile, args: [epoch, to, level, position, hashes] };
   };

@@ -29,20 +29,12 @@ type MovedTo = {
   readonly at: string;
 };
 
-/** Both marks of a database, and the register that it says it is. */
-type Marks = {
-  readonly register: string;
-  readonly copyOf: CopyOf | null;
-  readonly movedTo: MovedTo | null;
-  /** Whether anybody has begun to make a register here: a database that was only given its schema remembers nothing. */
-  readonly isUsed: boolean;
-};
-
 /**
- * Reads the marks from their table, past the store that refuses a database which has one.
+ * Reads both marks of a database, and the register that it says it is, from their table, past the
+ * store that refuses a database which has one.
  * @param driver a database with any schema of this program
  */
-export async function readMarks(driver: Driver): Promise<Marks> {
+export async function readMarks(driver: Driver) {
   const rows = await driver.query("SELECT name, value FROM settings");
   const settings = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
   const [from, to] = [settings.get(copyOfName), settings.get(movedToName)];
@@ -52,6 +44,7 @@ export async function readMarks(driver: Driver): Promise<Marks> {
     register: settings.get(masterKeyCheckName) ?? "",
     copyOf,
     movedTo: to === undefined ? null : { to, at: settings.get(movedAtName) ?? "" },
+    /** Whether anybody has begun to make a register here: a database that was only given its schema remembers nothing. */
     isUsed: settings.has("environment"),
   };
 }

@@ -122,19 +122,12 @@ async function prepare(driver: Driver, now: number): Promise<void> {
   if (driver.kind === "embedded") await driver.lockService();
 }
 
-async function setCopy(
-  { target, register, from }: Move & { register: string },
-  stand: CopyOf["stand"],
-): Promise<void> {
+async function setCopy({ target, register, from }: Move & { register: string }, stand: CopyOf["stand"]) {
   await target.batch([markCopy({ register, from, stand })]);
 }
 
 /** Makes the target a copy that is empty, or finds it one that is as far as an earlier run came. */
-async function begin(
-  move: Move & { register: string },
-  tables: readonly MovedTable[],
-  stand: string,
-): Promise<void> {
+async function begin(move: Move & { register: string }, tables: readonly MovedTable[], stand: string) {
   const { copyOf } = await readMarks(move.target);
   if (copyOf?.stand === stand) return;
   await setCopy(move, null);

@@ -21,25 +21,22 @@ export function keyOf(table: MovedTable, line: Line): Key {
   return table.key.map(({ place }) => String(values[place]));
 }
 
-/** Pages of a table in the order of its key; each is asked for with the key that it begins behind. */
-type Pages = {
-  /** @param after null for the first */
-  read(driver: Driver, after: Key | null): Promise<Line[]>;
-  /** Says what a page was like, after it was read wherever it is to be read. */
-  learn(page: readonly Line[]): void;
-};
-
-/** @param table the table; pages end where {@link pageBytes} are reached, whatever its rows are like */
-export function createPages(table: MovedTable): Pages {
+/**
+ * Pages of a table in the order of its key; each is asked for with the key that it begins behind.
+ * @param table the table; they end where {@link pageBytes} are reached, whatever its rows are like
+ */
+export function createPages(table: MovedTable) {
   const [first, next] = [pageSql(table, false), pageSql(table, true)];
   let rows = firstRows;
   return {
-    async read(driver, after) {
+    /** @param after null for the first */
+    async read(driver: Driver, after: Key | null): Promise<Line[]> {
       const args = [...(after ?? []), rows, pageBytes];
       const found = await driver.query(after === null ? first : next, args);
       return found.map((row) => text(row, "line"));
     },
-    learn(page) {
+    /** Says what a page was like, after it was read wherever it is to be read. */
+    learn(page: readonly Line[]): void {
       const bytes = page.reduce((sum, line) => sum + line.length, 0);
       const fitting = Math.ceil((page.length * pageBytes * margin) / Math.max(1, bytes));
       rows = Math.min(mostRows, Math.max(leastRows, fitting));

@@ -91,10 +91,7 @@ function rendered(table: string, { name, type }: Column): string {
 }
 
 /** The tables, each behind those that it refers to, and the counters last. */
-function inOrder(
-  tables: readonly MovedTable[],
-  references: readonly Record<string, unknown>[],
-): MovedTable[] {
+function inOrder(tables: readonly MovedTable[], references: readonly Record<string, unknown>[]) {
   const sorted: MovedTable[] = [];
   const place = (table: MovedTable) => {
     if (sorted.includes(table)) return;

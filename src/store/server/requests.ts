@@ -9,16 +9,7 @@ import { isAnswer, isTimeout } from "./errors.ts";
 export type SentStatement = { readonly sql: string; readonly args: InArgs };
 
 /** Requests to a libSQL server, each a round trip. A statement's own failure is a value: it concerns no other request. */
-export type ServerRequests = {
-  /**
-   * Statements that each stand for themselves: one that fails takes no other with it.
-   * @param waitMs for how long the server is waited for
-   * @throws what the connection throws
-   */
-  each(statements: readonly SentStatement[], waitMs: number): Promise<(Row[] | Error)[]>;
-  /** Statements that are committed together; the first failure is thrown, and nothing is done then. */
-  together(statements: readonly SentStatement[], waitMs: number): Promise<Row[][]>;
-};
+export type ServerRequests = Awaited<ReturnType<typeof createServerRequests>>;
 
 /**
  * Talks to a server by its client, which has no time-out of its own. It opens a connection on the server's side for
@@ -27,7 +18,7 @@ export type ServerRequests = {
  * 1.12 times as many checks, because what waits goes together; with 4 it is 0.6 to 0.8, with one 0.7 to 0.8, and the
  * server takes 1.7 times the processor for a check then. That is the price of one way to ask, which keeps nothing.
  */
-export async function createServerRequests({ url, token }: ServerAddress): Promise<ServerRequests> {
+export async function createServerRequests({ url, token }: ServerAddress) {
   const { createClient } = await import("@libsql/client/http");
   const pipeline = new URL("v2/pipeline", url.replace(/^libsql:/, "https:"));
   const credential = token === undefined ? {} : { authToken: token };
@@ -41,7 +32,12 @@ export async function createServerRequests({ url, token }: ServerAddress): Promi
   }
 
   return {
-    async each(statements, waitMs) {
+    /**
+     * Statements that each stand for themselves: one that fails takes no other with it.
+     * @param waitMs for how long the server is waited for
+     * @throws what the connection throws
+     */
+    async each(statements: readonly SentStatement[], waitMs: number): Promise<(Row[] | Error)[]> {
       const client = clientFor(waitMs);
       try {
         return await readEach(client, statements);
@@ -51,7 +47,9 @@ export async function createServerRequests({ url, token }: ServerAddress): Promi
         return readEach(client, statements);
       }
     },
-    together: async (statements, waitMs) => rowsOf(await clientFor(waitMs).batch([...statements], "write")),
+    /** Statements that are committed together; the first failure is thrown, and nothing is done then. */
+    together: async (statements: readonly SentStatement[], waitMs: number): Promise<Row[][]> =>
+      rowsOf(await clientFor(waitMs).batch([...statements], "write")),
   };
 }
 

@@ -183,7 +183,7 @@ describe("a log that is due to go on in a new epoch", () => {
           await stores.evidence.open(...opening);
           throw new Error("killed");
         };
-        const killed = { ...operator, stores: { ...stores, evidence: { ...stores.evidence, open } } };
+        const killed = { ...operator, evidence: { ...stores.evidence, open } };
         expect(String(await rejection(openLog(killed)))).toContain("killed");
         await openLog(operator);
         expect((await stores.evidence.epochs()).length).toBe(2);

@@ -114,11 +114,6 @@ describe("tvs partners set, disable, enable", () => {
     expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
   });
 
-  test("needs at least one flag and a known partner", async () => {
-    expect(await run("set", "nobody")).toMatchObject({ code: 2 });
-    expect(await run("set", "nobody", "--per-day", "1")).toMatchObject({ code: 1 });
-  });
-
   test("disabling keeps its first time; enabling clears it", async () => {
     await json("add", "resting", ...terms);
     const { disabledAt } = await json("disable", "resting");
@@ -161,13 +156,6 @@ describe("tvs partners key", () => {
     const states = (await json("key", "list", "rotating")).map((key: { state: string }) => key.state);
     expect(states).toEqual(["revoked", "live"]);
     expect((await run("key", "issue", "rotating")).code).toBe(0);
-  });
-
-  test("unknown ids and malformed durations are refused", async () => {
-    expect((await run("key", "issue", "nobody")).code).toBe(1);
-    expect((await run("key", "revoke", "0000")).code).toBe(1);
-    expect((await run("key", "list", "nobody")).code).toBe(1);
-    expect((await run("key", "issue", "nobody", "--overlap", "1 day")).code).toBe(2);
   });
 
   test("revoking the last one says that no key is left", async () => {

@@ -1,4 +1,3 @@
-import { webhookDependencies } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { testWebhook } from "../../../src/domain/webhooks.ts";
@@ -53,7 +52,7 @@ function addFailed(dataDir: string, partnerId: string, failure: Failure): Promis
     const {
       stores: { outbox, webhooks },
     } = operator;
-    const { deliveryId } = await testWebhook(webhookDependencies(operator), partnerId);
+    const { deliveryId } = await testWebhook(operator, partnerId);
     const { error, status, at, retryAt } = failure;
     const lease = { token: `of ${deliveryId}`, now: at, until: at + 60_000 };
     const [delivery] = await outbox.lease([{ partnerId, limit: 1, except: [] }], lease);

@@ -78,13 +78,6 @@ describe("a command that only reads or changes", () => {
       writeFileSync(join(dataDir, "sandbox.db"), "x");
       expect((await tvs(["status"])).stderr).toEndWith(", or use --sandbox for the sandbox there\n");
     }));
-
-  test("a Tab makes nothing and says nothing", () =>
-    inEmptyFolder(async ({ folder, tvs }) => {
-      const done = await tvs(["__complete", "partners", "show", ""]);
-      expect(done).toMatchObject({ code: 0, stdout: "", stderr: "" });
-      expect(readdirSync(folder)).toEqual([]);
-    }));
 });
 
 describe("a command that may make a register", () => {

@@ -4,9 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { runTvs } from "../../harness/command.ts";
-import { until } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { type Cells, csv, row } from "../../harness/imports.ts";
 import { programWords } from "../../harness/program.ts";
@@ -180,15 +178,6 @@ describe.concurrent("tvs teachers import", () => {
       expect(JSON.parse(lifted.stdout)).toMatchObject({ updated: 1, warnings: 1, events: 1 });
     }));
 
-  test("a dry run changes nothing, and a baseline emits nothing", () =>
-    withFolder(async ({ file, run }) => {
-      const extract = await file("extract.csv", [row(1)]);
-      const dry = await run(extract, "--dry-run", "--json");
-      expect(JSON.parse(dry.stdout)).toMatchObject({ inserted: 1, events: 2, dryRun: true });
-      const baseline = await run(extract, "--baseline", "--json");
-      expect(JSON.parse(baseline.stdout)).toMatchObject({ inserted: 1, events: 0 });
-    }));
-
   test("ends with 2 and one line when the file could not be read", () =>
     withFolder(async ({ file, run, folder, dataDir }) => {
       const broken = await file("broken.csv", `${csv([row(1)])}"TR/2019/LA/2,Ada`);
@@ -200,30 +189,6 @@ describe.concurrent("tvs teachers import", () => {
       expect((await run(broken)).stderr).toContain("line 3");
       expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
     }));
-
-  test.serial("goes on after it was stopped, and loses and doubles nothing", () =>
-    withFolder(async ({ file, run, dataDir }) => {
-      const count = 12_000;
-      const extract = await file("extract.csv", many(count));
-      await run(await file("first.csv", [row("first")]), "--baseline");
-      const told = await stopWhenBegun(extract, dataDir);
-      expect(told).toMatch(/stopped after [1-9]\d* of 12000 rows; the same command goes on/);
-      const { code, stdout, stderr } = await run(extract, "--json");
-      const result = JSON.parse(stdout);
-      expect({ code, ...result }).toMatchObject({ code: 0, rows: count, inserted: count, events: 2 * count });
-      expect(result.resumedAfterRow).toBeGreaterThan(0);
-      expect(stderr).toContain(`continued after row ${result.resumedAfterRow}`);
-      const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
-      try {
-        const [stored] = await driver.query(`SELECT (SELECT count(*) FROM teachers) AS teachers,
-          (SELECT count(*) FROM events) AS events, (SELECT count(DISTINCT content) FROM events) AS bodies`);
-        expect(Object.values(stored ?? {}).map(Number)).toEqual([count + 1, 2 * count, 2 * count]);
-      } finally {
-        await driver.close();
-      }
-      expect(readdirSync(dataDir).filter((name) => name.startsWith("import-"))).toEqual([]);
-    }),
-  );
 });
 
 describe.skipIf(process.platform === "win32")("a first import", () => {
@@ -252,25 +217,4 @@ function startImport(extract: string, dataDir: string) {
   const [program = "", ...words] = [...programWords, "teachers", "import", extract];
   const env = { ...process.env, TVS_DATA: dataDir };
   return spawn(program, words, { env, stdio: ["ignore", "ignore", "pipe"] });
-}
-
-/**
- * Starts an import and stops it as soon as its first commits are in the database.
- * @returns what it said on stderr
- */
-async function stopWhenBegun(extract: string, dataDir: string): Promise<string> {
-  const driver = await openEmbedded({ file: join(dataDir, "tvs.db") });
-  const sql = "SELECT coalesce(max(applied), 0) AS applied FROM imports WHERE file = 'extract.csv'";
-  const hasBegun = async () => Number((await driver.query(sql))[0]?.applied) > 0;
-  const child = startImport(extract, dataDir);
-  const told = text(child.stderr);
-  const ended = new Promise((done) => child.once("exit", done));
-  try {
-    await until(async () => child.exitCode !== null || (await hasBegun()));
-  } finally {
-    child.kill("SIGTERM");
-    await ended;
-    await driver.close();
-  }
-  return told;
 }

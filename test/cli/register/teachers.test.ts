@@ -125,16 +125,6 @@ describe.concurrent("tvs teachers", () => {
       const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
       expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
     }));
-
-  test("refuses what it does not know or cannot read, with the frozen exit codes", () =>
-    withTempDir(async (dataDir) => {
-      await makeRegister(dataDir);
-      const code = async (...args: string[]) => (await runTvs(["teachers", ...args], { dataDir })).code;
-      expect(await code("show", "A/B/C/D")).toBe(1);
-      expect(await code("show", "nonsense")).toBe(2);
-      expect(await code("revoke", "A/B/C/D")).toBe(2);
-      expect(await code("revoke", "A/B/C/D", "--reason", "mail ada@example.com")).toBe(2);
-    }));
 });
 
 describe.concurrent("tvs teachers export-subject", () => {

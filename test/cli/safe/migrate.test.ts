@@ -1,7 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, writeFileSync } from "node:fs";
-import { openService } from "../../../cli/serve/open-service.ts";
-import { readConfig } from "../../../src/config.ts";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -76,17 +74,6 @@ describe.concurrent("tvs migrate", () => {
       ];
       const source = await runTvs(from, { dataDir, env: { ...env, TVS_TO_TOKEN: "wrong" } });
       expect(source.stderr).toContain("does not accept the token in TVS_DATABASE_TOKEN\n");
-    }));
-
-  test("is refused in one line, with nothing written, while a service runs", () =>
-    withTempDir(async (folder) => {
-      const dataDir = `${folder}/data`;
-      await makeRegister(dataDir);
-      const open = await openService(readConfig({ data: dataDir }, {}));
-      const failed = await runTvs(["migrate", "--to", `file:${folder}/new/tvs.db`], { dataDir });
-      await open.close();
-      expect(failed).toMatchObject(refusal(/uses this register; stop it first/));
-      expect(existsSync(`${folder}/new`)).toBe(false);
     }));
 
   test("gives the register back with --cancel, and moves it again", () =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ensureDataDir, masterKeyAtHand, openVault } from "../../../cli/safe/vault.ts";
+import { masterKeyAtHand, openVault } from "../../../cli/safe/vault.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -92,23 +92,5 @@ describe("a database that has a master key", () => {
       expect(masterKeyAtHand(configOf(folder, "from the environment"))).toBe("from the environment");
       expect(masterKeyAtHand(configOf(folder))).toBe("from the file");
       expect(masterKeyAtHand(configOf(join(folder, "nowhere")))).toBeUndefined();
-    }));
-});
-
-describe("the data directory", () => {
-  test("is made with all above it, for its owner alone", () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "a", "b");
-      ensureDataDir(configOf(dataDir));
-      expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-      ensureDataDir(configOf(dataDir));
-    }));
-
-  test("that cannot be made is named, with the flag", () =>
-    withTempDir(async (folder) => {
-      writeFileSync(join(folder, "file"), "");
-      expect(() => ensureDataDir(configOf(join(folder, "file", "data")))).toThrow(
-        /file\/data cannot be created.*--data/,
-      );
     }));
 });

@@ -5,7 +5,10 @@ import { startService } from "../../harness/program.ts";
 
 test("a service that was told to wait says 503 in its health after SIGTERM, and answers everything else", () =>
   withTempDir(async (dataDir) => {
-    const service = await startService({ dataDir, args: ["--drain-wait", "1s", "--threads", "2"] });
+    const service = await startService({
+      dataDir,
+      args: ["--drain-wait", "1s", "--threads", "2", "--spread", "always"],
+    });
     const status = async (path: string) => (await fetch(`${service.url}${path}`)).status;
     expect(await status("/v1/inter-agency/health")).toBe(200);
     service.signal("SIGTERM");

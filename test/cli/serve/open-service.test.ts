@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { webhookDependencies } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
@@ -28,7 +27,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
     await withSender(world.dataDir, async () => {});
     await world.json(`partners webhook set agency http://127.0.0.1:${receiver.port}/`);
     const { deliveryId } = await withTestOperator(world.dataDir, async (operator) => {
-      const sent = await testWebhook(webhookDependencies(operator), "agency");
+      const sent = await testWebhook(operator, "agency");
       const now = Date.now();
       const lease = { token: "of the dead", now, until: now + 3_600_000 };
       const claims = await operator.stores.outbox.lease(

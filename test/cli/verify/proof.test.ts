@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { LogCase, LogCases } from "../../fixtures/log-cases.ts";
+import type { LogCases } from "../../fixtures/log-cases.ts";
 import { logFolder } from "../../fixtures/log-notes.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -25,24 +25,6 @@ async function copyOf(path: string, name: string): Promise<string> {
   await copyFile(at(path), join(temp, name));
   return join(temp, name);
 }
-
-const exitCodes = { valid: 0, refused: 1, undecidable: 2 };
-
-async function judge(one: LogCase) {
-  const state = one.logState === null ? [] : ["--log-state", await copyOf(one.logState, `${one.name}.json`)];
-  const proof = one.proof === null ? [] : ["--proof", at(one.proof), "--log-key", at(one.logKeys), ...state];
-  const { code, objects } = await run([...settings, ...proof, "--json", at(one.envelope)]);
-  return { code, objects };
-}
-
-test("every fixture of the log is judged as its index says", async () => {
-  for (const one of index.cases) {
-    const { code, objects } = await judge(one);
-    const { name, verdict, reason, warnings, log } = one;
-    expect([name, code]).toEqual([name, exitCodes[verdict]]);
-    expect(objects).toMatchObject([{ verdict, reason, warnings, log }]);
-  }
-});
 
 describe("for a person", () => {
   test("a proof from before the theft says why the envelope is accepted", async () => {

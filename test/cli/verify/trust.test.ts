@@ -22,18 +22,6 @@ describe("a key history beside the service's JWKS", () => {
     expect(stdout).toContain(`${keys.stranger.kid}, is not in the JWKS`);
   });
 
-  test("of the thief of a compromised key does not bring that key back", async () => {
-    const stolen = ["--jwks", jwks, "--key-history", keyFile("history-by-thief.jose"), ...expected];
-    const { code, objects } = await run([...stolen, "--json", input("anchor-thief.json")]);
-    expect([code, objects[0]?.reason]).toEqual([1, "KEY_HISTORY_NOT_ANCHORED"]);
-  });
-
-  test("that is older than a compromise does not bring that key back either", async () => {
-    const old = ["--jwks", jwks, "--key-history", keyFile("history-before-compromise.jose"), ...expected];
-    const { code, objects } = await run([...old, "--json", input("anchor-old-history.json")]);
-    expect([code, objects[0]?.reason]).toEqual([2, "KID_UNKNOWN"]);
-  });
-
   test("that was fetched with it is relied on without a word", async () => {
     const { code, stdout } = await run([...settings, input("valid.json")]);
     expect(code).toBe(0);
@@ -110,20 +98,6 @@ describe("a yes of another day", () => {
       "  \u001b[33mThe licence it speaks of ended on 31 May 2027. Today's answer: https://teachers.example/?tId=204417\u001b[0m",
     );
     expect(stdout).not.toContain("\u001b[32m");
-  });
-
-  test("says that it is old while the licence goes on, and nothing within 30 days", async () => {
-    const old = await run(at("2026-04-01T00:00:00Z"), { color: true });
-    expect(old.stdout).toContain("\u001b[32mAnswer on 1 March 2026: VALID, eligible");
-    expect(old.stdout).toContain("\u001b[33mThe answer is 30 days old. Today's answer: https://");
-    expect((await run(at("2026-03-31T09:30:00Z"))).stdout).not.toContain("Today's answer");
-  });
-
-  test("tells programs how old it is and which day ended the licence", async () => {
-    const { objects } = await run([...at("2030-06-01T00:00:00Z"), "--json"]);
-    expect(objects).toMatchObject([
-      { valid: true, age: { days: 1552, isOld: true, licenseEndedOn: "2027-05-31" } },
-    ]);
   });
 });
 

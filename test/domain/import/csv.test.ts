@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { CsvError, readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
+import { readCsv, type TableRecord } from "../../../src/domain/import/csv.ts";
+import { UnreadableError } from "../../../src/domain/import/fields.ts";
 import { numbers } from "../../harness/random.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -69,7 +70,7 @@ describe("the CSV reader", () => {
 
   test.each(faults)("names the line on which the record begins: %s", async (_name, text, rules, message) => {
     const error = await rejection(read(text, { rules }));
-    expect(error).toBeInstanceOf(CsvError);
+    expect(error).toBeInstanceOf(UnreadableError);
     expect(error).toMatchObject({ line: 4 });
     expect((error as Error).message).toContain(message);
   });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { emptyExtract, templateColumns } from "../../../src/domain/import/columns.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
 import { csv, row, withImports } from "../../harness/imports.ts";
@@ -46,21 +45,6 @@ describe("the lines of the report", () => {
       expect(inserted).toBe(1);
     }));
 });
-
-test("an empty extract to fill in names every column, and is one", () =>
-  withImports(async ({ add }) => {
-    expect(await add(emptyExtract, { allowChange: true })).toMatchObject({
-      rows: 0,
-      rejected: 0,
-      warnings: 0,
-    });
-    expect(templateColumns.filter(({ required }) => required).map(({ column }) => column)).toEqual([
-      "reg_no",
-      "name",
-      "source",
-      "certificate_status",
-    ]);
-  }));
 
 describe("a file that could not be read", () => {
   const good = csv([row(1), row(2), row(3)]);

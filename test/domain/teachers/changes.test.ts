@@ -3,7 +3,6 @@ import {
   changeTeacher,
   checkReason,
   type TeacherAction,
-  teacherHistory,
   teacherKeyOf,
 } from "../../../src/domain/teachers/changes.ts";
 import type { TeacherStore } from "../../../src/domain/teachers/store.ts";
@@ -75,29 +74,6 @@ describe("a revocation", () => {
     }));
 });
 
-describe("a reinstatement", () => {
-  test("makes a running licence VALID again", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo, { licenseRevokedOn: "2026-01-01", licenseRevokedReason: "x" });
-      await act(world, "reinstate");
-      expect(await told(world)).toEqual(["license.reinstated", "VALID", "REVOKED"]);
-      expect(await world.find(regNo)).toMatchObject({ licenseRevokedOn: null, licenseRevokedReason: null });
-    }));
-});
-
-describe("deactivation and reactivation", () => {
-  test("are told alone, on the licence's axis, there and back", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo);
-      const before = (await world.events(regNo)).length;
-      await act(world, "deactivate", "left the service");
-      expect(await told(world)).toEqual(["teacher.deactivated", "NOT_FOUND", "VALID"]);
-      await act(world, "reactivate");
-      expect(await told(world)).toEqual(["license.reinstated", "VALID", "NOT_FOUND"]);
-      expect((await world.events(regNo)).length).toBe(before + 2);
-    }));
-});
-
 test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["revoke", { licenseRevokedOn: "2026-01-01" }],
   ["revoke", { licenseIssueDate: null, licenseExpiryDate: null }],
@@ -156,24 +132,6 @@ describe("changes at the same time", () => {
       });
     }));
 });
-
-test("an unknown teacher is not known", () =>
-  withStoresAt(start, async (world) => {
-    expect(await rejection(act(world, "deactivate", "x"))).toMatchObject({ code: "NOT_KNOWN" });
-  }));
-
-test("the history joins changes and events in the order of time", () =>
-  withStoresAt(start, async (world) => {
-    const { id } = await world.put(regNo, { licenseExpiryDate: "2026-05-31" });
-    world.clock.set("2026-05-10T09:00:00Z");
-    await act(world, "revoke", "x");
-    world.clock.set("2026-05-11T09:00:00Z");
-    await act(world, "reinstate");
-    const lines = await teacherHistory(world.teachers, id);
-    expect(lines.map((line) => (line.type === "event" ? line.eventType : line.action))).toEqual([
-      "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
-    ]); // biome-ignore format: a story in one line
-  }));
 
 describe("a reference", () => {
   test("is a teacher id or a registration number in any spelling", () => {

@@ -167,31 +167,6 @@ describe("the access log's files", () => {
 });
 
 describe("the access log as it is read", () => {
-  test("is looked through by partner, status and time, newest first", async () => {
-    const files = openCallFiles(folder, { now: () => now });
-    const calls = [
-      aCall({ requestId: idAt(now - 2 * dayMs), status: 200 }),
-      aCall({ requestId: idAt(now - 2_000), partnerId: "other", status: 429 }),
-      aStranger({ requestId: idAt(now - 1_000), status: 500 }),
-    ];
-    await openCallFiles(folder, { now: () => now - 2 * dayMs }).append(
-      "partners",
-      linesOf(calls.slice(0, 1)),
-    );
-    await files.append("partners", linesOf(calls.slice(1, 2)));
-    await files.append("strangers", linesOf(calls.slice(2)));
-    const statuses = async (filter: Partial<CallFilter>) => (await kept(filter)).map(({ status }) => status);
-    expect(await statuses({})).toEqual([500, 429, 200]);
-    expect(await statuses({ partnerId: "other" })).toEqual([429]);
-    expect(await statuses({ partnerId: "oth" })).toEqual([]);
-    expect(await statuses({ statuses: { first: 400, last: 499 } })).toEqual([429]);
-    expect(await statuses({ since: now - 1_500 })).toEqual([500]);
-    expect(await statuses({ limit: 1 })).toEqual([500]);
-    const [oldest] = calls;
-    expect(await kept({ requestId: oldest?.requestId ?? "" })).toEqual([{ ...(oldest as Call), ms: 1.3 }]);
-    expect(await kept({ requestId: uuidv7() })).toEqual([]);
-  });
-
   test("is read whole where a day has many files", async () => {
     const ids = Array.from({ length: 60 }, (_, n) => idAt(now, n));
     const limits = { keepDays: 14, maxBytes: { partners: 1e6, strangers: 1e6 }, maxFileBytes: 1_200 };
@@ -275,14 +250,5 @@ describe("the access log", () => {
     await log.close();
     expect(await kept()).toHaveLength(1);
     expect(await find()).toMatchObject({ dropped: 6 });
-  });
-
-  test("drops and counts where there can be no folder", async () => {
-    // What is no folder stops root, too, whom no mode does.
-    writeFileSync(folder, "");
-    const log = openLog();
-    log.observe(aCall());
-    await log.close();
-    expect(log.figures()).toMatchObject({ written: 0, dropped: 1, failure: expect.any(String) });
   });
 });

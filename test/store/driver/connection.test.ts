@@ -191,13 +191,6 @@ describe("a full disk", () => {
     }));
 });
 
-test("a copy is made with VACUUM INTO, because the driver's own backup does not exist", () =>
-  withConnection(async (connection, file) => {
-    add(connection, 1, "Ada");
-    connection.all("VACUUM INTO ?", [`${file}.copy`]);
-    await withSecond(`${file}.copy`, (copy) => expect(nameOf(copy, 1)).toBe("Ada"));
-  }));
-
 test("what is committed is on the disk: write-ahead log, full synchronisation, foreign keys", () =>
   withConnection((connection) => {
     const pragma = (name: string) => Object.values(connection.all(`PRAGMA ${name}`)[0] ?? {})[0];

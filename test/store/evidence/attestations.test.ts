@@ -88,18 +88,6 @@ describeDrivers("answered calls", (_kind, database) => {
     expect([await usedOf("old"), await usedOf("good")]).toEqual([{}, { minute: 1, day: 1 }]);
     expect(await driver.query("SELECT 1 FROM idempotency WHERE id = ?", [idempotency.id])).toEqual([]);
   });
-
-  test("one whose idempotency key was used meanwhile is refused alone and costs nothing", async () => {
-    const { attestations, revision } = await stores();
-    const idempotency = idempotencyRecord(7);
-    const record = (n: number, partnerId: string) =>
-      attestations.record(anAnsweredCall([anAttestation(n, { partnerId })], { revision, idempotency }));
-    const other = anAnsweredCall([anAttestation(202, { partnerId: "other" })], { revision });
-    const used = await Promise.all([record(200, "first"), record(201, "second"), attestations.record(other)]);
-    expect(used).toEqual([{ minute: 1, day: 1 }, null, { minute: 1, day: 1 }]);
-    expect([await usedOf("first"), await usedOf("second")]).toEqual([{ minute: 1, day: 1 }, {}]);
-    expect(await attestations.find(anAttestation(201).verificationId)).toBeNull();
-  });
 });
 
 const batchId = requestId(500, "a");
