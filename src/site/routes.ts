@@ -12,7 +12,7 @@ import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
 import { loadReferenceStyle, referencePage } from "./reference.ts";
 import { createSiteRoutes } from "./site-routes.ts";
-import { envelopeFile, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
+import { envelopeFile, envelopeWorker, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */
 export type RouteBase = {
@@ -106,6 +106,7 @@ export const pageRoutes: readonly PageRoute[] = [
   opened("/", ({ lookup }) => lookup.show),
   { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
   opened("/verify-envelope", ({ envelope }) => envelope),
+  loaded("/verify-envelope-worker.js", () => envelopeWorker),
   script("/verify-envelope/pdf.js", loadPdfLibrary),
   loaded("/verify-envelope/{file}", () => envelopeFile),
 ];

@@ -81,7 +81,7 @@ function envelopeMain(form: EnvelopeForm): Markup {
 <pre tabindex="0"><code>${offline}</code></pre>
 </div>
 <div id="tool" hidden data-scanner="${scripts.scanner}" data-pdf="${scripts.pdf}"
- data-jwks="v1/inter-agency/.well-known/jwks.json" data-history="v1/inter-agency/.well-known/key-history"
+ data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
  data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
 <div id="outcome"></div>
 <div id="entry" class="screen">
@@ -109,6 +109,7 @@ ${proofPart(texts)}
 ${pasted ? "" : fetchedKeys(texts)}
 </details>
 <button>${words.verify}</button>
+<p class="soft" id="kept" role="status"></p>
 </form>`;
 }
 
@@ -208,6 +209,17 @@ export const envelopeFile: PageHandler = async (c) => {
   // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
   c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
   return sendDocument(c, found.document, "public, max-age=31536000, immutable");
+};
+
+const loadWorker = once(async () => {
+  const worker = await import("./verify-envelope-worker.client.js", { with: { type: "text" } });
+  return compressedDocument(worker.default, "text/javascript; charset=utf-8");
+});
+
+/** The service worker. It stands beside the page, because it serves only what stands below it. */
+export const envelopeWorker: PageHandler = async (c) => {
+  c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
+  return sendDocument(c, await loadWorker(), "no-cache");
 };
 
 /** The text of pdf.js, which is loaded by those who open a PDF. */

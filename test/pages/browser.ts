@@ -67,7 +67,8 @@ let profiles = 0;
 export async function startBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
   profiles++;
   running ??= chromium.launch({ executablePath: executable(), args: flags });
-  const context = await (await running).newContext(options);
+  // Playwright's routes do not see what a service worker asks for: only tests of the worker have it.
+  const context = await (await running).newContext({ serviceWorkers: "block", ...options });
   context.setDefaultTimeout(actionMs);
   return {
     context,

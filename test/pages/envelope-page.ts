@@ -51,6 +51,8 @@ export async function openPage(query = ""): Promise<Tab> {
   const tab = await browser.open();
   await tab.page.goto(`${site.url}${path}${query}`);
   await tab.page.waitForSelector("#tool:not([hidden])");
+  // What it keeps on the device, it has fetched by then.
+  if (!query.includes("pasted")) await tab.page.waitForSelector("#kept:not(:empty)", { state: "attached" });
   return tab;
 }
 

@@ -73,7 +73,7 @@ describe("with the keys of this service", () => {
       for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid])
         expect(text).toContain(shown);
       expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
-      expect(await checksOf(page, "Passed")).toHaveLength(12);
+      expect(await checksOf(page, "Passed")).toHaveLength(13);
       expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
       expect(complaints).toEqual([]);
       // Whatever is verified then.
@@ -81,11 +81,9 @@ describe("with the keys of this service", () => {
         await page.click("#again");
         await verify(page, again);
       }
+      // Once to be kept on the device, and once to judge by.
       const fetched = requested.filter((address) => address.includes("/v1/"));
-      const addresses = ["jwks.json", "key-history"].map(
-        (name) => `${site.url}/v1/inter-agency/.well-known/${name}`,
-      );
-      expect(fetched.sort()).toEqual(addresses.sort());
+      expect(fetched).toEqual(Array(2).fill(`${site.url}/v1/inter-agency/offline-pack`));
     }));
 
   test("a genuine answer about a revoked teacher is a red no, as large as what is said of the signature", () =>
@@ -242,6 +240,7 @@ describe("with the keys of this service", () => {
       expect(await checksOf(page, "Not made")).toEqual([
         "Evidence log. No proof of the evidence log was given.",
         "Partner. You gave no partner id to compare with. It is demo.",
+        "Withdrawn since. Not reached.",
       ]);
       const rows = await page.locator(".differences tbody tr").allInnerTexts();
       const cells = rows.map((row) => row.split(/\s*[\t\n]\s*/).filter(Boolean));
@@ -259,15 +258,21 @@ describe("with the keys of this service", () => {
 
   test("keys that cannot be fetched are no verdict, and are asked for again", () =>
     within(openPage(), async ({ page }) => {
-      await page.route("**/.well-known/jwks.json", (route) => route.fulfill({ status: 503 }));
+      // The page has them, and goes by them for five minutes.
+      await page.evaluate("performance.now = () => 600_000");
+      await page.route("**/offline-pack", (route) => route.fulfill({ status: 503 }));
       const failed = await verify(page, envelope);
       expect(failed.verdict).toBe("Cannot be decided");
       expect(failed.text).toContain("could not be fetched (it answered 503)");
-      await page.unroute("**/.well-known/jwks.json");
-      await page.route("**/.well-known/key-history", (route) => route.abort());
+      await page.unroute("**/offline-pack");
+      await page.route("**/offline-pack", (route) => route.abort());
       await submit(page);
       await untilOutcomeSays(page, "no connection");
-      await page.unroute("**/.well-known/key-history");
+      await page.unroute("**/offline-pack");
+      await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
+      await submit(page);
+      await untilOutcomeSays(page, "as its offline pack is none");
+      await page.unroute("**/offline-pack");
       await submit(page);
       await untilOutcomeSays(page, "Signature: genuine");
     }));

@@ -81,7 +81,7 @@ describe("a proof beside an envelope", () => {
         .evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).fontSize)));
       expect(sizes).toHaveLength(3);
       expect(sizes[2]).toBeLessThan(sizes[1] ?? 0);
-      expect(await checksOf(page, "Passed")).toHaveLength(12);
+      expect(await checksOf(page, "Passed")).toHaveLength(13);
       expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
       expect(await axeFindings(page)).toEqual([]);
       expect(complaints).toEqual([]);

@@ -152,7 +152,7 @@ came later is not in it.</li>
 document.</li>
 <li>Whoever steals a signing key can write any date into an envelope. A proof of the service’s evidence log shows that yours
 was there before: <a href="help/evidence${query}">how to get one, keep it and verify with it</a>.</li>
-<li>Whether it was withdrawn since, this service’s <code>/v1/inter-agency/offline-pack</code> says, one file for
+<li>Whether it was withdrawn since, this service’s <a href="offline-pack"><code>offline-pack</code></a> says, one file for
 all: a sixth word of the program above, or <code>tvs verify --pack</code>. No list that counts, and it is undecidable.</li>
 </ul>
 <p>The page <a href="../../verify-envelope${query}">Check a signed answer</a> prints a genuine answer as an <strong>attestation</strong>,

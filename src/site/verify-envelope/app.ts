@@ -10,8 +10,10 @@ import { createGathering, type Gathered, takeCode } from "./gathering.ts";
 import { gatheringBox } from "./gathering-box.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
+import { keepOnDevice } from "./on-device.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
+import { writtenTime } from "./signed-values.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
 import { verdictBox } from "./verdict-box.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
@@ -29,10 +31,7 @@ function served(name: string): string {
 }
 
 const scripts = { scanner: served("scanner"), pdf: served("pdf") };
-const keys = keySource(
-  { jwks: served("jwks"), history: served("history"), log: served("logKey") },
-  texts.problems,
-);
+const keys = keySource({ pack: served("pack"), log: served("logKey") }, texts.problems);
 const proof = proofField(texts);
 const view = createView(texts);
 const gathering = createGathering(() => view.show(problemNote(texts.gathering.over)));
@@ -114,10 +113,10 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
     issuer: byId("issuer", HTMLInputElement).value.trim(),
     audience: byId("audience", HTMLInputElement).value.trim(),
   };
-  const keySet = await keys.load();
+  const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
   const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
-  const judging = { expected, keys: keySet, proof: opened, ownIssuer };
+  const judging = { expected, ...trusted, proof: opened, ownIssuer };
   const all: Judged[] = [];
   for (const one of given) {
     for await (const judged of judge(one, judging)) {
@@ -249,6 +248,14 @@ function readAddress(): void {
   });
 }
 
+/** Says what this device has now, whether it came just now or long ago. */
+async function tellOfDevice(): Promise<void> {
+  if (keys.source === "pasted") return;
+  const isKept = await keepOnDevice(served("worker"), [scripts.scanner, served("pack")]);
+  const { madeAt } = await keys.load();
+  if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt ?? "", texts));
+}
+
 async function judgeDelivery(file: File | null): Promise<Shown> {
   return result(await checkDelivery(file, texts));
 }
@@ -272,6 +279,8 @@ function start(): void {
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
+  // Whoever checks something is told there why nothing could be fetched.
+  tellOfDevice().catch(() => undefined);
 }
 
 // Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.

@@ -53,6 +53,15 @@ export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement 
   return line("none", title, [...logged(evidence, texts), ...words], texts);
 }
 
+/** Whether a list was asked if a valid answer still holds, and of which day it was. */
+export function standingLine({ statusList }: Verification, texts: EnvelopeTexts): HTMLElement {
+  const { standing } = texts;
+  const time = writtenTime(statusList?.signedAt ?? "", texts);
+  const words =
+    statusList === null ? standing.notAsked : statusList.withdrawn ? standing.no(time) : standing.by(time);
+  return el("div", { class: "evidence none" }, el("p", {}, words));
+}
+
 function line(tone: string, title: string, sentences: readonly string[], { log }: EnvelopeTexts) {
   const paragraphs = sentences.map((sentence) => el("p", {}, sentence));
   return el("div", { class: `evidence ${tone}` }, el("h3", {}, `${log.title}: ${title}`), paragraphs);

@@ -40,6 +40,11 @@ type TrustedTypes = {
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy("tvs-scanner", { createScriptURL: (url) => url });
 
+/** @param address of a script of this page */
+export function ownScript(address: string): string {
+  return policy?.createScriptURL(address) ?? address;
+}
+
 /** The worker's next answer. @throws PageProblem when it fails, or says nothing for too long */
 function nextAnswer(worker: Worker, words: Words): Promise<PictureAnswer> {
   return new Promise((resolve, reject) => {
@@ -71,7 +76,7 @@ async function readCodes(
   const { words, scripts } = given;
   const address = new URL(scripts.scanner, document.baseURI).href;
   const pdf = new URL(scripts.pdf, document.baseURI).href;
-  const worker = new Worker(policy?.createScriptURL(address) ?? address, { type: "module" });
+  const worker = new Worker(ownScript(address), { type: "module" });
   try {
     await nextAnswer(worker, words);
     let texts: readonly string[] = [];

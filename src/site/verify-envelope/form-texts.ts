@@ -13,7 +13,8 @@ const english = {
   },
   modes: {
     title: "Keys",
-    fetched: "The public keys come from this service: the page fetches them and sends nothing.",
+    fetched:
+      "The public keys and the lists of what was withdrawn come from this service, in one file that is the same for everybody: the page fetches it and sends nothing.",
     toPasted: "Paste the keys instead; the page can then make no connection at all",
     pasted: "The page can make no connection at all: your browser refuses it. Paste the public keys here.",
     toFetched: "Fetch the keys from this service instead",

@@ -36,6 +36,7 @@ type Judging = {
   /** Who must have signed for whom. */
   readonly expected: Expected;
   readonly keys: KeySet;
+  readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;
@@ -53,9 +54,10 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
  * The library insists on an issuer and a partner, rightly: a program must name them. A person may leave one out;
  * then what is signed is taken for what is expected, and the page says that it was not compared.
  */
-async function verifyLeniently(value: JsonValue, { expected, keys, proof }: Judging) {
+async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: Judging) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
-  const fixed = { keys, ...(proof === null ? {} : { proof }) };
+  const lists = statusLists === null ? {} : { statusLists };
+  const fixed = { keys, ...lists, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
   let verification = await verifyEnvelope(value, { ...used, ...fixed });
   for (const member of ["issuer", "audience"] as const) {

@@ -1,9 +1,10 @@
-/** The public keys: from this service, by two requests and, for a proof, a third one, or as pasted. */
+/** The public keys and the status lists: of this service's offline pack, and for a proof the log's key; or as pasted. */
 
 import { createKeySet, type KeySet } from "../../partner/key-set.ts";
 import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
+import { readOfflinePack } from "../../partner/status-list.ts";
 import { maybeById } from "./dom.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
@@ -27,22 +28,31 @@ async function fetchText(address: string, words: Words): Promise<string> {
   });
 }
 
-/** The history tells which key was compromised, so without it no envelope is called genuine. */
-async function fetchKeys(addresses: { jwks: string; history: string }, words: Words): Promise<KeySet> {
-  const [jwks, keyHistory] = await Promise.all([
-    fetchText(addresses.jwks, words),
-    fetchText(addresses.history, words),
-  ]);
-  return createKeySet({ jwks, keyHistory });
+/** What envelopes are judged by. */
+export type Trusted = {
+  readonly keys: KeySet;
+  /** Null where nobody can ask for a list. */
+  readonly statusLists: readonly string[] | null;
+  /** When the pack was made: keys and lists are of that time. Null for pasted keys. */
+  readonly madeAt: string | null;
+};
+
+/** The history in it tells which key was compromised, so without it no envelope is called genuine. */
+async function fetchPack(address: string, words: Words): Promise<Trusted> {
+  const pack = readOfflinePack(await fetchText(address, words));
+  if (pack === null) throw new PageProblem(words.badPack);
+  const { jwks, keyHistory, statusLists, madeAt } = pack;
+  return { keys: await createKeySet({ jwks, keyHistory }), statusLists, madeAt };
 }
 
-async function pastedKeys(jwks: string, keyHistory: string, words: Words): Promise<KeySet> {
+async function pastedKeys(jwks: string, keyHistory: string, words: Words): Promise<Trusted> {
   if (jwks === "" && keyHistory === "") throw new PageProblem(words.noKeys);
   if (jwks.length + keyHistory.length > maxKeyCharacters) throw new PageProblem(words.keysTooLarge);
-  return createKeySet({
+  const keys = await createKeySet({
     ...(jwks === "" ? {} : { jwks }),
     ...(keyHistory === "" ? {} : { keyHistory }),
   });
+  return { keys, statusLists: null, madeAt: null };
 }
 
 /** Keeps what was fetched for {@link freshMs}. A failed request is tried again with the next envelope. */
@@ -64,7 +74,7 @@ function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
 /** Where the page gets its keys. All throw PageProblem. */
 type Keys = {
   readonly source: KeySource;
-  load(): Promise<KeySet>;
+  load(): Promise<Trusted>;
   /** The keys of the evidence log, which only a proof needs. */
   loadLog(): Promise<readonly VerifierKey[]>;
 };
@@ -80,9 +90,9 @@ async function logKeysOf(text: string, words: Words): Promise<readonly VerifierK
 /**
  * Where the keys come from, by the form of the page.
  *
- * @param addresses of this service's key set, key history and log keys
+ * @param addresses of this service's offline pack and log keys
  */
-export function keySource(addresses: { jwks: string; history: string; log: string }, words: Words): Keys {
+export function keySource(addresses: { pack: string; log: string }, words: Words): Keys {
   const jwks = maybeById("jwks", HTMLTextAreaElement);
   const history = maybeById("key-history", HTMLTextAreaElement);
   const logKey = maybeById("log-key", HTMLTextAreaElement);
@@ -95,7 +105,7 @@ export function keySource(addresses: { jwks: string; history: string; log: strin
   }
   return {
     source: "fetched",
-    load: keptFresh(() => fetchKeys(addresses, words)),
+    load: keptFresh(() => fetchPack(addresses.pack, words)),
     loadLog: keptFresh(async () => logKeysOf(await fetchText(addresses.log, words), words)),
   };
 }

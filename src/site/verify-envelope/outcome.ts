@@ -4,7 +4,14 @@ import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
 import { answerBox, answerTitle, answerTone, isPast, sinceBox } from "./answer-box.ts";
 import { el } from "./dom.ts";
-import { compromiseAdvice, evidenceLine, isAboutProof, isBackdatable, proofTitle } from "./evidence.ts";
+import {
+  compromiseAdvice,
+  evidenceLine,
+  isAboutProof,
+  isBackdatable,
+  proofTitle,
+  standingLine,
+} from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, writtenTime } from "./signed-values.ts";
@@ -18,6 +25,11 @@ function isNone({ verification }: Judged): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
+/** Whether the signature is good, and only a list that counts is missing. */
+function isAboutList({ reason }: Verification): boolean {
+  return reason?.startsWith("STATUS_LIST_") === true;
+}
+
 export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
   const { verdicts } = texts;
   const { reason, verdict } = judged.verification;
@@ -29,6 +41,8 @@ export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
   // Nobody knows that these are false: the key's owner may have signed the one, and a clock be wrong for the other.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
+  if (reason === "WITHDRAWN_SINCE") return verdicts.withdrawn;
+  if (isAboutList(judged.verification)) return verdicts.noList;
   if (judged.elsewhere !== null) return verdicts.elsewhere;
   if (isNone(judged)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
@@ -41,6 +55,8 @@ function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
   if (reason === null) return meanings.valid(issuer ?? "");
   if (reason.startsWith("OUTER_")) return meanings.changed;
   if (reason === "ISSUER_MISMATCH") return meanings.otherIssuer;
+  if (reason === "WITHDRAWN_SINCE") return meanings.withdrawn;
+  if (isAboutList(judged.verification)) return meanings.noList;
   return reason === "AUDIENCE_MISMATCH" ? meanings.otherPartner : null;
 }
 
@@ -100,7 +116,8 @@ function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (H
   const { valid, result } = verification;
   if (!valid || result === null) return [first];
   const answer = answerBox(verification, result, texts);
-  return [...pair(first, answer, sinceBox(verification, texts)), evidenceLine(judged, texts)];
+  const others = [evidenceLine(judged, texts), standingLine(verification, texts)];
+  return [...pair(first, answer, sinceBox(verification, texts)), ...others];
 }
 
 function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {

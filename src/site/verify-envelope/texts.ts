@@ -62,6 +62,8 @@ const english = {
     noConnection: "no connection",
     noKeys: "Paste the key set, the key history or both: without a key nothing can be checked.",
     keysTooLarge: "The keys are larger than 4 MiB.",
+    badPack:
+      "What this service gave as its offline pack is none. That says nothing about the envelope. Try again later, or paste the keys.",
     noLogKey:
       "Paste the evidence log's key as well, or remove the proof: without the key it cannot be checked.",
     badLogKey: "What is given as the evidence log's key is not one. Nothing is known about the proof.",
@@ -77,6 +79,8 @@ const english = {
     refused: "Not genuine",
     undecidable: "Cannot be decided",
     elsewhere: "Cannot be decided here",
+    withdrawn: "Withdrawn since: no longer to be relied on",
+    noList: "Cannot be decided: whether it still holds is not known",
     changed: "Not genuine: it was changed after signing",
     otherPartner: "Not for this partner",
     otherIssuer: "Not from the issuer that you named",
@@ -108,6 +112,10 @@ const english = {
       "The signature is good, but what stands beside it is not what was signed. Only the signed values below can be trusted.",
     otherPartner: "The signature is good, but it was given to another partner than the one you named.",
     otherIssuer: "The signature is good, but it was made for another issuer than the one you named.",
+    withdrawn:
+      "The signature is good, and the answer was given on its day. The licence or the registration was withdrawn since.",
+    noList:
+      "The signature is good. But no list of this service that counts tells whether the licence or the registration was withdrawn since: open this page with a network, and try again.",
     notCompared: (what: string) => `You gave no ${what}, so it was not compared.`,
     issuer: "issuer",
     audience: "partner id",
@@ -120,6 +128,14 @@ const english = {
       "This service has published no key with the id that it names. It may be damaged or made up, or the service may have a new key: reload the page, and try again.",
     code: "Code:",
   },
+  /** Whether a list was asked if an answer still holds. */
+  standing: {
+    by: (time: string) => `Not withdrawn since, by this service’s list of ${time}.`,
+    no: (time: string) => `The answer was no. By this service’s list of ${time} it is withdrawn now.`,
+    notAsked: "No list was asked whether this was withdrawn since.",
+  },
+  kept: (time: string) =>
+    `Keys and lists of ${time} are kept on this device: this page also works without a network.`,
   /** What has become of an answer since its day. */
   since: {
     ended: (day: string) => `The licence it speaks of ended on ${day}.`,

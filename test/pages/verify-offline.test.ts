@@ -1,0 +1,154 @@
+/** The envelope page where there is no network: its service worker, in a real browser. */
+
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { changeTeacher } from "../../src/domain/teachers/changes.ts";
+import { splitIntoCodes } from "../../src/partner/envelope-codes.ts";
+import { eventually } from "../harness/eventually.ts";
+import { axeFindings, type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
+import { known, path, untilOutcomeSays, verify } from "./envelope-page.ts";
+import { openSite, type Site } from "./site.ts";
+
+setDefaultTimeout(patienceMs);
+
+let browser: Browser;
+let site: Site;
+let envelope = "";
+
+beforeEach(async () => {
+  browser = await startBrowser({ serviceWorkers: "allow", viewport: { width: 390, height: 844 } });
+});
+beforeEach(async () => {
+  site = await openSite();
+  const address = `${site.url}/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(known)}`;
+  envelope = await (
+    await fetch(address, { headers: { Authorization: `Bearer ${site.demo.apiKey}` } })
+  ).text();
+});
+let isCut = false;
+afterEach(async () => {
+  await browser.close();
+  if (!isCut) await site.close();
+  isCut = false;
+});
+
+/** The service goes away as a whole, and whatever the browser asks for has no answer. */
+async function cutNetwork(): Promise<void> {
+  isCut = true;
+  await site.close();
+  await expect(fetch(site.url)).rejects.toThrow();
+}
+
+async function openPage(fragment = ""): Promise<Tab> {
+  const tab = await browser.open();
+  await tab.page.goto(`${site.url}${path}${fragment}`);
+  await tab.page.waitForSelector("#tool:not([hidden])");
+  return tab;
+}
+
+/** Once, with a network: what the page needs is on the device then, and its worker at work. */
+async function visit(): Promise<void> {
+  const { page, complaints } = await openPage();
+  await page.waitForSelector("#kept:not(:empty)");
+  await page.evaluate("navigator.serviceWorker.ready.then(({ active }) => active.state)");
+  expect(complaints).toEqual([]);
+  await page.close();
+}
+
+function revoke() {
+  const { stores, calendar, clock, actor } = site.operator;
+  const deps = { teachers: stores.teachers, calendar, clock, actor };
+  return changeTeacher(deps, { by: "regNo", value: known }, { action: "revoke", reason: "test" });
+}
+
+const shots = process.env.TVS_SHOTS;
+
+async function shoot({ page }: Tab, name: string): Promise<void> {
+  if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
+}
+
+test("opened once, it judges without a network, and says of what day its list is", async () => {
+  await visit();
+  await cutNetwork();
+  const tab = await openPage();
+  const { page } = tab;
+  const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" }).format(new Date());
+  expect(await page.locator("#kept:not(:empty)").innerText()).toStartWith(`Keys and lists of ${day}, `);
+  await shoot(tab, "offline-form");
+  const { verdict, text } = await verify(page, envelope);
+  expect(verdict).toBe("Signature: genuine");
+  expect(text).toContain(`Not withdrawn since, by this service’s list of ${day}, `);
+  expect(text).toContain("VALID, eligible");
+  await shoot(tab, "offline-genuine");
+  expect(await axeFindings(page)).toEqual([]);
+  await page.close();
+});
+
+test("what was withdrawn since is refused in words, when the list that it has says so", async () => {
+  await revoke();
+  await visit();
+  await cutNetwork();
+  const tab = await openPage();
+  const { verdict, text } = await verify(tab.page, envelope);
+  expect(verdict).toBe("Withdrawn since: no longer to be relied on");
+  expect(text).toContain("The signature is good, and the answer was given on its day.");
+  expect(text).toContain("WITHDRAWN_SINCE");
+  await shoot(tab, "offline-withdrawn");
+  expect(await axeFindings(tab.page)).toEqual([]);
+  await tab.page.close();
+});
+
+test("a list of eight days ago leaves it undecided, and says what to do", async () => {
+  await visit();
+  await cutNetwork();
+  const tab = await browser.open();
+  await tab.page.clock.setFixedTime(new Date(Date.now() + 8 * 86_400_000));
+  await tab.page.goto(`${site.url}${path}`);
+  const { verdict, text } = await verify(tab.page, envelope);
+  expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
+  expect(text).toContain("open this page with a network, and try again");
+  expect(text).toContain("STATUS_LIST_STALE");
+  await shoot(tab, "offline-stale");
+  await tab.page.close();
+});
+
+test("the codes of a printed attestation are judged there too", async () => {
+  await visit();
+  await cutNetwork();
+  const codes = await splitIntoCodes(JSON.parse(envelope).signature, `${site.url}${path}`);
+  // As a phone does it: each code that its camera sees is opened in a page of its own.
+  const tabs = [await browser.open(), await browser.open()];
+  const said = ["1 of 2 codes read", "Not withdrawn since"];
+  for (const [index, { page }] of tabs.entries()) {
+    await page.goto(codes[index] ?? "");
+    await untilOutcomeSays(page, said[index] ?? "");
+  }
+  for (const { page } of tabs) await page.close();
+});
+
+test("with a network it goes by the newest list, though it has an older one", async () => {
+  await visit();
+  const { page } = await openPage();
+  const packOf = async () => (await fetch(`${site.url}/v1/inter-agency/offline-pack`)).text();
+  const before = await packOf();
+  await revoke();
+  expect(await eventually(async () => (await packOf()) !== before)).toBe(true);
+  await page.reload();
+  const { verdict, text } = await verify(page, envelope);
+  expect([verdict, text]).toEqual([
+    "Withdrawn since: no longer to be relied on",
+    expect.stringContaining("WITHDRAWN_SINCE"),
+  ]);
+  await page.close();
+});
+
+test("where keys are pasted, nothing is kept, and the browser still refuses every connection", async () => {
+  await visit();
+  const tab = await browser.open();
+  await tab.page.goto(`${site.url}${path}?keys=pasted`);
+  await tab.page.waitForSelector("#tool:not([hidden])");
+  const escaped = await tab.page.evaluate(
+    "fetch('/v1/inter-agency/offline-pack').then(() => 'sent', () => 'refused')",
+  );
+  expect(escaped).toBe("refused");
+  await tab.page.close();
+});
