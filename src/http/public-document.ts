@@ -26,7 +26,7 @@ export function publicDocument(body: string, type: string): PublicDocument {
 
 /** Compresses once, beside the event loop. */
 export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
-  const gzipped = new Uint8Array(await promisify(gzip)(body));
+  const gzipped = new Uint8Array(await promisify(gzip)(body, { level: 9 }));
   return { bytes: new TextEncoder().encode(body), gzipped, type, etag: etagOf(body) };
 }
 

@@ -105,13 +105,12 @@ export async function readPlaces(
   list: JsonValue | undefined,
 ): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
   const { bits, lst } = isJsonObject(list) ? list : {};
-  if (typeof bits !== "number" || ![1, 2, 4, 8].includes(bits))
-    return unusable("The status list does not say how many bits a place has.");
-  const packed = typeof lst === "string" ? decodeBase64url(lst) : null;
-  const bytes = packed === null ? null : await unpack(packed, (maxPlaces * bits) / 8);
-  return bytes === null
-    ? unusable("The status list is not packed as it must be, or unpacks to more than a list has places.")
-    : { bits, bytes };
+  const isPacked = typeof bits === "number" && [1, 2, 4, 8].includes(bits) && typeof lst === "string";
+  const packed = isPacked ? decodeBase64url(lst) : null;
+  const bytes = isPacked && packed !== null ? await unpack(packed, (maxPlaces * bits) / 8) : null;
+  return isPacked && bytes !== null
+    ? { bits, bytes }
+    : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
 }
 
 /** The value at a place, from the least significant bit on (section 4.1 of the draft); null where there is no such place. */
@@ -136,11 +135,10 @@ function isSeconds(value: JsonValue | undefined): value is number {
 
 async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusList | Refusal> {
   const { sub, iat, exp, ttl, status_list: list } = payload;
-  if (typeof sub !== "string" || !isSeconds(iat))
-    return unusable("The status list lacks its address or the time of its signing.");
-  if (exp !== undefined && !isSeconds(exp)) return unusable("The status list's exp is no time.");
-  if (ttl !== undefined && !(typeof ttl === "number" && ttl > 0))
-    return unusable("The status list's ttl is no duration.");
+  const hasEnd = exp === undefined || isSeconds(exp);
+  const isWhole = hasEnd && (ttl === undefined || (typeof ttl === "number" && ttl > 0));
+  if (typeof sub !== "string" || !isSeconds(iat) || !isWhole)
+    return unusable("The status list lacks its address or the time of its signing, or has other times.");
   const inWindow = checkWindow(key.window, iat);
   if (inWindow instanceof Refusal)
     return unusable("The status list's key was not in use when it was signed.");
@@ -150,11 +148,13 @@ async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusLis
     : { uri: sub, issuedAtSeconds: iat, expiresSeconds: exp ?? null, ...places };
 }
 
+const noToken = "The status list is no signed token.";
+
 async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   const jws = text.length > maxTokenCharacters ? null : splitCompactJws(text.trim());
-  if (jws === null || jws instanceof Refusal) return unusable("The status list is not a compact JWS.");
+  if (jws === null || jws instanceof Refusal) return unusable(noToken);
   const header = readJwsHeader(jws.protectedHeader);
-  if (header instanceof Refusal) return unusable(`The status list's header: ${header.detail}`);
+  if (header instanceof Refusal) return unusable(noToken);
   const key = findKey(header, keys);
   if (key instanceof Refusal) return key;
   const isGood =
@@ -162,9 +162,7 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
     (await verifyWithWebCrypto(header.kid, key.jwk, jws.signingInput, jws.signature));
   if (!isGood) return unusable("The status list's signature is not good.");
   const payload = readJwsObject(jws.payload, "payload");
-  return payload instanceof Refusal
-    ? unusable(`The status list: ${payload.detail}`)
-    : readClaims(payload, key);
+  return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
 /** Lists that were opened with a key set: an archive of a million envelopes has one or two. */

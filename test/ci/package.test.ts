@@ -224,12 +224,9 @@ test("what its README prints does what it says", async () => {
   const verified = await run(["node", "verify.js"]);
   expect(verified.code).toBe(0);
   expect(verified.stdout).toMatch(/^valid null Answer on \d+ \w+ \d{4}: VALID, eligible null\n$/);
-  const [jwks, keyHistory] = ["jwks.json", "key-history.jose"].map((name) =>
-    readFileSync(join(installed.project, name), "utf8"),
-  );
-  const pack = { issuer: sandbox.url, madeAt: "", jwks: JSON.parse(jwks ?? ""), keyHistory, statusLists: [] };
-  await place("offline-pack.json", JSON.stringify(pack));
-  expect(await run(["node", "hold.js"])).toMatchObject({ code: 0, stdout: "valid null undefined\n" });
+  await place("offline-pack.json", (await fetch(`${sandbox.url}/v1/inter-agency/offline-pack`)).text());
+  const held = await run(["node", "hold.js"]);
+  expect([held.code, held.stdout]).toEqual([0, expect.stringMatching(/^valid null \d{4}-\d\d-\d\dT.*Z\n$/)]);
   expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
 });
 

@@ -271,7 +271,7 @@ describe("with the keys of this service", () => {
       await page.unroute("**/offline-pack");
       await page.route("**/offline-pack", (route) => route.fulfill({ body: "{}" }));
       await submit(page);
-      await untilOutcomeSays(page, "as its offline pack is none");
+      await untilOutcomeSays(page, "(what came is no offline pack)");
       await page.unroute("**/offline-pack");
       await submit(page);
       await untilOutcomeSays(page, "Signature: genuine");

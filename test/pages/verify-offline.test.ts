@@ -105,7 +105,7 @@ test("a list of eight days ago leaves it undecided, and says what to do", async 
   await tab.page.goto(`${site.url}${path}`);
   const { verdict, text } = await verify(tab.page, envelope);
   expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
-  expect(text).toContain("open this page with a network, and try again");
+  expect(text).toContain("Open this page with a network, and try again.");
   expect(text).toContain("STATUS_LIST_STALE");
   await shoot(tab, "offline-stale");
   await tab.page.close();

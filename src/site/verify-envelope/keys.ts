@@ -29,7 +29,7 @@ async function fetchText(address: string, words: Words): Promise<string> {
 }
 
 /** What envelopes are judged by. */
-export type Trusted = {
+type Trusted = {
   readonly keys: KeySet;
   /** Null where nobody can ask for a list. */
   readonly statusLists: readonly string[] | null;
@@ -40,7 +40,7 @@ export type Trusted = {
 /** The history in it tells which key was compromised, so without it no envelope is called genuine. */
 async function fetchPack(address: string, words: Words): Promise<Trusted> {
   const pack = readOfflinePack(await fetchText(address, words));
-  if (pack === null) throw new PageProblem(words.badPack);
+  if (pack === null) throw new PageProblem(words.keysUnreachable(words.noPack));
   const { jwks, keyHistory, statusLists, madeAt } = pack;
   return { keys: await createKeySet({ jwks, keyHistory }), statusLists, madeAt };
 }

@@ -1,4 +1,4 @@
-/** Keeps the page and the service's offline pack on this device, so that it judges without a network (decision D15.7). */
+/** Keeps the page and the service's offline pack on this device, so that it judges without a network (decision D15.8). */
 
 import { ownScript } from "./files.ts";
 

@@ -60,10 +60,9 @@ const english = {
       `The keys of this service could not be fetched (${why}). That says nothing about the envelope. Try again later, or paste the keys.`,
     status: (status: number) => `it answered ${status}`,
     noConnection: "no connection",
+    noPack: "what came is no offline pack",
     noKeys: "Paste the key set, the key history or both: without a key nothing can be checked.",
     keysTooLarge: "The keys are larger than 4 MiB.",
-    badPack:
-      "What this service gave as its offline pack is none. That says nothing about the envelope. Try again later, or paste the keys.",
     noLogKey:
       "Paste the evidence log's key as well, or remove the proof: without the key it cannot be checked.",
     badLogKey: "What is given as the evidence log's key is not one. Nothing is known about the proof.",
@@ -112,10 +111,8 @@ const english = {
       "The signature is good, but what stands beside it is not what was signed. Only the signed values below can be trusted.",
     otherPartner: "The signature is good, but it was given to another partner than the one you named.",
     otherIssuer: "The signature is good, but it was made for another issuer than the one you named.",
-    withdrawn:
-      "The signature is good, and the answer was given on its day. The licence or the registration was withdrawn since.",
-    noList:
-      "The signature is good. But no list of this service that counts tells whether the licence or the registration was withdrawn since: open this page with a network, and try again.",
+    withdrawn: "The signature is good, and the answer was given on its day.",
+    noList: "The signature is good. Open this page with a network, and try again.",
     notCompared: (what: string) => `You gave no ${what}, so it was not compared.`,
     issuer: "issuer",
     audience: "partner id",
