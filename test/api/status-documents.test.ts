@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
-import { openingOf } from "../../cli/evidence/open-evidence.ts";
+import { evidenceBuilderOf, openingOf } from "../../cli/evidence/open-evidence.ts";
 import { openOperator } from "../../cli/open.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
@@ -12,6 +12,7 @@ import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/cha
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { aClock, type TestClock } from "../harness/clock.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
@@ -201,6 +202,38 @@ describe("a list", () => {
 });
 
 describe("rows that a register has lost and gives again", () => {
+  const eras = () => world.service.configuration.current().statusEras.map(({ epoch }) => epoch);
+  async function openEpoch(): Promise<void> {
+    await openNextEpoch(openingOf(world.operator), "a test");
+    clock.add(1_000);
+    await world.service.configuration.refresh();
+  }
+
+  test("begin an era with the epoch of the evidence log that follows a loss, and with no other", async () => {
+    const { operator } = world;
+    await envelopeOf(known.tId);
+    await evidenceBuilderOf(operator).checkpoint();
+    await openEpoch();
+    expect(eras()).toEqual([1]);
+    await envelopeOf(known.tId);
+    await evidenceBuilderOf(operator).checkpoint();
+    const lost = "DELETE FROM attestations WHERE id = (SELECT max(id) FROM attestations)";
+    await operator.driver.batch([{ sql: lost, args: [] }]);
+    await openEpoch();
+    expect(eras()).toEqual([1, 3]);
+    await openEpoch();
+    expect(eras()).toEqual([1, 3]);
+  });
+
+  test("begin one also where the checkpoint that was kept is not in the database", async () => {
+    const { operator } = world;
+    await envelopeOf(known.tId);
+    await evidenceBuilderOf(operator).checkpoint();
+    await operator.driver.batch([{ sql: "DELETE FROM log_checkpoints", args: [] }]);
+    await openEpoch();
+    expect(eras()).toEqual([1, 2]);
+  });
+
   test("have places elsewhere, and those that were lost are withdrawn for good", async () => {
     const { operator } = world;
     const kept = await envelopeOf(known.tId);
@@ -208,7 +241,7 @@ describe("rows that a register has lost and gives again", () => {
     const places = createStatusPlaces(operator.secrets.statusListKey);
     const { statusEras } = world.service.configuration.current();
     const lost = places.of(3, statusEras);
-    await openNextEpoch(openingOf(operator), "a test");
+    await operator.driver.batch([{ sql: beginStatusEra("TRUE"), args: [2, null, clock.now()] }]);
     clock.add(1_000);
     await operator.stores.teachers.apply([aTeacherWrite("NE/W/0/1", { tId: 3 })]);
     await world.service.configuration.refresh();

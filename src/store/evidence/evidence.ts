@@ -46,7 +46,11 @@ const cutTiles = `DELETE FROM log_tiles WHERE epoch = ?3 AND level = ?4 AND posi
 const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
   WHERE epoch = ?3 AND level = ?4 AND position = ?5 AND ${isOpened}`;
 const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
-const beginEra = beginStatusEra(isOpened);
+/** The new epoch follows a checkpoint that is not here, or begins before the end of what was signed for. */
+const hasLost = `EXISTS (SELECT 1 FROM log_epochs AS opened WHERE epoch = ?1 AND public_key = ?2 AND (
+  previous IS NOT (SELECT note FROM log_checkpoints WHERE epoch < ?1 ORDER BY epoch DESC, size DESC LIMIT 1)
+  OR opened.first_id < (SELECT ${nextIdOf} FROM log_epochs WHERE epoch < ?1 ORDER BY epoch DESC LIMIT 1)))`;
+const beginEra = beginStatusEra(hasLost);
 const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
   SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
 const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
@@ -122,8 +126,8 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
         recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
         { sql: destroyKeys, args: [epoch, publicKey] },
         { sql: endDue, args: [epoch, publicKey] },
-        { sql: beginEra, args: [epoch, publicKey, openedAt] },
         ...cutStatements({ epoch, publicKey, after }),
+        { sql: beginEra, args: [epoch, publicKey, openedAt] },
         ...tiles.map(({ level, position, hashes }) => ({
           sql: insertFirstTile,
           args: [epoch, publicKey, level, position, hashes],
