@@ -2,6 +2,7 @@
 
 import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
+import boards from "../data/help/boards.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
 import evidence from "../data/help/evidence.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
@@ -71,6 +72,7 @@ export const topics: readonly Topic[] = [
   },
   { name: "libsql", summary: "Look after the server that nodes share: tokens, TLS, backup", text: libsql },
   { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
+  { name: "boards", summary: "For an examination board: what to ask for, and how to check it", text: boards },
   {
     name: "evidence",
     summary: "The log that shows when each answer was given, to everybody",

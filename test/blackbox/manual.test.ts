@@ -142,6 +142,14 @@ async function keepCodes(): Promise<void> {
 
 const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
 
+/** A service whose key a board knows. */
+async function serveWithKnownKey(): Promise<void> {
+  await shell.serve("tvs serve --issuer https://verify.example.org --status-list on");
+  await ask();
+  const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
+  await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
+}
+
 /** What must have been before a page. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
   nodes: async () => {
@@ -157,12 +165,10 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
     await shell.serve("tvs serve --issuer https://verify.example.org");
     await ask();
   },
+  boards: serveWithKnownKey,
   verify: async () => {
-    await shell.serve("tvs serve --issuer https://verify.example.org");
-    await ask();
+    await serveWithKnownKey();
     await askForList();
-    const keys: { kid: string; state: string }[] = await jsonOf("tvs keys list");
-    await shell.set("ACTIVE_KID", keys.find(({ state }) => state === "active")?.kid ?? "");
     await keepCodes();
   },
 };
