@@ -3,37 +3,44 @@ import { stringify } from "csv-stringify/sync";
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
+import type { AskedList } from "../../src/domain/statements.ts";
 import {
   judgeRosterRow,
+  listedTeacher,
   percentageOf,
   type RosterDependencies,
   type RosterHeader,
   type RosterRow,
   readRosterHeader,
 } from "../../src/domain/teachers/roster.ts";
-import { purposes } from "../../src/partner/contract.ts";
+import { purposes, type SignedStatement, type StatementList } from "../../src/partner/contract.ts";
 import { flag, operand, option } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
+import { byArg } from "./operator-name.ts";
+import { stateOwnList } from "./roster-statement.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
 /** Rows of a list at most: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
+/** Rows of a statement at most; one more is kept, to be refused by. */
+const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand({
   description:
     "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
     "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
     "it has a name column, a name that differs from the registered one is marked: impostors use real numbers. " +
-    "Nothing is attested, and no NIN is printed: a school that needs envelopes for its list becomes a partner (tvs " +
-    "partners add) or asks one, who sends it to POST /v1/inter-agency/batch, 100 teachers at a time. " +
+    "No NIN is printed. Nothing is attested, but with --statement: then one signed statement over the whole list, of " +
+    "up to 2,000, is written to --out. Partners ask for theirs by POST /v1/inter-agency/rosters. " +
     "Exit 0: all eligible; 1: some are not; 2: not readable",
   example:
     "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
-    "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv",
+    "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv\n" +
+    '  tvs roster staff.csv --statement --list-name "Government College" --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out statement.json',
   args: {
     file: operand("The list, or - for standard input"),
     purpose: {
@@ -43,18 +50,32 @@ export const rosterCommand = operatorCommand({
       required: true,
       values: { oneOf: purposes },
     },
-    out: option("FILE", "Also write the rows as CSV, to a new file"),
+    statement: flag("Make one signed statement over the list; --out says where it goes"),
+    "list-name": option("NAME", "What the statement calls the list, such as the school's name"),
+    reference: option("R", "A reference for the list, such as a centre's number"),
+    ...byArg,
+    out: option("FILE", "Also write the rows as CSV, or the statement, to a new file"),
     force: flag("Replace the file that --out names"),
   },
+  check: (args) => void listOf(args),
   prepare: ({ file, out: path, force }, config) =>
     prepareIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
-  async act({ teachers, blindIndex, settingsInForce, calendar, clock }, args, out) {
+  async act(operator, args, out) {
+    const { teachers, blindIndex, settingsInForce, calendar, clock } = operator;
     const { file, purpose } = args;
+    const list = listOf(args);
     const today = calendar.dateAt(clock.now());
     const { policy } = settingsInForce;
-    const { results, hasNames } = await judgeFile(file, { teachers, blindIndex, purpose, policy, today });
+    const judging = { teachers, blindIndex, purpose, policy, today };
+    const { results, hasNames, listed } = await judgeFile(file, judging);
     if (results.length === 0)
       throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
+    if (list !== null) {
+      requireSound(file, results);
+      const text = await stateOwnList(operator, { purpose, list, teachers: listed });
+      await out?.write(`${text}\n`);
+      return printStatement(args, JSON.parse(text) as SignedStatement);
+    }
     await out?.write(rowsText(results, hasNames));
     const eligible = results.filter((row) => row.eligible).length;
     const percentage = percentageOf(eligible, results.length);
@@ -68,12 +89,48 @@ export const rosterCommand = operatorCommand({
   },
 });
 
+type ListFlags = {
+  readonly statement?: boolean | undefined;
+  readonly "list-name"?: string | undefined;
+  readonly reference?: string | undefined;
+  readonly out?: string | undefined;
+};
+
+/** @returns null where no statement is asked for. @throws TvsError USAGE */
+function listOf({ statement = false, "list-name": name, reference, out }: ListFlags): StatementList | null {
+  if (!statement && (name !== undefined || reference !== undefined))
+    throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
+  if (!statement) return null;
+  if (name === undefined || out === undefined)
+    throw new TvsError("USAGE", "--statement needs --list-name NAME, what it calls the list, and --out FILE");
+  return { name, reference: reference ?? null };
+}
+
+/** What is signed must be about everybody who is listed. @throws TvsError INPUT_UNREADABLE naming the first bad line */
+function requireSound(file: string, results: readonly RosterRow[]): void {
+  const bad = results.find(({ error }) => error !== null);
+  if (bad === undefined) return;
+  const message = `${nameOf(file)}, line ${bad.line}: ${bad.error}; mend or take out the row, then try again`;
+  throw new TvsError("INPUT_UNREADABLE", message);
+}
+
+function printStatement(args: object, statement: SignedStatement): void {
+  const { statementId, summary, purpose } = statement;
+  const { listed, distinct, eligible, percentEligible } = summary;
+  print(args, statement, () => {
+    const people = `of the ${listed} named by the list, ${distinct} different people`;
+    return `${people}; ${eligible} of them eligible for ${purpose} (${percentEligible} %); statement ${statementId}`;
+  });
+  if (eligible < distinct) process.exitCode = exitCodes.refused;
+}
+
 /**
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
  */
 async function judgeFile(file: string, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
+  const listed: AskedList["teachers"][number][] = [];
   let header: RosterHeader | undefined;
   let judging: Promise<RosterRow>[] = [];
   try {
@@ -82,6 +139,8 @@ async function judgeFile(file: string, dependencies: RosterDependencies) {
         header = readRosterHeader(cells);
         continue;
       }
+      const one = listed.length > maxListed ? null : listedTeacher(cells, header);
+      if (one !== null) listed.push(one);
       judging.push(judgeRosterRow(cells, { header, line }, dependencies));
       if (judging.length < width) continue;
       results.push(...(await Promise.all(judging)));
@@ -95,7 +154,7 @@ async function judgeFile(file: string, dependencies: RosterDependencies) {
   }
   header ??= readRosterHeader([]);
   results.push(...(await Promise.all(judging)));
-  return { results, hasNames: header.places.has("name") };
+  return { results, hasNames: header.places.has("name"), listed };
 }
 
 /** The records of a list without its empty lines. */

@@ -7,7 +7,8 @@ import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
 import type { Policy } from "../policy.ts";
-import { askedNumber } from "./identifier.ts";
+import type { AskedList } from "../statements.ts";
+import { askedNumber, type Identifier, keyOf } from "./identifier.ts";
 import { meantTerm } from "./mistyped-term.ts";
 import { nameMatches } from "./name-match.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
@@ -78,7 +79,8 @@ export async function judgeRosterRow(
   place: { header: RosterHeader; line: number },
   dependencies: RosterDependencies,
 ): Promise<RosterRow> {
-  const keys = readKeys(cells, place.header, dependencies.blindIndex);
+  const named = readIdentifiers(cells, place.header);
+  const keys = named.map((one) => (typeof one === "string" ? one : keyOf(one, dependencies.blindIndex)));
   const [key = "IDENTIFIER_MISSING"] = keys;
   if (typeof key === "string") return { ...nobody, line: place.line, error: key };
   const teacher = await dependencies.teachers.find(key);
@@ -89,8 +91,20 @@ export async function judgeRosterRow(
   const answer = { line: place.line, found, status, eligible, reasons, error: null };
   if (teacher === null) return { ...answer, ...askedNumber(key), name: null, nameMatches: null };
   const { regNo, tId, name } = teacher;
-  const listed = unguardedCell(cells[place.header.places.get("name") ?? -1]?.trim() ?? "");
-  return { ...answer, regNo, tId, name, nameMatches: nameMatches(listed, name) };
+  return { ...answer, regNo, tId, name, nameMatches: nameMatches(listedName(cells, place.header), name) };
+}
+
+function listedName(cells: readonly string[], { places }: RosterHeader): string {
+  return unguardedCell(cells[places.get("name") ?? -1]?.trim() ?? "");
+}
+
+/** Whom one row names, for a statement over the list; null for a row that {@link judgeRosterRow} finds an error in. */
+export function listedTeacher(
+  cells: readonly string[],
+  header: RosterHeader,
+): AskedList["teachers"][number] | null {
+  const [identifier = "IDENTIFIER_MISSING"] = readIdentifiers(cells, header);
+  return typeof identifier === "string" ? null : { identifier, name: listedName(cells, header) || null };
 }
 
 const nobody: Omit<RosterRow, "line" | "error"> = {
@@ -116,32 +130,28 @@ async function namesAnother(
 }
 
 /** What the row's columns name, in the order in which they count; empty cells left out. */
-function readKeys(
-  cells: readonly string[],
-  header: RosterHeader,
-  index: BlindIndex,
-): (TeacherKey | RosterError)[] {
+function readIdentifiers(cells: readonly string[], header: RosterHeader): (Identifier | RosterError)[] {
   // A comma inside a name that is not quoted moves every cell behind it into the wrong column.
   if (cells.slice(header.width).some((cell) => cell !== "")) return ["COLUMN_COUNT"];
   return rosterColumns.flatMap((column) => {
     const text = cells[header.places.get(column) ?? -1]?.trim() ?? "";
-    return text === "" ? [] : [keyOf(column, text, index)];
+    return text === "" ? [] : [readIdentifier(column, text)];
   });
 }
 
-function keyOf(column: RosterColumn, text: string, index: BlindIndex): TeacherKey | RosterError {
+function readIdentifier(column: RosterColumn, text: string): Identifier | RosterError {
   if (column === "reg_no") {
     const read = readRegNo(canonicalRegNo(text) === null ? meantTerm(text) : text);
-    return "code" in read ? read.code : { by: "regNo", value: read.value };
+    return "code" in read ? read.code : { regNo: read.value };
   }
   if (column === "t_id") {
     const read = readTId(text);
     if ("code" in read) return read.code;
-    return read.value === null ? "IDENTIFIER_MISSING" : { by: "tId", value: read.value };
+    return read.value === null ? "IDENTIFIER_MISSING" : { tId: read.value };
   }
   const read = readNin(text);
   if ("code" in read) return read.code;
-  return read.value === null ? "IDENTIFIER_MISSING" : { by: "nin", value: index.nin(read.value) };
+  return read.value === null ? "IDENTIFIER_MISSING" : { nin: read.value };
 }
 
 /** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */

@@ -1,8 +1,11 @@
-import { beforeAll, expect, test } from "bun:test";
-import { readFile, stat } from "node:fs/promises";
+import { beforeAll, describe, expect, test } from "bun:test";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { SignedStatement } from "../../../src/partner/contract.ts";
+import { createKeySet } from "../../../src/partner/key-set.ts";
+import { verifyStatement } from "../../../src/partner/verify-statement.ts";
 import { runTvs } from "../../harness/command.ts";
-import { sharedFolder } from "../../harness/folder.ts";
+import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
@@ -200,4 +203,94 @@ test("thousands of rows come out in their order", async () => {
     Array.from({ length: 5000 }, (_, i) => i + 2),
   );
   expect(percentage).toBe(50);
+});
+
+describe("tvs roster --statement", () => {
+  const name = "Government College, Ikorodu";
+  const asked = [...purpose, "--statement", "--list-name", name];
+
+  async function world(act: (world: { folder: string; dataDir: string; csv: string }) => Promise<void>) {
+    await withTempDir(async (folder) => {
+      const dataDir = join(folder, "data");
+      await withTestOperator(dataDir, async ({ teachers, settings, blindIndex }) => {
+        const ninIndex = blindIndex.nin("12345678901");
+        await teachers.apply([
+          aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
+          aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
+        ]);
+        await settings.write({ issuer: "https://teachers.example" });
+      });
+      const csv = join(folder, "staff.csv");
+      await writeFile(
+        csv,
+        "reg_no,nin,name\nA/B/C/1,,Bello N.\nA/B/C/2,,\n,12345678901,Ada Obi\nX/1/Y/2,,\n",
+      );
+      await act({ folder, dataDir, csv });
+    });
+  }
+
+  test("writes a statement of the operator's own, which verifies and is attested", () =>
+    world(async ({ folder, dataDir, csv }) => {
+      const [out, history] = [join(folder, "statement.json"), join(folder, "history.jose")];
+      const args = ["roster", csv, ...asked, "--reference", "CENTRE-4711", "--out", out];
+      const { code, stdout } = await runTvs(args, { dataDir });
+      expect([code, stdout]).toEqual([
+        1,
+        expect.stringContaining("of the 4 named by the list, 3 different people"),
+      ]);
+      const text = await readFile(out, "utf8");
+      const statement: SignedStatement = JSON.parse(text);
+      expect(statement).toMatchObject({
+        ...{ audience: "https://teachers.example", list: { name, reference: "CENTRE-4711" } },
+        summary: { listed: 4, distinct: 3, found: 2, eligible: 1, percentEligible: 33.3 },
+      });
+      expect(statement.rows.map(({ nameMatches }) => nameMatches)).toEqual([true, null, false, null]);
+      expect(text).not.toContain("12345678901");
+      const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
+      await writeFile(history, keyHistory);
+      const keys = await createKeySet({ keyHistory, issuer: statement.issuer });
+      const options = { keys, issuer: statement.issuer, audience: statement.issuer };
+      expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
+      expect(await runTvs(["attestations", "check", out], { dataDir })).toMatchObject({ code: 0 });
+      const { stdout: shown } = await runTvs(["attestations", "show", statement.statementId, "--json"], {
+        dataDir,
+      });
+      expect(JSON.parse(shown)).toMatchObject({
+        endpoint: "roster",
+        status: "STATEMENT",
+        claims: { list: { name } },
+      });
+      expect(await runTvs(["log", "audit", "--signatures"], { dataDir })).toMatchObject({ code: 0 });
+      expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
+        code: 0,
+      });
+      const changed = join(folder, "changed.json");
+      await writeFile(changed, text.replace('"A/B/C/2"', '"A/B/C/3"'));
+      const { code: refused, stdout: verdicts } = await runTvs(["attestations", "check", changed, "--json"], {
+        dataDir,
+      });
+      expect([refused, JSON.parse(verdicts)]).toMatchObject([
+        1,
+        [{ verdict: "altered", reason: "ROWS_DIFFER" }],
+      ]);
+    }));
+
+  test("signs for no list that has a bad row, and for none without a name or a file", () =>
+    world(async ({ folder, dataDir, csv }) => {
+      const out = join(folder, "statement.json");
+      const bad = join(folder, "bad.csv");
+      await writeFile(bad, "nin\n12345678901\n123\n");
+      const refusals: [string[], RegExp][] = [
+        [[bad, ...asked, "--out", out], /line 3: NIN_/],
+        [[csv, ...asked], /--out/],
+        [[csv, ...purpose, "--statement", "--out", out], /--list-name/],
+        [[csv, ...purpose, "--list-name", "x"], /--statement/],
+        [[csv, ...asked.slice(0, -1), "08031234567", "--out", out], /--list-name must not hold/],
+      ];
+      for (const [args, words] of refusals)
+        await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
+      expect(await Bun.file(out).exists()).toBe(false);
+      const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
+      expect(JSON.parse(stdout)).toEqual([]);
+    }));
 });
