@@ -14,6 +14,7 @@ import { keepOnDevice } from "./on-device.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
+import { sheetOf, statementOf } from "./statement.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
 import { verdictBox } from "./verdict-box.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
@@ -79,29 +80,52 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
   return { kind: "result", parts: [shown] };
 }
 
+/** What is shown alone to be printed, with a way back. */
+function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
+  const words = texts.certificate;
+  view.showCertificate(made, name, [
+    actionButton(words.print, () => window.print()),
+    actionButton(words.back, () => view.show(back()), { class: "quiet" }),
+    actionButton(texts.again, begin, { id: "again", class: "quiet" }),
+  ]);
+}
+
+/** With keys from elsewhere, nobody but who pasted them says whose answer it is. */
+function markForeign({ verification }: Judged): boolean {
+  const isOwn = keys.source === "fetched" && verification.issuer === served("issuer");
+  document.body.classList.toggle("foreign", !isOwn);
+  return !isOwn;
+}
+
+/** A statement's sheet for the wall; nothing of a row that is shown alone. */
+function sheetButton(stated: NonNullable<ReturnType<typeof statementOf>>, judged: Judged, back: () => Shown) {
+  if (stated.rows.length < stated.summary.listed) return null;
+  const words = texts.statement;
+  return actionButton(words.make, () => {
+    markForeign(judged);
+    const day = (judged.verification.verifiedAt ?? "").slice(0, 10);
+    showPrinted(sheetOf(stated, judged, texts), words.sheet.fileTitle(stated.list.name, day), back);
+  });
+}
+
 /** An attestation of what is shown; from it there is a way back. */
 function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
   const { verification, jws } = judged;
+  const stated = statementOf(judged);
+  if (stated !== null) return sheetButton(stated, judged, back);
   if (!verification.valid || jws === null) return null;
   const proven = verification.log === null ? null : (proof.current()?.text ?? null);
   const words = texts.certificate;
   return actionButton(words.make, async () => {
     const { source } = keys;
-    const isOwn = source === "fetched" && verification.issuer === served("issuer");
-    // With keys from elsewhere, nobody but who pasted them says whose answer it is.
-    document.body.classList.toggle("foreign", !isOwn);
-    const registry = isOwn ? served("registry") : "";
+    const registry = markForeign(judged) ? "" : served("registry");
     const made = await certificateOf(
       { judged, jws, proof: proven, source, registry, now: new Date() },
       texts,
     );
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
-    view.showCertificate(made, words.fileTitle(about, day), [
-      actionButton(words.print, () => window.print()),
-      actionButton(words.back, () => view.show(back()), { class: "quiet" }),
-      actionButton(texts.again, begin, { id: "again", class: "quiet" }),
-    ]);
+    showPrinted(made, words.fileTitle(about, day), back);
   });
 }
 

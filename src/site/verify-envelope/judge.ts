@@ -5,9 +5,11 @@ import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
 import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
+import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
-import { verifyEnvelope } from "../../partner/verify-envelope.ts";
+import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
+import { type Stated, verifyStatement } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
 
 /** Either may be empty: then it is not compared. */
@@ -16,6 +18,8 @@ type Expected = { readonly issuer: string; readonly audience: string };
 export type Judged = {
   readonly name: string | null;
   readonly verification: Verification;
+  /** What a statement says, as far as it can be trusted; null for an envelope. */
+  readonly statement: Stated | null;
   /** What the reader did not say, and what the signature therefore was not compared with. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
@@ -59,15 +63,26 @@ async function verifyLeniently(value: JsonValue, { expected, keys, proof, status
   const lists = statusLists === null ? {} : { statusLists };
   const fixed = { keys, ...lists, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
-  let verification = await verifyEnvelope(value, { ...used, ...fixed });
+  let found = await verify(value, { ...used, ...fixed });
   for (const member of ["issuer", "audience"] as const) {
+    const { verification } = found;
     const signed = verification[member];
     if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
     used[member] = signed;
     notCompared.push(member);
-    verification = await verifyEnvelope(value, { ...used, ...fixed });
+    found = await verify(value, { ...used, ...fixed });
   }
-  return { verification, notCompared };
+  return { ...found, notCompared };
+}
+
+/** An envelope by the one verifier, a statement over a list by the other. */
+async function verify(
+  value: JsonValue,
+  options: VerifyOptions,
+): Promise<Pick<Judged, "verification" | "statement">> {
+  if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
+  const verification = await verifyStatement(value, options);
+  return { verification, statement: verification.statement };
 }
 
 function signatureOf(value: JsonValue): Pick<Judged, "envelope" | "jws"> {
@@ -89,14 +104,21 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
   };
   if ("refusal" in item) {
     const verification = unopened(item.refusal);
-    const none = { notCompared: [], envelope: null, jws: null, compromisedSince: null, elsewhere: null };
+    const none = {
+      statement: null,
+      notCompared: [],
+      envelope: null,
+      jws: null,
+      compromisedSince: null,
+      elsewhere: null,
+    };
     return { ...shared, verification, ...none };
   }
-  const { verification, notCompared } = await verifyLeniently(item.value, judging);
+  const { verification, notCompared, statement } = await verifyLeniently(item.value, judging);
   const since = compromisedSince(judging.keys, verification.kid);
   const { claimedIssuer } = verification;
   const elsewhere = judging.ownIssuer === null || claimedIssuer === judging.ownIssuer ? null : claimedIssuer;
-  const read = { notCompared, ...signatureOf(item.value), compromisedSince: since, elsewhere };
+  const read = { statement, notCompared, ...signatureOf(item.value), compromisedSince: since, elsewhere };
   return { ...shared, verification, ...read };
 }
 

@@ -15,6 +15,7 @@ import {
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, writtenTime } from "./signed-values.ts";
+import { statementBox, statementOf, statementPart, statementTone } from "./statement.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { pair, type Tone, verdictBox } from "./verdict-box.ts";
 
@@ -30,12 +31,17 @@ function isAboutList({ reason }: Verification): boolean {
   return reason?.startsWith("STATUS_LIST_") === true;
 }
 
+/** Whether the signature is good, and something beside it is not what was signed. */
+function isChanged(reason: RefusalReason | null): boolean {
+  return reason === "ROWS_DIFFER" || reason?.startsWith("OUTER_") === true;
+}
+
 export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
   const { verdicts } = texts;
   const { reason, verdict } = judged.verification;
   if (isAboutProof(judged.verification)) return proofTitle(judged.verification, texts);
   if (isBackdatable(judged.verification)) return verdicts.backdatable;
-  if (reason?.startsWith("OUTER_")) return verdicts.changed;
+  if (isChanged(reason)) return verdicts.changed;
   if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
   if (reason === "ISSUER_MISMATCH") return verdicts.otherIssuer;
   // Nobody knows that these are false: the key's owner may have signed the one, and a clock be wrong for the other.
@@ -53,7 +59,7 @@ function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
   const { meanings } = texts;
   const { reason, issuer } = judged.verification;
   if (reason === null) return meanings.valid(issuer ?? "");
-  if (reason.startsWith("OUTER_")) return meanings.changed;
+  if (isChanged(reason)) return meanings.changed;
   if (reason === "ISSUER_MISMATCH") return meanings.otherIssuer;
   if (reason === "WITHDRAWN_SINCE") return meanings.withdrawn;
   if (isAboutList(judged.verification)) return meanings.noList;
@@ -61,11 +67,11 @@ function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
 }
 
 /** A genuine signature has the colour of good news only when what it signs is good news, and is as old as it says. */
-export function signatureTone(verification: Verification): Tone {
+export function signatureTone(verification: Verification, stated: Tone = "good"): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
   const isQuiet = result !== null && verdict === "valid" && answerTone(verification) !== "good";
-  return isQuiet ? "none" : tones[verdict];
+  return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
 /** Why it was not accepted. What another service signed is none of this one's keys, so no other keys are asked for. */
@@ -91,8 +97,9 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
   const { verdict, reason, trust } = judged.verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
   const signedAt = writtenTime(trust?.historySignedAt ?? "", texts);
+  const stated = statementOf(judged);
   const box = verdictBox(
-    signatureTone(judged.verification),
+    signatureTone(judged.verification, stated === null ? "good" : statementTone(stated)),
     titleOf(judged, texts),
     meaningOf(judged, texts),
     isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
@@ -114,6 +121,9 @@ function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (H
   const first = signatureBox(judged, texts, source);
   const { verification } = judged;
   const { valid, result } = verification;
+  const stated = statementOf(judged);
+  if (stated !== null && valid)
+    return [...pair(first, statementBox(stated, judged, texts)), evidenceLine(judged, texts)];
   if (!valid || result === null) return [first];
   const answer = answerBox(verification, result, texts);
   const others = [evidenceLine(judged, texts), standingLine(verification, texts)];
@@ -208,7 +218,9 @@ export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTe
 
 /** Everything about one envelope; of what is none there is nothing to say but what it is. */
 export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const parts = isNone(judged) ? [] : [differencesPart, signedPart, checksPart];
+  const stated = statementOf(judged);
+  const signed = stated === null ? signedPart : () => statementPart(stated, judged, texts);
+  const parts = isNone(judged) ? [] : [differencesPart, signed, checksPart];
   return el(
     "div",
     {},

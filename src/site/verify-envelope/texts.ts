@@ -7,6 +7,7 @@ import { englishStatuses } from "../texts/status-words.ts";
 import { type Translations, textsIn } from "../texts/test-language.ts";
 import { englishCertificate, englishGathering } from "./certificate-texts.ts";
 import { englishLog } from "./log-texts.ts";
+import { englishStatement } from "./statement-texts.ts";
 
 const english = {
   /** In which form dates and numbers are written (BCP 47). */
@@ -228,6 +229,7 @@ const english = {
   certificate: englishCertificate,
   gathering: englishGathering,
   log: englishLog,
+  statement: englishStatement,
   webhookVerdict: {
     meaning: "The delivery was signed with this secret over exactly this body.",
     late: "Not accepted: not of this moment",

@@ -1,0 +1,114 @@
+/** A statement over a list, on the screen and as a sheet for the wall. */
+
+import type { StatementRow } from "../../partner/contract.ts";
+import { dayInWords } from "../../partner/date-time.ts";
+import { pageOfIssuer } from "../../partner/envelope-codes.ts";
+import type { Stated } from "../../partner/verify-statement.ts";
+import { el, fact } from "./dom.ts";
+import type { Judged } from "./judge.ts";
+import { signatureFacts, writtenTime } from "./signed-values.ts";
+import type { EnvelopeTexts } from "./texts.ts";
+import { type Tone, verdictBox } from "./verdict-box.ts";
+
+/** A statement whose rows are what was signed. */
+type Shown = Stated & { readonly rows: readonly StatementRow[] };
+
+/** What of a judged input is a genuine statement; null for everything else. */
+export function statementOf({ statement }: Pick<Judged, "statement">): Shown | null {
+  return statement === null || statement.rows === null ? null : { ...statement, rows: statement.rows };
+}
+
+/** Good only where all are eligible: a share of them is neither good nor bad. */
+export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
+  const [row] = rows;
+  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
+  return eligible === distinct ? "good" : "none";
+}
+
+export function statementTitle(
+  shown: Shown,
+  judged: Judged,
+  { statement: words, locale }: EnvelopeTexts,
+): string {
+  const day = dayInWords(judged.verification.verifiedAt ?? "", locale);
+  const { listed, distinct, eligible, percentEligible } = shown.summary;
+  const [row] = shown.rows;
+  return shown.rows.length === 1 && listed > 1 && row !== undefined
+    ? words.rowTitle(day, row.eligible)
+    : words.title(day, eligible, distinct, percentEligible);
+}
+
+/** The second verdict, as large as the first. */
+export function statementBox(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const words = texts.statement;
+  const { rows, summary } = shown;
+  const [row] = rows;
+  const differing = rows.filter(({ nameMatches }) => nameMatches === false).length;
+  const isAlone = rows.length === 1 && summary.listed > 1 && row !== undefined;
+  return verdictBox(
+    statementTone(shown),
+    statementTitle(shown, judged, texts),
+    isAlone ? words.row(row.row, summary.listed) : words.people(summary.listed, summary.distinct),
+    differing === 0 ? null : words.differing(differing),
+  );
+}
+
+function listFacts({ list, purpose }: Shown, { statement: words }: EnvelopeTexts) {
+  return [
+    fact(words.list, list.name),
+    fact(words.reference, list.reference),
+    fact(words.purpose, el("code", {}, purpose)),
+  ];
+}
+
+function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts): string[] {
+  const { nameMatches } = row;
+  const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
+  const why = row.reasons.length === 0 ? "" : ` (${row.reasons.join(", ")})`;
+  const verdict = `${row.eligible ? words.yes : words.no}${why}`;
+  return [row.regNo ?? "", String(row.tId ?? ""), signed.statuses[row.status], verdict, name];
+}
+
+/** What is signed of the list and of each row. */
+export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const words = texts.statement;
+  const { row: first, ...others } = words.head;
+  const heads = Object.values(others);
+  const head = [first, ...heads].map((text) => el("th", { scope: "col" }, text));
+  const body = shown.rows.map((row) => {
+    const cells = cellsOf(row, texts).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
+    return el("tr", {}, el("th", { scope: "row" }, String(row.row)), cells);
+  });
+  const caption = el("caption", {}, words.rows);
+  return el(
+    "section",
+    {},
+    el("h3", {}, texts.signed.title),
+    el("dl", { class: "facts" }, listFacts(shown, texts), signatureFacts(judged.verification, texts)),
+    el("table", {}, caption, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
+  );
+}
+
+/** A page to print: who of the list may be relied on, and nothing of who may not. */
+export function sheetOf(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const words = texts.statement;
+  const { issuer, verifiedAt } = judged.verification;
+  const eligible = shown.rows.filter((row) => row.eligible);
+  const numbers = new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")));
+  return el(
+    "article",
+    { id: "certificate", "aria-labelledby": "certificate-title" },
+    el("h2", { id: "certificate-title", tabindex: "-1" }, `${words.sheet.title}: ${shown.list.name}`),
+    el("p", { class: "lead" }, words.sheet.lead(issuer ?? "", writtenTime(verifiedAt ?? "", texts))),
+    el("div", { class: "verdicts" }, statementBox(shown, judged, texts)),
+    el("dl", { class: "facts" }, listFacts(shown, texts), signatureFacts(judged.verification, texts)),
+    el("h3", {}, words.sheet.rows),
+    el(
+      "ol",
+      {},
+      [...numbers].map((number) => el("li", {}, number)),
+    ),
+    el("p", {}, words.sheet.says),
+    el("p", {}, pageOfIssuer(issuer ?? "") ?? issuer),
+  );
+}

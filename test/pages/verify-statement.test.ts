@@ -1,0 +1,71 @@
+/** The envelope page: a statement over a whole list, one row of it, and the sheet for the wall. */
+
+import { beforeAll, expect, test } from "bun:test";
+import { rowOfStatement } from "../../src/partner/verify-statement.ts";
+import { axeFindings } from "./browser.ts";
+import { known, openPage, shownIn, site, tonesIn, useEnvelopePage, verify, within } from "./envelope-page.ts";
+
+useEnvelopePage();
+
+const shots = process.env.TVS_SHOTS;
+let statement: string;
+
+beforeAll(async () => {
+  const response = await fetch(`${site.url}/v1/inter-agency/rosters`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${site.demo.apiKey}` },
+    body: JSON.stringify({
+      purpose: "SCHOOL_EMPLOYMENT_VERIFICATION",
+      list: { name: "Government College, Ikorodu", reference: "CENTRE-4711" },
+      teachers: [
+        { regNo: known, name: "Okafor A." },
+        { regNo: known, name: "Somebody Else" },
+        { tId: 999_999 },
+      ],
+    }),
+  });
+  statement = await response.text();
+});
+
+test("says how many of the people on the list are eligible, and what of each row", () =>
+  within(openPage(), async ({ page, complaints }) => {
+    const { verdict, text } = await verify(page, statement);
+    expect(verdict).toContain("Signature: genuine");
+    expect(text).toMatch(/Statement on .*: 1 of 2 different people eligible \(50 %\)/);
+    expect(text).toContain("Of the 3 named by the list, 2 different people.");
+    expect(text).toContain("1 row stands under another name than the registered one.");
+    // Neither is green where the answer is not a whole yes.
+    expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
+    expect(await page.locator("#outcome tbody tr").count()).toBe(3);
+    expect(await axeFindings(page)).toEqual([]);
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/statement.png`, fullPage: true });
+    expect(complaints).toEqual([]);
+  }));
+
+test("prints a sheet for the wall, with who is eligible and nothing of who is not", () =>
+  within(openPage(), async ({ page }) => {
+    await verify(page, statement);
+    await page.click("text=Make a sheet for the wall");
+    const sheet = await shownIn(page, "#certificate");
+    expect(sheet).toContain("Licensed teachers: Government College, Ikorodu");
+    expect(sheet).toContain("1 of 2 different people eligible (50 %)");
+    expect(sheet.split(known)).toHaveLength(2);
+    expect(sheet).not.toContain("999999");
+    expect(sheet).toContain("proves nothing by itself");
+    expect(await axeFindings(page)).toEqual([]);
+    if (shots !== undefined) await page.screenshot({ path: `${shots}/statement-sheet.png`, fullPage: true });
+    await page.click("text=Back to the result");
+    await page.waitForSelector("#outcome tbody tr");
+  }));
+
+test("judges one row without the others, and refuses one that was changed", () =>
+  within(openPage(), async ({ page }) => {
+    const alone = JSON.stringify(await rowOfStatement(statement, 1));
+    const { text } = await verify(page, alone);
+    expect(text).toMatch(/Row of a statement on .*: eligible/);
+    expect(text).toContain("Row 1 of the 3 on the list, shown without the others.");
+    expect(await page.locator("text=Make a sheet for the wall").count()).toBe(0);
+    const changed = await verify(page, alone.replace(known, "TR/2019/LA/000002"));
+    expect(changed.verdict).toContain("Not genuine: it was changed after signing");
+    expect(changed.text).not.toContain("eligible");
+  }));
