@@ -13,7 +13,6 @@ export const englishStatement = {
   list: "List",
   reference: "Reference",
   purpose: "Purpose",
-  id: "Statement id",
   rows: "The rows",
   head: {
     row: "Row",

@@ -82,7 +82,7 @@ export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts
   const caption = el("caption", {}, words.rows);
   return el(
     "section",
-    {},
+    { class: "rows" },
     el("h3", {}, texts.signed.title),
     el("dl", { class: "facts" }, listFacts(shown, texts), signatureFacts(judged.verification, texts)),
     el("table", {}, caption, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)),
