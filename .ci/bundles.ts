@@ -34,6 +34,7 @@ async function pageScript(name: string): Promise<string> {
 /** How each bundle is made, by its file. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
+  [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(scriptFolder, "scanner.bundle.js")]: () => pageScript("scanner"),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,

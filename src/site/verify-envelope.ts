@@ -36,13 +36,15 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
 }
 
 const loadAssets = once(async () => {
-  const [app, scanner, style] = await Promise.all([
+  const [app, extras, scanner, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
+    import("./verify-envelope/extras.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/scanner.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/page.css", { with: { type: "text" } }),
   ]);
   return {
     app: await makeAsset("app.js", app.default, "text/javascript"),
+    extras: await makeAsset("extras.js", extras.default, "text/javascript"),
     scanner: await makeAsset("scanner.js", scanner.default, "text/javascript"),
     style: await makeAsset("page.css", style.default, "text/css"),
   };
@@ -58,7 +60,7 @@ type EnvelopeForm = {
   /** Whose service it is, for the attestation; null where nobody said so. */
   readonly registry: string | null;
   /** Addresses relative to the page. */
-  readonly scripts: { readonly app: string; readonly scanner: string; readonly pdf: string };
+  readonly scripts: Readonly<Record<"app" | "extras" | "scanner" | "pdf", string>>;
   /** The digest that the first script must have (Subresource Integrity). */
   readonly integrity: string;
 };
@@ -80,7 +82,7 @@ function envelopeMain(form: EnvelopeForm): Markup {
 <p>${needsScript.how}</p>
 <pre tabindex="0"><code>${offline}</code></pre>
 </div>
-<div id="tool" hidden data-scanner="${scripts.scanner}" data-pdf="${scripts.pdf}"
+<div id="tool" hidden data-scanner="${scripts.scanner}" data-extras="${scripts.extras}" data-pdf="${scripts.pdf}"
  data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
  data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
 <div id="outcome"></div>
@@ -191,10 +193,15 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
       cacheControl: "no-cache",
     };
     return kept(c, about, async ({ tag }, { issuer, site }) => {
-      const { app, scanner, style } = await loadAssets();
+      const { app, extras, scanner, style } = await loadAssets();
       const texts = formTexts(tag);
       const at = (name: string) => `verify-envelope/${name}`;
-      const scripts = { app: at(app.name), scanner: at(scanner.name), pdf: at("pdf.js") };
+      const scripts = {
+        app: at(app.name),
+        extras: at(extras.name),
+        scanner: at(scanner.name),
+        pdf: at("pdf.js"),
+      };
       const { integrity } = app;
       const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
       return { title: texts.title, main, styles: [at(style.name)] };

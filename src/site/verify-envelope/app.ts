@@ -1,7 +1,6 @@
 /** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { certificateOf } from "./certificate.ts";
 import { byId, el } from "./dom.ts";
 import { isAboutProof } from "./evidence.ts";
 import { checkTextSize, type Given, type GivenProof, type Input, isProofText, readFiles } from "./files.ts";
@@ -10,11 +9,11 @@ import { createGathering, type Gathered, takeCode } from "./gathering.ts";
 import { gatheringBox } from "./gathering-box.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
+import { onDemand, type ShownStatement } from "./on-demand.ts";
 import { keepOnDevice } from "./on-device.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
-import { sheetOf, statementOf } from "./statement.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
 import { verdictBox } from "./verdict-box.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
@@ -33,6 +32,7 @@ function served(name: string): string {
 
 const scripts = { scanner: served("scanner"), pdf: served("pdf") };
 const keys = keySource({ pack: served("pack"), log: served("logKey") }, texts.problems);
+const loadExtras = onDemand(served("extras"));
 const proof = proofField(texts);
 const view = createView(texts);
 const gathering = createGathering(() => view.show(problemNote(texts.gathering.over)));
@@ -98,27 +98,27 @@ function markForeign({ verification }: Judged): boolean {
 }
 
 /** A statement's sheet for the wall; nothing of a row that is shown alone. */
-function sheetButton(stated: NonNullable<ReturnType<typeof statementOf>>, judged: Judged, back: () => Shown) {
+function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
   if (stated.rows.length < stated.summary.listed) return null;
   const words = texts.statement;
   return actionButton(words.make, () => {
     markForeign(judged);
     const day = (judged.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(sheetOf(stated, judged, texts), words.sheet.fileTitle(stated.list.name, day), back);
+    showPrinted(draw.sheetOf(stated, judged, texts), words.sheet.fileTitle(stated.list.name, day), back);
   });
 }
 
 /** An attestation of what is shown; from it there is a way back. */
 function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
   const { verification, jws } = judged;
-  const stated = statementOf(judged);
-  if (stated !== null) return sheetButton(stated, judged, back);
+  if (judged.statement !== null) return sheetButton(judged.statement, judged, back);
   if (!verification.valid || jws === null) return null;
   const proven = verification.log === null ? null : (proof.current()?.text ?? null);
   const words = texts.certificate;
   return actionButton(words.make, async () => {
     const { source } = keys;
     const registry = markForeign(judged) ? "" : served("registry");
+    const { certificateOf } = await loadExtras();
     const made = await certificateOf(
       { judged, jws, proof: proven, source, registry, now: new Date() },
       texts,
@@ -140,7 +140,7 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
   const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
-  const judging = { expected, ...trusted, proof: opened, ownIssuer };
+  const judging = { expected, ...trusted, proof: opened, ownIssuer, loadExtras };
   const all: Judged[] = [];
   for (const one of given) {
     for await (const judged of judge(one, judging)) {
@@ -275,7 +275,7 @@ function readAddress(): void {
 /** Says what this device has now, whether it came just now or long ago. */
 async function tellOfDevice(): Promise<void> {
   if (keys.source === "pasted") return;
-  const isKept = await keepOnDevice(served("worker"), [scripts.scanner, served("pack")]);
+  const isKept = await keepOnDevice(served("worker"), [scripts.scanner, served("extras"), served("pack")]);
   const { madeAt } = await keys.load();
   if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt ?? "", texts));
 }

@@ -9,8 +9,8 @@ import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
-import { type Stated, verifyStatement } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
+import type { Extras, ShownStatement } from "./on-demand.ts";
 
 /** Either may be empty: then it is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
@@ -18,8 +18,8 @@ type Expected = { readonly issuer: string; readonly audience: string };
 export type Judged = {
   readonly name: string | null;
   readonly verification: Verification;
-  /** What a statement says, as far as it can be trusted; null for an envelope. */
-  readonly statement: Stated | null;
+  /** A genuine statement over a list; null for everything else. */
+  readonly statement: ShownStatement | null;
   /** What the reader did not say, and what the signature therefore was not compared with. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
@@ -42,6 +42,8 @@ type Judging = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
+  /** Loads what judges statements. */
+  readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;
 };
@@ -58,19 +60,22 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
  * The library insists on an issuer and a partner, rightly: a program must name them. A person may leave one out;
  * then what is signed is taken for what is expected, and the page says that it was not compared.
  */
-async function verifyLeniently(value: JsonValue, { expected, keys, proof, statusLists }: Judging) {
+async function verifyLeniently(
+  value: JsonValue,
+  { expected, keys, proof, statusLists, loadExtras }: Judging,
+) {
   const used = { issuer: expected.issuer || nobody, audience: expected.audience || nobody };
   const lists = statusLists === null ? {} : { statusLists };
   const fixed = { keys, ...lists, ...(proof === null ? {} : { proof }) };
   const notCompared: (keyof Expected)[] = [];
-  let found = await verify(value, { ...used, ...fixed });
+  let found = await verify(value, { ...used, ...fixed }, loadExtras);
   for (const member of ["issuer", "audience"] as const) {
     const { verification } = found;
     const signed = verification[member];
     if (expected[member] !== "" || verification.reason !== mismatches[member] || signed === null) continue;
     used[member] = signed;
     notCompared.push(member);
-    found = await verify(value, { ...used, ...fixed });
+    found = await verify(value, { ...used, ...fixed }, loadExtras);
   }
   return { ...found, notCompared };
 }
@@ -79,10 +84,14 @@ async function verifyLeniently(value: JsonValue, { expected, keys, proof, status
 async function verify(
   value: JsonValue,
   options: VerifyOptions,
+  loadExtras: Judging["loadExtras"],
 ): Promise<Pick<Judged, "verification" | "statement">> {
   if (!isStatement(value)) return { verification: await verifyEnvelope(value, options), statement: null };
-  const verification = await verifyStatement(value, options);
-  return { verification, statement: verification.statement };
+  const draw = await loadExtras();
+  const verification = await draw.judgeStatement(value, options);
+  const { statement } = verification;
+  if (statement === null || statement.rows === null) return { verification, statement: null };
+  return { verification, statement: { stated: { ...statement, rows: statement.rows }, draw } };
 }
 
 function signatureOf(value: JsonValue): Pick<Judged, "envelope" | "jws"> {

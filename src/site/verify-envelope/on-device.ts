@@ -16,7 +16,7 @@ function partsOfPage(others: readonly string[]): URL[] {
  * Keeps what is needed, and lets go of what an earlier release has left.
  *
  * @param worker the address of the service worker
- * @param others what the page loads besides: the pack, and the script that reads pictures
+ * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
  * @returns whether it is all kept; a browser may have no place for it, or allow none
  */
 export async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {

@@ -15,7 +15,6 @@ import {
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, writtenTime } from "./signed-values.ts";
-import { statementBox, statementOf, statementPart, statementTone } from "./statement.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { pair, type Tone, verdictBox } from "./verdict-box.ts";
 
@@ -97,9 +96,9 @@ function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): 
   const { verdict, reason, trust } = judged.verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
   const signedAt = writtenTime(trust?.historySignedAt ?? "", texts);
-  const stated = statementOf(judged);
+  const { statement } = judged;
   const box = verdictBox(
-    signatureTone(judged.verification, stated === null ? "good" : statementTone(stated)),
+    signatureTone(judged.verification, statement?.draw.statementTone(statement.stated)),
     titleOf(judged, texts),
     meaningOf(judged, texts),
     isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
@@ -121,9 +120,10 @@ function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (H
   const first = signatureBox(judged, texts, source);
   const { verification } = judged;
   const { valid, result } = verification;
-  const stated = statementOf(judged);
-  if (stated !== null && valid)
-    return [...pair(first, statementBox(stated, judged, texts)), evidenceLine(judged, texts)];
+  if (judged.statement !== null) {
+    const { stated, draw } = judged.statement;
+    return [...pair(first, draw.statementBox(stated, judged, texts)), evidenceLine(judged, texts)];
+  }
   if (!valid || result === null) return [first];
   const answer = answerBox(verification, result, texts);
   const others = [evidenceLine(judged, texts), standingLine(verification, texts)];
@@ -218,8 +218,9 @@ export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTe
 
 /** Everything about one envelope; of what is none there is nothing to say but what it is. */
 export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const stated = statementOf(judged);
-  const signed = stated === null ? signedPart : () => statementPart(stated, judged, texts);
+  const { statement } = judged;
+  const signed =
+    statement === null ? signedPart : () => statement.draw.statementPart(statement.stated, judged, texts);
   const parts = isNone(judged) ? [] : [differencesPart, signed, checksPart];
   return el(
     "div",

@@ -3,20 +3,14 @@
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { pageOfIssuer } from "../../partner/envelope-codes.ts";
-import type { Stated } from "../../partner/verify-statement.ts";
 import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
+import type { ShownStatement } from "./on-demand.ts";
 import { signatureFacts, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdict-box.ts";
 
-/** A statement whose rows are what was signed. */
-type Shown = Stated & { readonly rows: readonly StatementRow[] };
-
-/** What of a judged input is a genuine statement; null for everything else. */
-export function statementOf({ statement }: Pick<Judged, "statement">): Shown | null {
-  return statement === null || statement.rows === null ? null : { ...statement, rows: statement.rows };
-}
+type Shown = ShownStatement["stated"];
 
 /** Good only where all are eligible: a share of them is neither good nor bad. */
 export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
@@ -25,11 +19,7 @@ export function statementTone({ rows, summary: { eligible, distinct } }: Shown):
   return eligible === distinct ? "good" : "none";
 }
 
-export function statementTitle(
-  shown: Shown,
-  judged: Judged,
-  { statement: words, locale }: EnvelopeTexts,
-): string {
+function statementTitle(shown: Shown, judged: Judged, { statement: words, locale }: EnvelopeTexts): string {
   const day = dayInWords(judged.verification.verifiedAt ?? "", locale);
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const [row] = shown.rows;
