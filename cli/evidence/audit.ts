@@ -26,7 +26,7 @@ export const auditCommand = operatorCommand({
     const result = await audit(operator, args.signatures === true);
     // Not "not known", which is what exit 1 would say: nothing was found here.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
-    const verdict = verdictOf(result);
+    const verdict = result.found > 0 ? "broken" : result.headKnown ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
       note(
@@ -58,11 +58,6 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   } finally {
     bar.stop();
   }
-}
-
-function verdictOf({ found, headKnown }: AuditResult): "whole" | "broken" | "undecided" {
-  if (found > 0) return "broken";
-  return headKnown ? "whole" : "undecided";
 }
 
 function auditText({ epochs, findings, found, waiting, headStored }: AuditResult): string {
