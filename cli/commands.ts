@@ -186,11 +186,8 @@ function commonFlagsLast(argv: readonly string[]): string[] {
     argv[first] !== "--help" &&
     argv[first] !== "-h"
   ) {
-    first += takesCommonValue(argv[first] ?? "") ? 2 : 1;
+    const name = argv[first]?.replace(/^--/, "") as keyof typeof commonArgs;
+    first += commonArgs[name]?.type === "string" ? 2 : 1;
   }
   return first >= argv.length ? [...argv] : [...argv.slice(first), ...argv.slice(0, first)];
-}
-
-function takesCommonValue(flag: string): boolean {
-  return Object.entries(commonArgs).some(([name, { type }]) => type === "string" && flag === `--${name}`);
 }

@@ -26,12 +26,6 @@ export type Alert = {
   readonly page: string;
 };
 
-type Telling = {
-  readonly told: readonly Alert[];
-  /** Why the rest was not told; it is asked again the next time. Null when there is no rest. */
-  readonly failure: string | null;
-};
-
 /** The check that speaks of the program itself, and of which it is not told. */
 const ownName = "alert-command";
 
@@ -86,13 +80,14 @@ export function programFlaw(path: string): string | null {
  * Tells the program what has begun and ended since it was told last. Each telling is on the disk when it has
  * succeeded, so a kill lets one be told twice and none be lost. A state that cannot be written lets everything be
  * told again: a disk that is full must not hide itself.
+ * @returns what was told, and why the rest was not, which is asked again the next time: null when there is no rest
  */
 export async function tellAlerts(
   config: Config,
   path: string,
   findings: readonly Finding[],
   limitMs = 30_000,
-): Promise<Telling> {
+): Promise<Awaited<ReturnType<typeof tellInTurn>>> {
   const file = alertsFile(config);
   // Where no lock can be made, telling something twice is better than telling nothing.
   const lock = await lockFile(`${file}.lock`).catch((error: unknown) => {
@@ -110,7 +105,7 @@ export async function tellAlerts(
 /** The program, and how long it may take for an alert. */
 type Program = { readonly path: string; readonly limitMs: number };
 
-async function tellInTurn(file: string, findings: readonly Finding[], program: Program): Promise<Telling> {
+async function tellInTurn(file: string, findings: readonly Finding[], program: Program) {
   const { path } = program;
   const state = readState(file);
   const told: Alert[] = [];

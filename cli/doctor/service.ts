@@ -219,7 +219,9 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
   if (endpoints.length === 0) return ok("no endpoint is enabled");
   const hosts = Map.groupBy(endpoints, ({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ""));
   const found = await Promise.all(
-    [...hosts.keys()].map(async (host) => [host, await resolves(host)] as const),
+    [...hosts.keys()].map(
+      async (host) => [host, isIP(host) !== 0 || (await endsIn(lookupMs, lookup(host)))] as const,
+    ),
   );
   const lost = found.filter(([, isFound]) => !isFound).flatMap(([host]) => hosts.get(host) ?? []);
   if (lost.length === 0) return ok(`every host name has an IP address (${hosts.size})`);
@@ -232,8 +234,4 @@ export async function checkReceivers(endpoints: readonly Named[]): Promise<Check
       ? "check this machine's resolver (/etc/resolv.conf) first"
       : "ask the partner for a URL that works: tvs partners webhook set PARTNER URL";
   return warn(`no IP address for ${shown.join(", ")}${more}`, advice);
-}
-
-async function resolves(host: string): Promise<boolean> {
-  return isIP(host) !== 0 || endsIn(lookupMs, lookup(host));
 }

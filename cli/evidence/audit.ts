@@ -6,7 +6,7 @@ import { createAuditStore } from "../../src/store/evidence/audit.ts";
 import { flag } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { exitCodes, listing, note, print, readable } from "../terminal/output.ts";
+import { type Columns, exitCodes, listing, note, print, readable } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
 import { logHeadOf, noLog, retentionMarkOf } from "./open-evidence.ts";
 
@@ -26,7 +26,7 @@ export const auditCommand = operatorCommand({
     const result = await audit(operator, args.signatures === true);
     // Not "not known", which is what exit 1 would say: nothing was found here.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
-    const verdict = verdictOf(result);
+    const verdict = result.found > 0 ? "broken" : result.headKnown ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
       note(
@@ -60,11 +60,6 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   }
 }
 
-function verdictOf({ found, headKnown }: AuditResult): "whole" | "broken" | "undecided" {
-  if (found > 0) return "broken";
-  return headKnown ? "whole" : "undecided";
-}
-
 function auditText({ epochs, findings, found, waiting, headStored }: AuditResult): string {
   const counts = listing(epochs, {
     LOG: "origin",
@@ -88,7 +83,9 @@ function auditText({ epochs, findings, found, waiting, headStored }: AuditResult
   const [first] = findings;
   if (first === undefined) return `${counts}\n${behind}all attestations are as they were logged`;
   const others = found === 1 ? "" : `, of ${found}`;
-  return `${counts}\n${behind}the first${others}: ${readable(sentence(first))}\n\n${findingTable(findings)}`;
+  const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
+  const told = readable(`${first.says}${which}`);
+  return `${counts}\n${behind}the first${others}: ${told}\n\n${listing(findings, findingColumns)}`;
 }
 
 /** What the log vouches for was in it when it was signed for, whoever wrote it there. */
@@ -99,17 +96,11 @@ function signatureText(epochs: AuditResult["epochs"]): string {
   return `${verified} of ${compared} attestations had their own signature verified${more}`;
 }
 
-function sentence({ says, verificationId }: AuditFinding): string {
-  return verificationId === null ? says : `${says} (verification ${verificationId})`;
-}
-
-function findingTable(findings: readonly AuditFinding[]): string {
-  return listing(findings, {
-    WHAT: "what",
-    EPOCH: "epoch",
-    INDEX: "index",
-    ID: "id",
-    VERIFICATION: "verificationId",
-    HOW: "says",
-  });
-}
+const findingColumns: Columns<AuditFinding> = {
+  WHAT: "what",
+  EPOCH: "epoch",
+  INDEX: "index",
+  ID: "id",
+  VERIFICATION: "verificationId",
+  HOW: "says",
+};

@@ -72,7 +72,11 @@ export async function settleRestoredLog(
     schema < firstSchema
       ? lossOf(head)
       : ((await findLoss({ store, head }, { clock, secrets })) ?? unmarkedLoss(head, schema, current));
-  if (loss === null) return current === undefined ? null : goesOn(current);
+  if (loss === null) {
+    if (current === undefined) return null;
+    const { epoch, origin } = current;
+    return { newEpoch: false, epoch, origin, previousOrigin: null, previousSize: null, lost: 0 };
+  }
   const token = randomUUID();
   await openDueEpochFile(dueEpochFile(config)).write({ token, epoch: loss.epoch, reason });
   await settings.write({ [epochDueName]: token });
@@ -104,10 +108,6 @@ function lossOf(head: PinnedCheckpoint): LogLoss | null {
 function unmarkedLoss(head: PinnedCheckpoint, schema: number, current: LogEpoch | undefined): LogLoss | null {
   const loss = schema < markSchema && isChained(head.read()) ? lossOf(head) : null;
   return loss && { ...loss, lost: 0, epoch: Math.max(loss.epoch, (current?.epoch ?? 0) + 1) };
-}
-
-function goesOn({ epoch, origin }: { epoch: number; origin: string }): RestoredLog {
-  return { newEpoch: false, epoch, origin, previousOrigin: null, previousSize: null, lost: 0 };
 }
 
 /** What the operator must know of it. */

@@ -48,22 +48,18 @@ const listCommand = command({
     const config = configOf(args);
     const { limit, partner: partnerId, status: statuses, since } = args;
     const { calls, dropped } = await find(config, { limit, partnerId, statuses, since });
-    if (calls.length === 0 && partnerId !== undefined) await requireKnown(config, partnerId);
+    // An empty list must not hide a mistyped id.
+    if (calls.length === 0 && partnerId !== undefined)
+      await withOperator(config, ({ partners }) => requirePartner(partners, partnerId));
     printList(args, calls.map(describeCall), callColumns, `no calls; ${soonThere}`);
-    if (dropped > 0) note(missing(dropped));
+    if (dropped > 0)
+      note(
+        `${dropped} more calls were answered in this time and are missing: the access log could not be written`,
+      );
   },
 });
 
 const soonThere = "one that was just answered is there within a second";
-
-function missing(dropped: number): string {
-  return `${dropped} more calls were answered in this time and are missing: the access log could not be written`;
-}
-
-/** Checks a partner's id, so that an empty list does not hide a mistyped one. @throws TvsError NOT_KNOWN */
-async function requireKnown(config: Config, partnerId: string): Promise<void> {
-  await withOperator(config, ({ partners }) => requirePartner(partners, partnerId));
-}
 
 const callColumns: Columns<ReturnType<typeof describeCall>> = {
   TIME: "time",

@@ -84,16 +84,12 @@ const issueKeyCommand = operatorCommand({
 /** Attestations of a partner that are looked at for what a key was answered: some seconds. */
 const maxLooked = 500_000;
 
-function describeUses({ count, firstAt, isAll }: CredentialUses) {
-  return { count, isAll, firstAt: isoTime(firstAt) };
-}
-
-function usesText({ count, isAll, firstAt }: ReturnType<typeof describeUses>, keyId: string): string {
+function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {
   const listed = `tvs attestations list --key ${keyId} --limit 100000`;
   if (count === 0 && isAll) return "no answer that is kept was given to it";
   if (firstAt === null) return `whether answers were given to it: ${listed}`;
   return readable(
-    `it was given ${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"} since ${firstAt}: ${listed}`,
+    `it was given ${isAll ? "" : "at least "}${count} ${count === 1 ? "answer" : "answers"} since ${isoTime(firstAt)}: ${listed}`,
   );
 }
 
@@ -114,9 +110,12 @@ const revokeKeyCommand = operatorCommand({
     const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
     const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
     const given = { partnerId, credential, since, until: revokedAt ?? now };
-    const answers = describeUses(await attestations.usesOf(given, maxLooked));
+    const { count, isAll, firstAt } = await attestations.usesOf(given, maxLooked);
+    const answers = { count, isAll, firstAt: isoTime(firstAt) };
     print(args, { ...describeApiKey(key, now), answers }, () =>
-      [`${credential} of ${partnerId} is revoked`, usesText(answers, credential)].join("\n"),
+      [`${credential} of ${partnerId} is revoked`, usesText({ count, isAll, firstAt }, credential)].join(
+        "\n",
+      ),
     );
     if (isLast)
       note(

@@ -66,10 +66,6 @@ async function noteServiceSetting({ settings }: Operator): Promise<void> {
   note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
 }
 
-function lostSecret(partnerId: string): string {
-  return `The old secret is deleted, and ${partnerId} will refuse every delivery until it has the new one. This cannot be undone.`;
-}
-
 const rotateCommand = operatorCommand({
   description:
     "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
@@ -92,7 +88,8 @@ const rotateCommand = operatorCommand({
   },
   async act(operator, args) {
     await requireEndpoint(operator, args.id);
-    if (args.overlap === 0) await confirm(args, lostSecret(args.id));
+    const lost = `The old secret is deleted, and ${args.id} will refuse every delivery until it has the new one. This cannot be undone.`;
+    if (args.overlap === 0) await confirm(args, lost);
     const rotated = { overlapMs: args.overlap };
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, rotated);
     const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);

@@ -2,7 +2,7 @@ import { exportSubject, type SubjectExport } from "../../src/domain/teachers/sub
 import { keptLogOf } from "../evidence/open-evidence.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
-import { type Cell, listing, print, record, table } from "../terminal/output.ts";
+import { type Cell, listing, print, record } from "../terminal/output.ts";
 import { printable, printableJson } from "../terminal/printable.ts";
 
 /** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
@@ -46,17 +46,13 @@ function heading(title: string, text: string): string {
 
 function historyText(history: SubjectExport["history"]): string {
   if (history.length === 0) return "none";
-  const rows = history.map((line) =>
-    line.type === "event"
-      ? [line.at, line.eventType, "", ""]
-      : [
-          line.at,
-          line.action,
-          `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
-          line.reason,
-        ],
-  );
-  return table(["TIME", "WHAT", "STATUS AFTER", "REASON"], rows);
+  return listing(history, {
+    TIME: "at",
+    WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
+    "STATUS AFTER": (line) =>
+      line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
+    REASON: (line) => (line.type === "event" ? null : line.reason),
+  });
 }
 
 function lookupText(lookups: SubjectExport["lookups"]): string {

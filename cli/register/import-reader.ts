@@ -59,7 +59,10 @@ export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGe
   const messages = on(worker, "message", { close: ["exit"] }) as AsyncIterable<[Message]>;
   try {
     for await (const [message] of messages) {
-      if ("error" in message) throw readError(message.error);
+      if ("error" in message) {
+        const { code, message: words } = message.error;
+        throw code === null ? new Error(words) : new TvsError(code, words);
+      }
       worker.postMessage("taken");
       yield { ...message.piece, rows: JSON.parse(message.rows) as CheckedRow[] };
       if (message.piece.sha256 !== null) return;
@@ -68,10 +71,6 @@ export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGe
   } finally {
     await worker.terminate();
   }
-}
-
-function readError({ code, message }: { code: ErrorCode | null; message: string }): Error {
-  return code === null ? new Error(message) : new TvsError(code, message);
 }
 
 /**

@@ -35,14 +35,11 @@ export function parseSource(text: string, args: Partial<ArgsOf<typeof sourceArgs
     throw usage(`an extract is not fetched by ${kind}; give a file, or an https or sftp address`);
   if (kind !== "https" && args["source-auth"] !== undefined)
     throw usage("--source-auth goes with an https address; sftp takes its key from the system's ssh");
-  if (scheme !== undefined) return kind === "file" ? refuseFileUrl() : addressOf(kind, text);
+  if (kind !== "file") return addressOf(kind, text);
+  if (scheme !== undefined) throw usage("an extract on this machine is named by its path, without file://");
   if (args["allow-private-source"] === true)
     throw usage("--allow-private-source goes with an https or sftp address");
   return { kind: "file", name: resolve(text), fileName: basename(text), place: text };
-}
-
-function refuseFileUrl(): never {
-  throw usage("an extract on this machine is named by its path, without file://");
 }
 
 function addressOf(kind: "https" | "sftp", text: string): ImportSource {

@@ -85,7 +85,7 @@ export const initCommand = command({
       throw new TvsError("USAGE", "a sandbox needs no init: `serve --sandbox` makes it");
     const { file, environment } = serviceSettings(flags, process.env, { all: true });
     const config = serveConfigOf(flags, environment);
-    await requireNone(config);
+    if (await hasRegister(config)) throw registerThere(config);
     refuseRoot(config, file);
     const answers = await answersOf(flags, environment);
     await make(readServeConfig({ ...flags, ...answers }, environment), answers);
@@ -106,11 +106,6 @@ export const initCommand = command({
     warn(args, answers);
   },
 });
-
-/** @throws TvsError REFUSED where there is a register already */
-async function requireNone(config: Config): Promise<void> {
-  if (await hasRegister(config)) throw registerThere(config);
-}
 
 function registerThere(config: Config): TvsError {
   const message =

@@ -18,23 +18,16 @@ import { isWindows } from "../terminal/windows.ts";
 import { nameOf } from "./data-owner.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
-export function locationOf(config: Config): string {
-  return locate(config).location;
-}
-
-function locate({ dataDir, database }: Config): { location: string; options: string } {
-  const options = "--database or TVS_DATABASE";
-  if (database.kind === "server") {
-    const { protocol, host } = new URL(database.url);
-    return { location: `${protocol}//${host}`, options };
-  }
-  if (dirname(database.file) !== dataDir) return { location: database.file, options };
-  return { location: dataDir, options: "--data or TVS_DATA" };
+export function locationOf({ dataDir, database }: Config): string {
+  if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
+  const { protocol, host } = new URL(database.url);
+  return `${protocol}//${host}`;
 }
 
 /** The failure of every command that does not create a register. */
 export function noRegister(config: Config): TvsError {
-  const { location, options } = locate(config);
+  const location = locationOf(config);
+  const options = location === config.dataDir ? "--data or TVS_DATA" : "--database or TVS_DATABASE";
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
   const more = isSandboxThere ? ", or use --sandbox for the sandbox there" : "";
@@ -99,17 +92,12 @@ const settingsFolder = "/etc/tvs";
 /** The settings that say where the register is, and what opens it; all others are remembered in the database. */
 const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
-type ServiceSettings = {
-  /** The settings file; undefined when the command goes by its own flags and environment. */
-  readonly file: string | undefined;
-  readonly environment: Environment;
-};
-
 /**
  * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
  * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else the only one in
  * /etc/tvs. Where the current folder has a register too, nobody can know which one is meant.
  * @param all every setting, as the service itself has them, and not only where the register is
+ * @returns the file is undefined when the command goes by its own flags and environment
  * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
  *   REGISTER_CLOSED when this user may not read it
  */
@@ -117,7 +105,7 @@ export function serviceSettings(
   flags: Flags,
   environment: Environment,
   { all = false, folder = settingsFolder }: { all?: boolean; folder?: string } = {},
-): ServiceSettings {
+): { file: string | undefined; environment: Environment } {
   const own = { file: undefined, environment };
   const isTold = ["data", "database", "sandbox"].some(
     (name) => (flags[name] || environment[`TVS_${name.toUpperCase()}`] || "") !== "",

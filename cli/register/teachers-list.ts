@@ -74,7 +74,11 @@ export const findCommand = operatorCommand({
     term: operand("Whom to find; - reads it from standard input, where no shell keeps it"),
     ...pageArgs,
   },
-  prepare: ({ term }) => (term === "-" ? readTerm() : term),
+  prepare: ({ term }) =>
+    // A character may have four bytes; the rest is a line end.
+    term === "-"
+      ? readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" })
+      : term,
   async act(operator, args, term) {
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
@@ -91,11 +95,6 @@ export const findCommand = operatorCommand({
 function isKept(term: string): boolean {
   const kind = termKind(term.trim());
   return kind === "email" || kind === "phone" || kind === "elevenDigits";
-}
-
-function readTerm(): Promise<string> {
-  // A character may have four bytes; the rest is a line end.
-  return readLine("whom to find", { maxBytes: 4 * maxTermLength + 2, wanted: "one term, in one line" });
 }
 
 function show(

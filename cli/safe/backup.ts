@@ -152,14 +152,11 @@ const verifyCommand = command({
     );
     if (masterKey === "absent")
       note(`the master key was not checked: there is none in ${config.masterKeyFile}`);
-    if (!ok) refuse(config);
+    if (ok) return;
+    note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
+    process.exitCode = exitCodes.refused;
   },
 });
-
-function refuse(config: Config): void {
-  note(`the master key in ${masterKeyLocation(config)} is not the one that this backup was made with`);
-  process.exitCode = 1;
-}
 
 export const backupCommand: OurCommand = {
   ...makeCommand,

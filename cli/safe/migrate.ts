@@ -17,7 +17,7 @@ import { moveRegister, requireFree, requireMovable } from "../../src/store/move/
 import { command, environmentOf, flag, option } from "../command.ts";
 import { closing, openDriver } from "../open.ts";
 import { becomeOwner } from "../register/data-owner.ts";
-import { hasDatabase, noRegister } from "../register/register.ts";
+import { hasDatabase, locationOf, noRegister } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Columns, listing, note, print, readable } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
@@ -87,10 +87,8 @@ function aboutTarget(error: unknown): unknown {
 type MigrateArgs = { json?: boolean | undefined; yes?: boolean | undefined };
 
 /** Where a database is, written alike however it was given: it is compared, and stays in the marks of a move. */
-function placeOf({ database }: Config): string {
-  if (database.kind === "file") return `file:${database.file}`;
-  const { protocol, host } = new URL(database.url);
-  return `${protocol}//${host}`;
+function placeOf(config: Config): string {
+  return config.database.kind === "file" ? `file:${config.database.file}` : locationOf(config);
 }
 
 function refuseSame(config: Config, target: Config): void {

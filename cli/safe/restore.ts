@@ -71,7 +71,8 @@ export const restoreCommand = command({
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(restored, { facts, holdWebhooks, log });
-    const first = masterKey === "absent" ? [keyIsMissing(config)] : [];
+    const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
+    const first = masterKey === "absent" ? [keyIsMissing] : [];
     const value = {
       database: target,
       ...describeFacts(facts),
@@ -103,10 +104,6 @@ function accept(config: Config, facts: BackupFacts): void {
     `the master key in ${masterKeyLocation(config)} is not the one that this backup was made with; ` +
     "put the one that belongs to it there first";
   throw new TvsError("MASTER_KEY_WRONG", message);
-}
-
-function keyIsMissing({ masterKeyFile }: Config): string {
-  return `First put the master key that belongs to this backup into ${masterKeyFile} (mode 0600): nothing opens the register without it.`;
 }
 
 /** Notes on what the operator must know and do now: the restored database itself does not say what is undone. */

@@ -23,19 +23,15 @@ export async function withSandbox<T>(args: object, act: (operator: Operator) => 
 /** Asked before the database is opened in earnest: opening an older one would already change it. */
 async function requireSandbox(config: Config): Promise<void> {
   const stored = await settingsOfRegister(config);
-  if (stored === null) throw noSandbox(config);
-  if (isSandbox(stored)) return;
-  throw new TvsError(
-    "REFUSED",
-    `${locationOf(config)} is a live register, and this command is for a sandbox only`,
-  );
-}
-
-function noSandbox(config: Config): TvsError {
-  const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
-  const besides = isLiveThere ? ", only a live register, which this command never touches" : "";
-  const message = `there is no sandbox at ${locationOf(config)}${besides}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
-  return new TvsError("REGISTER_MISSING", message);
+  const place = locationOf(config);
+  if (stored === null) {
+    const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
+    const besides = isLiveThere ? ", only a live register, which this command never touches" : "";
+    const message = `there is no sandbox at ${place}${besides}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
+    throw new TvsError("REGISTER_MISSING", message);
+  }
+  const refusal = `${place} is a live register, and this command is for a sandbox only`;
+  if (!isSandbox(stored)) throw new TvsError("REFUSED", refusal);
 }
 
 /**

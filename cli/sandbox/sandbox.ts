@@ -70,6 +70,7 @@ function describe({ calendar, clock, dataDir }: Operator, url: string, apiKey: s
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
   const today = calendar.dateAt(clock.now());
   const isMoved = createCalendar(calendar.timeZone).dateAt(clock.now()) !== today;
+  const moved = `The day of this sandbox was moved: it judges licences as of ${today}. ${tvs} sandbox clock real ends that.`;
   return `
 The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is live.
 
@@ -79,7 +80,7 @@ Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
 Demo partner "${demoPartner}", API key ${apiKey}
-${isMoved ? `\n${movedNote(today)}\n` : ""}
+${isMoved ? `\n${moved}\n` : ""}
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
   curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
@@ -92,8 +93,4 @@ In another terminal, with the same --data:
   ${tvs} help sandbox                                        the rest; every other command takes --sandbox
 
 `;
-}
-
-function movedNote(today: string): string {
-  return `The day of this sandbox was moved: it judges licences as of ${today}. ${programWords()} sandbox clock real ends that.`;
 }

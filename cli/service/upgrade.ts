@@ -12,12 +12,7 @@ import { withOperator } from "../open.ts";
 import { noBackupArg } from "../serve/options.ts";
 import { hint, print, readable } from "../terminal/output.ts";
 
-type Upgraded = {
-  readonly from: number;
-  readonly to: number;
-  /** What the register was before; null where no backup was made. */
-  readonly backup: string | null;
-};
+type Upgraded = Awaited<ReturnType<typeof upgradeRegister>>;
 
 export const upgradeCommand = command({
   description:
@@ -48,13 +43,14 @@ function upgradeText({ from, to, backup }: Upgraded, { database }: Config): stri
 /**
  * Brings a register of an earlier release to this program's schema. Of a file a backup is made first, beside it.
  * @param from its schema
+ * @returns both schemas, and what the register was before: null where no backup was made
  * @throws TvsError DATABASE_IN_USE while an older service uses it that could not go on, REFUSED where the backup cannot
  *   be made, STORE_*
  */
 export async function upgradeRegister(
   driver: Driver,
   { config, from, isBackedUp }: { config: Config; from: number; isBackedUp: boolean },
-): Promise<Upgraded> {
+) {
   await refuseOlderService(driver, from);
   const { database } = config;
   const isFile = database.kind === "file";

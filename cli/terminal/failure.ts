@@ -13,7 +13,10 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
   const { name, message = "" } = error as { name?: string; message?: string };
   if (name !== "CLIError") return error;
   const words = usage(path, Object.entries(argsOf(command)));
-  return new TvsError("USAGE", `${lowerFirst(message)}; usage: ${words}; --help explains them`);
+  return new TvsError(
+    "USAGE",
+    `${message.charAt(0).toLowerCase()}${message.slice(1)}; usage: ${words}; --help explains them`,
+  );
 }
 
 /**
@@ -43,8 +46,4 @@ function asTvsError(error: unknown): TvsError {
       cause: error,
     });
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

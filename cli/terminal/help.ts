@@ -56,17 +56,16 @@ export async function helpText(command: OurCommand, path: readonly string[]): Pr
     section("OPTIONS", listed(options.map(optionLine))),
     section("COMMANDS", listed(await commandLines(commandsOf(command)))),
     section(path.length === 1 ? "MORE OPTIONS" : "OPTIONS OF EVERY COMMAND", listed(common.map(optionLine))),
-    section(command.example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE", indented(command.example)),
+    section(
+      command.example?.includes("\n  tvs") ? "EXAMPLES" : "EXAMPLE",
+      command.example === undefined ? "" : `  ${command.example}`,
+    ),
     command.run === undefined ? `\n\`${path.join(" ")} COMMAND --help\` explains a command.\n` : "",
   ].join("");
 }
 
 function section(name: string, body: string): string {
   return body === "" ? "" : `\n${name}\n${body}\n`;
-}
-
-function indented(text: string | undefined): string {
-  return text === undefined ? "" : `  ${text}`;
 }
 
 /** A usage line: the command, its operands and its required options; the rest is in the list of options. */

@@ -2,6 +2,7 @@
 
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { concatenated } from "../../src/partner/bytes.ts";
 import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
@@ -101,16 +102,6 @@ function beginsWithRecords(head: Uint8Array): boolean {
 function withoutMark(head: Uint8Array): Uint8Array {
   const hasMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
   return hasMark ? head.subarray(3) : head;
-}
-
-function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 /** What was read ahead, and then the rest. */

@@ -61,19 +61,8 @@ function tooMany(decision: AddressDecision, what: string): Reply {
   return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
-/** What a caller's address has left, found once for all of a call. */
-type CallerLimit = {
-  /** Counts any lookup, before its term is read. */
-  lookup(): AddressDecision;
-  /**
-   * Counts the same lookup by its trimmed term.
-   * @returns null for a term that has no further limit
-   */
-  term(term: string): AddressDecision | null;
-};
-
 /** The limit of the address that a public lookup comes from. */
-export type PublicLimit = (call: Parameters<SourceOf>[0]) => CallerLimit;
+export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
 /** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */
 export function createPublicLimit({
@@ -86,13 +75,16 @@ export function createPublicLimit({
   sourceOf: SourceOf;
   perMinute: () => number;
   counts?: SharedArrayBuffer | undefined;
-}): PublicLimit {
+}) {
   const limit = createAddressLimit(perMinute, clock, counts);
-  return (call) => {
+  /** What a caller's address has left, found once for all of a call. */
+  return (call: Parameters<SourceOf>[0]) => {
     const blocks = rateLimitKeys(sourceOf(call));
     return {
+      /** Counts any lookup, before its term is read. */
       lookup: () => limit.lookup(blocks),
-      term: (term) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
+      /** Counts the same lookup by its trimmed term. @returns null for a term that has no further limit */
+      term: (term: string) => (isPersonalTerm(term) ? limit.personalLookup(blocks) : null),
     };
   };
 }

@@ -63,17 +63,13 @@ export function endOf(kind: WindowKind, { startsAt }: Pick<QuotaWindow, "startsA
   return (startsAt + windowMs[kind]) / 1000;
 }
 
-/** What a partner has used of a window that is open now, for the operator. `resetAt` in ISO 8601. */
-type QuotaUse = { readonly used: number; readonly limit: number; readonly resetAt: string };
-
-/** Reads from what is stored; a service that is running is never more than the calls in flight ahead of it. */
-export function quotaUse(
-  partner: Partner,
-  stored: readonly QuotaWindow[],
-  now: number,
-): Readonly<Record<WindowKind, QuotaUse>> {
+/**
+ * What a partner has used of the windows that are open now, for the operator; `resetAt` in ISO 8601. It is read from what
+ * is stored: a service that is running is never more than the calls in flight ahead of it.
+ */
+export function quotaUse(partner: Partner, stored: readonly QuotaWindow[], now: number) {
   const starts = openWindows(now);
-  const useOf = (kind: WindowKind, limit: number): QuotaUse => {
+  const useOf = (kind: WindowKind, limit: number) => {
     const startsAt = starts[kind];
     const isOurs = (one: QuotaWindow) =>
       one.partnerId === partner.partnerId && one.kind === kind && one.startsAt === startsAt;

@@ -10,14 +10,6 @@ const chunkRows = 50;
 /** How often a running service looks at the date. */
 const lookMs = 1_000;
 
-/** What a sweep did: licences that ended, licences that began, and the events that told of them. */
-type SweepResult = {
-  readonly date: CalendarDate;
-  readonly expired: number;
-  readonly started: number;
-  readonly events: number;
-};
-
 /**
  * Announces what the calendar has changed since it was last announced, however many days ago that was.
  *
@@ -25,6 +17,7 @@ type SweepResult = {
  * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
  * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits;
  *   `onProgress` is told after each how many licences were announced; `announce` false tells partners nothing
+ * @returns the date, licences that ended, licences that began, and how many events told of them
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
 export async function sweep(
@@ -37,7 +30,7 @@ export async function sweep(
     onProgress?: (announced: number) => void;
     announce?: boolean;
   },
-): Promise<SweepResult> {
+) {
   const { calendar, clock, onProgress = () => {} } = options;
   const date = calendar.dateAt(clock.now());
   const counts = { expired: 0, started: 0, events: 0 };

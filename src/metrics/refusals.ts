@@ -1,17 +1,5 @@
 import type { Call } from "../domain/calls.ts";
 
-/** What one caller was refused, by HTTP status. */
-type RefusedCaller = {
-  /** Null for calls without a valid credential. */
-  readonly partnerId: string | null;
-  readonly keyId: string | null;
-  /** When the last one was, in milliseconds since the epoch. */
-  readonly lastAt: number;
-  readonly sinceStart: ReadonlyMap<number, number>;
-  /** Of the last quarter of an hour, to the minute. */
-  readonly recent: ReadonlyMap<number, number>;
-};
-
 export type Refusals = ReturnType<typeof createRefusals>;
 
 /** Whether a call counts as refused: for what its partner did, or for having no valid credential. */
@@ -28,8 +16,10 @@ const recentMinutes = 15;
 const maxCallers = 10_000;
 
 type Counted = {
+  /** Null for calls without a valid credential. */
   partnerId: string | null;
   keyId: string | null;
+  /** When the last one was, in milliseconds since the epoch. */
   lastAt: number;
   statuses: Map<number, Counts>;
 };
@@ -68,8 +58,11 @@ export function createRefusals(clock: { now(): number }) {
       counts.minutes[place] = (counts.minutes[place] ?? 0) + 1;
       counts.total++;
     },
-    /** Every caller that was refused something, who was refused last first. */
-    callers(): RefusedCaller[] {
+    /**
+     * What every caller was refused, by HTTP status, who was refused last first: since the start, and of the last quarter
+     * of an hour, to the minute.
+     */
+    callers() {
       const minute = Math.floor(clock.now() / minuteMs);
       const all = [...callers.values()].map(({ partnerId, keyId, lastAt, statuses }) => ({
         partnerId,

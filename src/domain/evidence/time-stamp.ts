@@ -25,24 +25,6 @@ const maxWords = 200;
 /** How far the authority's time may be from ours: beyond it one of the two clocks is wrong, and the stamp worth nothing. */
 const maxClockDifferenceMs = 300_000;
 
-/** A question to an authority. */
-type TimeStampRequest = {
-  /** What is sent, as DER. */
-  readonly bytes: Buffer<ArrayBuffer>;
-  /** What the answer must repeat, so that no older answer can stand in for it. */
-  readonly nonce: Buffer;
-};
-
-/** What an authority's answer says. That the authority said it is not checked here. */
-type TimeStamp = {
-  /** The authority's time, ms since the epoch. */
-  readonly time: number;
-  /** The number that the authority gave it, in hex. */
-  readonly serial: string;
-  /** The authority's policy, an object identifier. */
-  readonly policy: string;
-};
-
 type TimeStampExpectations = {
   /** The bytes that were time-stamped. */
   readonly content: Uint8Array;
@@ -50,8 +32,11 @@ type TimeStampExpectations = {
   readonly asked?: { readonly nonce: Buffer; readonly policy?: string | undefined; readonly now: number };
 };
 
-/** Asks for a time-stamp over SHA-256 of `content`, with the signer's certificate in the answer. */
-export function createTimeStampRequest(content: Uint8Array, policy?: string): TimeStampRequest {
+/**
+ * Asks for a time-stamp over SHA-256 of `content`, with the signer's certificate in the answer.
+ * @returns what is sent, as DER, and the nonce that the answer must repeat, so that no older one can stand in for it
+ */
+export function createTimeStampRequest(content: Uint8Array, policy?: string) {
   // Neither a leading zero nor a sign: an INTEGER in its one DER form.
   const nonce = randomBytes(16);
   nonce[0] = ((nonce[0] ?? 0) & 0x3f) | 0x40;
@@ -72,9 +57,11 @@ const digestOf = (content: Uint8Array) => createHash("sha256").update(content).d
 /**
  * Compares an authority's answer with what it was asked: that it grants, for these bytes and this question.
  * @param answer a TimeStampResp as DER
+ * @returns the authority's time, ms since the epoch, the number that it gave, in hex, and its policy, an object identifier.
+ *   That the authority said it is not checked here
  * @throws TvsError INPUT_UNREADABLE for what is none, REFUSED for one that is not the answer to it
  */
-export function readTimeStamp(answer: Uint8Array, { content, asked }: TimeStampExpectations): TimeStamp {
+export function readTimeStamp(answer: Uint8Array, { content, asked }: TimeStampExpectations) {
   const { status, words, token } = read(() => readAnswer(answer));
   if (status > 1) {
     const said = words === "" ? "" : `: ${words.slice(0, maxWords)}`;

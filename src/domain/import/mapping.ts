@@ -6,7 +6,7 @@ import { TvsError } from "../errors.ts";
 import { teacherFields } from "../teachers/teachers.ts";
 import { dateReader } from "./dates.ts";
 import { columnOfField, fieldNamed, type ImportField, recordFieldOf, squeezed } from "./fields.ts";
-import { type Delimiter, delimiters, type Encoding, encodings } from "./text.ts";
+import { delimiters, encodings } from "./text.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -95,20 +95,9 @@ export function refuseOpen({ open }: Mapping, name: string): void {
 export type Translation = ((cell: string) => string) | null;
 
 /** A mapping, ready to be used: what a column of the file is, by its name there, and what stands in it. */
-export type CompiledMapping = {
-  /** The field of a column by its name; null when it is to be ignored, undefined when the mapping says nothing. */
-  fieldOf(name: string): ImportField | null | undefined;
-  translationOf(field: ImportField): Translation;
-  readonly constants: readonly (readonly [ImportField, string])[];
+export type CompiledMapping = ReturnType<typeof compileMapping>;
 
-  /** Names of columns that a file must have for the mapping to fit it, as the mapping writes them. */
-  readonly columns: readonly string[];
-  readonly header: number | undefined;
-  readonly encoding: Encoding | undefined;
-  readonly delimiter: Delimiter | undefined;
-};
-
-export function compileMapping(mapping: Mapping): CompiledMapping {
+export function compileMapping(mapping: Mapping) {
   const columns = new Map<string, ImportField | null>(mapping.ignore.map((name) => [squeezed(name), null]));
   for (const [theirs, ours] of Object.entries(mapping.columns))
     columns.set(squeezed(theirs), fieldNamed(ours) ?? null);
@@ -120,17 +109,19 @@ export function compileMapping(mapping: Mapping): CompiledMapping {
     ]),
   );
   return {
-    fieldOf: (name) => columns.get(squeezed(name)),
-    translationOf(field) {
+    /** The field of a column by its name; null when it is to be ignored, undefined when the mapping says nothing. */
+    fieldOf: (name: string): ImportField | null | undefined => columns.get(squeezed(name)),
+    translationOf(field: ImportField): Translation {
       const translated = words.get(field);
       if (translated !== undefined) return (cell) => translated.get(squeezed(cell)) ?? cell;
       // What is no date of the form stays as it is, and is refused as any wrong date is.
       return dates !== null && isDateField(field) ? (cell) => dates(cell) ?? cell : null;
     },
-    constants: Object.entries(mapping.constants).map(([column, value]) => [
+    constants: Object.entries(mapping.constants).map(([column, value]): readonly [ImportField, string] => [
       fieldNamed(column) as ImportField,
       value,
     ]),
+    /** Names of columns that a file must have for the mapping to fit it, as the mapping writes them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,

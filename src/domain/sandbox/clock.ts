@@ -20,15 +20,7 @@ type ClockDependencies = {
 };
 
 /** What became of the licences when the day was moved. */
-export type MovedClock = {
-  readonly date: CalendarDate;
-  readonly aheadDays: number;
-  readonly expired: number;
-  readonly started: number;
-  /** Licences that had been announced for a day that is to come again. */
-  readonly takenBack: number;
-  readonly events: number;
-};
+export type MovedClock = Awaited<ReturnType<typeof moveClock>>;
 
 /**
  * Reads where the day is to be moved: `real`, a date, or so many days on from the sandbox's present day.
@@ -65,7 +57,7 @@ export async function moveClock(
   dependencies: ClockDependencies,
   aheadDays: number,
   options: { announce?: boolean } = {},
-): Promise<MovedClock> {
+) {
   const { settings, teachers, timeZone, clock, actor } = dependencies;
   const day = { aheadDays, movedAt: clock.now() };
   await writeDay(settings, day);
@@ -73,6 +65,7 @@ export async function moveClock(
   const { announce = true } = options;
   const back = await takeBack({ ...dependencies, calendar, announce });
   const swept = await sweep(teachers, { calendar, clock, actor, announce });
+  // Taken back: licences that had been announced for a day that is to come again.
   return { ...swept, aheadDays, takenBack: back.licenses, events: back.events + swept.events };
 }
 

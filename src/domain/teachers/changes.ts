@@ -1,6 +1,6 @@
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent } from "../events.ts";
+import { announcedStatuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isFailedFormula, readText } from "../import/values.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
@@ -30,12 +30,7 @@ type ChangeDependencies = {
 };
 
 /** A change that took effect: the record after it, what it moved, and what partners are told of it. */
-export type TeacherChange = {
-  readonly teacher: StoredTeacher;
-  readonly before: Statuses;
-  readonly after: Statuses;
-  readonly events: readonly TeacherEvent[];
-};
+export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
  * Reads a reference to a teacher: a registration number, or else a teacher id.
@@ -94,7 +89,7 @@ export async function changeTeacher(
   dependencies: ChangeDependencies,
   key: TeacherKey,
   change: { action: TeacherAction; reason: string | null },
-): Promise<TeacherChange> {
+) {
   const { teachers, calendar, clock } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const teacher = await requireTeacher(teachers, key);

@@ -8,22 +8,15 @@ import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow
  * it is when the extract is imported: into the same register it changes nothing (decision D7.7).
  */
 
-/** The next lines of an extract. */
-type ExportPiece = {
-  readonly text: string;
-  /** How many teachers they are about. */
-  readonly teachers: number;
-  /** Profiles that are not among them: a column cannot hold one. */
-  readonly profilesLeftOut: number;
-};
-
 /**
- * Writes the teachers who pass a filter, each as they are when their piece is read. Of a profile only NDJSON has room.
+ * Writes the teachers who pass a filter, each as they are when their piece is read.
+ * @returns the next lines, how many teachers they are about, and how many profiles are not among them: only NDJSON has
+ *   room for one
  */
 export async function* exportTeachers(
   dependencies: ListDependencies,
   { format, filter = {} }: { format: ImportFormat; filter?: TeacherFilter },
-): AsyncGenerator<ExportPiece> {
+) {
   if (format === "csv") yield { text: csvOf([exportFields.map((field) => columnOfField[field])]), ...none };
   for await (const teachers of eachTeacher(dependencies, filter)) {
     const text = format === "csv" ? csvOf(teachers.map(cellsOf)) : teachers.map(lineOf).join("");
