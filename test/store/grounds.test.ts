@@ -8,7 +8,10 @@ import type {
   TeacherContent,
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
+import { createCommits } from "../../src/store/driver/commits.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
+import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { chunkStatements } from "../../src/store/import-statements.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -241,5 +244,46 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
       await put(regNo, changes);
       expect(await isStored({ read: before }, anAnswer(100))).toBe(false);
     }
+  });
+
+  test("all whom a statement speaks of, and what it costs of the day, or nothing of it", async () => {
+    const teachers = createTeacherStore(driver);
+    const known = [await put("S/1/A/1", { tId: 777_001 }), await put("S/1/A/2", { tId: 777_002 })];
+    const [first, second] = known as [StoredTeacher, StoredTeacher];
+    const nobody = { by: "nin", value: new Uint8Array(16).fill(77) } as const;
+    const verdict = { ninIndex: null, status: "VALID", eligible: true } as const;
+    const people = [
+      { ...verdict, row: 1, teacherId: first.id },
+      { ...verdict, row: 3, teacherId: second.id, status: "EXPIRED", eligible: false },
+      { ...verdict, row: 4, teacherId: null, ninIndex: nobody.value, status: "NOT_FOUND", eligible: false },
+    ] as const;
+    const starts = { minute: 600_000, day: 0 };
+    const charge = { partnerId: "stating", starts, calls: 1, ofDay: 3, limits: { minute: 9, day: 8 } };
+    const changes = { people, read: [first, second, nobody], charge };
+    const statement = () =>
+      anAttestation(++serial, { partnerId: "stating", teacherId: null, endpoint: "roster" });
+    const held = async () => (await driver.query("SELECT count(*) AS n FROM statement_people"))[0]?.n;
+    expect(await attest(driver, [statement()], changes)).toEqual({ minute: 1, day: 3 });
+    expect(await held()).toBe(3);
+    const store = createAttestationStore(driver, createCommits(driver));
+    expect(await store.ofSubject({ teacherId: second.id, ninIndex: null })).toMatchObject([
+      {
+        partnerId: "stating",
+        status: "EXPIRED",
+        eligible: false,
+        reference: expect.stringMatching(/^row 3 of /),
+      },
+    ]);
+    expect(await store.ofSubject({ teacherId: null, ninIndex: nobody.value })).toHaveLength(1);
+    expect(await store.toldValid(first.id, 0)).toMatchObject([{ partnerId: "stating", times: 1 }]);
+    expect(await createAttestationMaintenance(driver).verifiedBy(first.id)).toEqual(["stating"]);
+    expect(await attest(driver, [statement()], changes)).toEqual({ minute: 2, day: 6 });
+    // The day has room for two more people.
+    expect(await isStored(changes, [statement()])).toBe(false);
+    const roomy = { ...changes, charge: { ...charge, limits: { minute: 9, day: 99 } } };
+    await put("S/1/A/2", { name: "Other" });
+    expect(await isStored(roomy, [statement()])).toBe(false);
+    expect(await held()).toBe(6);
+    expect((await teachers.findStored({ by: "regNo", value: "S/1/A/1" }))?.version).toBe(first.version);
   });
 });
