@@ -73,7 +73,9 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
     actionButton(texts.again, begin, { id: "again", class: "quiet" }),
     actionButton(texts.change, view.openSettings, { id: "change", class: "quiet" }),
   );
-  const verdicts = [...shown.children].filter((part) => part.matches(".verdict, .since, .evidence"));
+  const verdicts = [...shown.children].filter((part) =>
+    part.matches(".verdict, .since, .evidence, .standing"),
+  );
   const lastVerdict = verdicts.at(-1);
   if (lastVerdict === undefined) shown.prepend(row);
   else lastVerdict.after(row);

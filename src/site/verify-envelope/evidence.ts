@@ -59,7 +59,7 @@ export function standingLine({ statusList }: Verification, texts: EnvelopeTexts)
   const time = writtenTime(statusList?.signedAt ?? "", texts);
   const words =
     statusList === null ? standing.notAsked : statusList.withdrawn ? standing.no(time) : standing.by(time);
-  return el("div", { class: "evidence none" }, el("p", {}, words));
+  return el("div", { class: "standing" }, el("p", {}, words));
 }
 
 function line(tone: string, title: string, sentences: readonly string[], { log }: EnvelopeTexts) {
