@@ -158,7 +158,7 @@ describe("a certificate with a proof of the evidence log", () => {
       await page.setInputFiles("#files", { name: "a.tlog-proof", mimeType: "text/plain", buffer });
       await certificateFor(page, envelope);
       const text = await shownIn(page, "#certificate");
-      for (const shown of ["Evidence log: recorded by", "Proof, code 2 of 2", "Code 2 of 2"]) {
+      for (const shown of ["Evidence log: recorded by", "Proof, code 4 of 4", "Code 2 of 2"]) {
         expect(text).toContain(shown);
       }
       await page.pdf({ path: file, format: "A4" });
@@ -177,10 +177,10 @@ describe("a certificate with a proof of the evidence log", () => {
 
   test("is read from photographs in any order, and says which code of the proof is missing", () =>
     within(openProving(log), async ({ page }) => {
-      const pictures = [2, 0, 1].map((index) => join(temp, `proven-${index}.jpg`));
+      const pictures = [4, 0, 3, 1, 2].map((index) => join(temp, `proven-${index}.jpg`));
       await page.setInputFiles("#files", pictures);
-      await untilOutcomeSays(page, "The proof on the attestation has 2 codes, and these were not found: 2.");
-      await page.setInputFiles("#files", [...pictures, join(temp, "proven-3.jpg")]);
+      await untilOutcomeSays(page, "The proof on the attestation has 4 codes, and these were not found: 4.");
+      await page.setInputFiles("#files", [...pictures, join(temp, "proven-5.jpg")]);
       await untilOutcomeSays(page, "Evidence log: recorded by");
     }));
 
