@@ -206,15 +206,15 @@ function inRows(calls: readonly AnsweredCall[]): Statement[] {
 }
 
 /**
- * Calls with one attestation of one teacher go together. One that has the idempotency key of another of them has to see what became of
- * that, and goes by itself.
+ * Calls with one attestation of one teacher go together, but no statement, whose people are rows of their own, be it one
+ * person. A call that has the idempotency key of another of them has to see what became of that, and goes by itself.
  */
 function partedOf(calls: readonly AnsweredCall[]): { singles: AnsweredCall[]; others: AnsweredCall[] } {
   const keys = new Set<string>();
   const parted: { singles: AnsweredCall[]; others: AnsweredCall[] } = { singles: [], others: [] };
   for (const call of calls) {
     const key = call.idempotency === null ? null : call.idempotency.id.join();
-    const isOne = call.attestations.length === 1 && call.read.length === 1;
+    const isOne = call.attestations.length === 1 && call.read.length === 1 && call.people === undefined;
     const isSingle = isOne && (key === null || !keys.has(key));
     if (key !== null) keys.add(key);
     parted[isSingle ? "singles" : "others"].push(call);

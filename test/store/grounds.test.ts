@@ -286,4 +286,15 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     expect(await held()).toBe(6);
     expect((await teachers.findStored({ by: "regNo", value: "S/1/A/1" }))?.version).toBe(first.version);
   });
+
+  test("whom a statement speaks of when it is one person alone", async () => {
+    const { id, version } = await put("S/2/A/1");
+    const person = { row: 1, teacherId: id, ninIndex: null, status: "VALID", eligible: true } as const;
+    const statement = anAttestation(++serial, { partnerId: "single", teacherId: null, endpoint: "roster" });
+    expect(await attest(driver, [statement], { people: [person], read: [{ id, version }] })).not.toBeNull();
+    const store = createAttestationStore(driver, createCommits(driver));
+    expect(await store.ofSubject({ teacherId: id, ninIndex: null })).toHaveLength(1);
+    expect(await store.toldValid(id, 0)).toMatchObject([{ partnerId: "single", times: 1 }]);
+    expect(await createAttestationMaintenance(driver).verifiedBy(id)).toEqual(["single"]);
+  });
 });
