@@ -25,6 +25,7 @@ const maxRows = 2_000;
 /** More than a tree over so many has levels. */
 const maxPath = 16;
 const saltBytes = 16;
+const membersAlone: readonly string[] = ["signature", "row", "path"];
 
 const isNumber = orNull(isWhole);
 const rowRule = shape({
@@ -77,6 +78,10 @@ function malformed(detail: string): Refusal {
 
 function readRows(given: JsonObject): Pick<StatementForm, "rows" | "path"> | Refusal {
   const isAlone = !Object.hasOwn(given, "rows");
+  // Nothing else is compared with what is signed: whoever reads a list's name or summary beside it would be misled.
+  const isMore = Object.keys(given).some((member) => !membersAlone.includes(member));
+  if (isAlone && Object.hasOwn(given, "row") && isMore)
+    return malformed("A row that is shown alone has the members signature, row and path, and no others.");
   const rows = isAlone ? [given.row ?? null] : given.rows;
   if (!Array.isArray(rows) || rows.length === 0 || rows.length > maxRows)
     return malformed(`The rows are no list of 1 to ${maxRows}.`);

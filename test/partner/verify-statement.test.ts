@@ -213,9 +213,21 @@ describe("a row that is shown alone", () => {
     ["shown with a hash more", (one) => ({ ...one, path: [...one.path, one.path[0]] }), "ROWS_DIFFER"],
     ["shown with a path that is none", (one) => ({ ...one, path: ["x"] }), "STATEMENT_MALFORMED"],
     ["shown without a path", ({ path: _, ...one }) => one, "STATEMENT_MALFORMED"],
+    ["shown with a summary beside it", (one) => ({ ...one, summary: {} }), "STATEMENT_MALFORMED"],
+    ["shown with a purpose beside it", (one) => ({ ...one, purpose: "X" }), "STATEMENT_MALFORMED"],
+    ["shown with a time beside it", (one) => ({ ...one, issuedAt: now }), "STATEMENT_MALFORMED"],
     ["shown under another statement", (one) => ({ ...one, signature: statement.signature }), "ROWS_DIFFER"],
   ])("and %s is refused", async (_what, change, reason) => {
     expect((await alone(change)).reason).toBe(reason);
+  });
+
+  test("is as it was signed, and nothing else stands beside it", async () => {
+    expect((await alone((one) => one)).valid).toBe(true);
+    const { reason, checks } = await alone((one) => ({ ...one, list: { name: "Forged" } }));
+    expect([reason, checks[0]?.detail]).toEqual([
+      "STATEMENT_MALFORMED",
+      expect.stringContaining("and no others"),
+    ]);
   });
 
   test("is there for each row of the list and for no other", async () => {
