@@ -23,13 +23,26 @@ const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS chang
   (SELECT coalesce(max(id), 0) FROM teachers) AS newest_id,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
+/** Whom a register has. */
+const known = "SELECT max(id) FROM teachers";
+
+/**
+ * Whom it had when the newest checkpoint that it has was signed. Who came later may have come after the loss, and have the
+ * number of somebody who was lost.
+ */
+export const knownWhenSigned = `SELECT teacher_id FROM history
+  WHERE at <= (SELECT max(signed_at) FROM log_checkpoints) ORDER BY teacher_id DESC LIMIT 1`;
+const lastAbove = `SELECT value -> '$[#-1]' ->> 1 FROM settings WHERE name = '${statusErasName}'`;
+
 /**
  * The rows that a register has lost are given again, to others: whoever comes from now on has a place elsewhere (decision
  * D15.4). Its arguments are the number of the log's epoch that follows the loss, what the condition asks for, and the time.
+ * @param above the newest row that nobody had before who was lost; never one below the last era
  */
-export function beginStatusEra(condition: string): string {
+export function beginStatusEra(condition: string, above = known): string {
   return `INSERT INTO settings (name, value)
-    SELECT '${statusErasName}', json_array(json_array(?1, (SELECT coalesce(max(id), 0) FROM teachers), ?3))
+    SELECT '${statusErasName}',
+      json_array(json_array(?1, max(coalesce((${above}), 0), coalesce((${lastAbove}), 0)), ?3))
     WHERE ?1 > 1 AND ${condition}
     ON CONFLICT (name) DO UPDATE SET value = json_insert(value, '$[#]', excluded.value -> 0)
     WHERE NOT EXISTS (SELECT 1 FROM json_each(settings.value) AS era WHERE era.value ->> 0 >= ?1)`;

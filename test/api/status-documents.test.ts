@@ -14,7 +14,7 @@ import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { aClock, type TestClock } from "../harness/clock.ts";
-import { aTeacherWrite } from "../harness/samples.ts";
+import { aTeacherWrite, planImport } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
 const api = "/v1/inter-agency";
@@ -232,6 +232,44 @@ describe("rows that a register has lost and gives again", () => {
     await operator.driver.batch([{ sql: "DELETE FROM log_checkpoints", args: [] }]);
     await openEpoch();
     expect(eras()).toEqual([1, 2]);
+  });
+
+  test("are withdrawn also where an import gave them to others before anybody noticed", async () => {
+    const { operator } = world;
+    const { teachers } = operator.stores;
+    const come = async (tId: number) => {
+      await teachers.apply([planImport(`NE/W/0/${tId}`, { tId }, clock.now())]);
+      clock.add(1_000);
+    };
+    await envelopeOf(known.tId);
+    const kept = await envelopeOf(known.tId);
+    await evidenceBuilderOf(operator).checkpoint();
+    clock.add(1_000);
+    await come(31);
+    const lost = await envelopeOf(31);
+    await evidenceBuilderOf(operator).checkpoint();
+    clock.add(1_000);
+    // The database of a moment ago, which takes an extract before it serves.
+    const newest = (table: string, key = "id") =>
+      `DELETE FROM ${table} WHERE ${key} = (SELECT max(${key}) FROM ${table})`;
+    const ofNewest = (table: string) =>
+      `DELETE FROM ${table} WHERE teacher_id = (SELECT max(id) FROM teachers)`;
+    const forget = [
+      ...["verified_before", "history", "events"].map(ofNewest),
+      ...[newest("attestations"), newest("log_checkpoints", "size"), newest("teachers")],
+    ];
+    await operator.driver.batch(forget.map((sql) => ({ sql, args: [] })));
+    await come(32);
+    await come(31);
+    await openEpoch();
+    await change(31, "revoke");
+    const other = await envelopeOf(32);
+    expect(getStatusListFromJWT(other.signature).uri).toBe(`https://teachers.example${api}/status/4096`);
+    expect([
+      await statusOf(kept.signature),
+      await statusOf(lost.signature),
+      await statusOf(other.signature),
+    ]).toEqual([0, 1, 0]);
   });
 
   test("have places elsewhere, and those that were lost are withdrawn for good", async () => {

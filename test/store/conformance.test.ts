@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
 import { readEras } from "../../src/domain/status-list/places.ts";
 import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -11,12 +12,13 @@ import { createOutbox } from "../../src/store/outbox.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { beginStatusEra, createStatusListStore } from "../../src/store/status-lists.ts";
+import { beginStatusEra, createStatusListStore, knownWhenSigned } from "../../src/store/status-lists.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
+import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { useQuota } from "../harness/evidence.ts";
-import { aNode, anApiKey, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { aNode, anApiKey, aPartner, aSigningKey, aTeacher, aTeacherWrite } from "../harness/samples.ts";
 
 /** What the stores must do over every driver. */
 describeDrivers("stores", (_kind, opened) => {
@@ -44,6 +46,29 @@ describeDrivers("stores", (_kind, opened) => {
       { epoch: 2, above, since: 2_000 },
       { epoch: 4, above, since: 4_000 },
     ]);
+    // Behind a loss that nobody said: whom it had when it was signed for, which are those of the last era at least.
+    const sign = (at: number) => ({
+      sql: "INSERT INTO log_checkpoints (epoch, size, signed_at, note) VALUES (1, ?1, ?1, '')",
+      args: [at],
+    });
+    const [signedAt, own] = [
+      1_800_000_000_000,
+      { action: "import", actor: "test", calendar: lagos } as const,
+    ];
+    const begin = async (epoch: number) => {
+      await driver.batch([{ sql: beginStatusEra("TRUE", knownWhenSigned), args: [epoch, null, 0] }]);
+      return readEras(await settings.read()).at(-1);
+    };
+    const come = async (regNo: string, at: number) => {
+      await teachers.apply([planWrite(null, aTeacher(regNo), { ...own, at })]);
+      return (await lists.read()).newestId;
+    };
+    const unsigned = await come("S/T/A/3", signedAt);
+    expect([unsigned > above, await begin(5)]).toEqual([true, { epoch: 5, above, since: 0 }]);
+    await driver.batch([sign(signedAt)]);
+    await come("S/T/A/4", signedAt + 1);
+    expect(await begin(6)).toEqual({ epoch: 6, above: unsigned, since: 0 });
+    await driver.batch([{ sql: "DELETE FROM log_checkpoints", args: [] }]);
   });
 
   test("a register begins at a revision that another one does not", async () => {

@@ -14,7 +14,7 @@ import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../../domain/e
 import { createRecorder } from "../changes.ts";
 import type { Driver, Row, SqlStatement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
-import { beginStatusEra } from "../status-lists.ts";
+import { beginStatusEra, knownWhenSigned } from "../status-lists.ts";
 
 const utf8 = new TextDecoder();
 /** Levels of tiles of the longest tree. */
@@ -50,7 +50,8 @@ const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpen
 const hasLost = `EXISTS (SELECT 1 FROM log_epochs AS opened WHERE epoch = ?1 AND public_key = ?2 AND (
   previous IS NOT (SELECT note FROM log_checkpoints WHERE epoch < ?1 ORDER BY epoch DESC, size DESC LIMIT 1)
   OR opened.first_id < (SELECT ${nextIdOf} FROM log_epochs WHERE epoch < ?1 ORDER BY epoch DESC LIMIT 1)))`;
-const beginEra = beginStatusEra(hasLost);
+/** An import may have come between the loss and the epoch. */
+const beginEra = beginStatusEra(hasLost, knownWhenSigned);
 const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
   SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
 const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
