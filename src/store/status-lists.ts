@@ -12,12 +12,20 @@ const change = "SELECT coalesce(max(id), 0) AS change FROM history";
 /** Times are taken before their commits, so the newest rows stand in almost the order of their times. */
 const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC LIMIT 10000)";
 
-/** Both halves have an index of their own, of nobody but those whom they name, whatever the register's size. */
+/**
+ * Each part has an index of its own, of nobody but those whom it names, whatever the register's size. A licence that an
+ * import ended, or that was revoked or deactivated meanwhile, is withdrawn until it has been VALID again: of its own end,
+ * which the sweep writes, its envelopes have the date.
+ */
 const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE active = 0 OR license_revoked_on IS NOT NULL
   UNION ALL
   SELECT teacher_id FROM history INDEXED BY history_of_annulled CROSS JOIN teachers ON teachers.id = teacher_id
-    WHERE certificate_from = 'VERIFIED' AND certificate_to <> 'VERIFIED' AND certificate_status <> 'VERIFIED'`;
+    WHERE certificate_from = 'VERIFIED' AND certificate_to <> 'VERIFIED' AND certificate_status <> 'VERIFIED'
+  UNION ALL
+  SELECT teacher_id FROM history AS ended INDEXED BY history_of_ended
+    WHERE license_from = 'VALID' AND license_to <> 'VALID' AND action <> 'sweep' AND NOT EXISTS (SELECT 1
+      FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
 const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
   (SELECT coalesce(max(id), 0) FROM teachers) AS newest_id,

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
 import { getListFromStatusListJWT } from "@sd-jwt/jwt-status-list";
 import { encodeBits, setBit } from "../../../src/domain/status-list/lists.ts";
+import { sweep } from "../../../src/domain/sweep.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
@@ -75,8 +76,32 @@ const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] 
     [lifted, true],
     [{ active: true }, false],
   ],
-  ["no end of a licence", {}, [ended, false]],
-  ["a revocation also when the licence has ended since", {}, [revoked, true], [ended, true]],
+  [
+    "a licence that an import ended, until it is VALID again",
+    {},
+    [ended, true],
+    [{ licenseExpiryDate: null }, true],
+    [{ licenseExpiryDate: "2030-12-31" }, false],
+    [{ licenseExpiryDate: null, licenseIssueDate: null }, true],
+    [{ licenseExpiryDate: "2030-12-31" }, false],
+  ],
+  ["no end that was moved to a day ahead", {}, [{ licenseExpiryDate: "2030-12-31" }, false]],
+  ["no licence that never was VALID", ended, [{ licenseExpiryDate: null }, false]],
+  [
+    "a revocation also when the licence has ended since, and when it is lifted then",
+    {},
+    [revoked, true],
+    [ended, true],
+    [lifted, true],
+    [{ licenseExpiryDate: "2030-12-31" }, false],
+  ],
+  [
+    "a deactivation also when it is taken back of one whose licence was ended meanwhile",
+    {},
+    [{ active: false }, true],
+    [{ licenseExpiryDate: null }, true],
+    [{ active: true }, true],
+  ],
   ["a revocation of one that has ended", ended, [revoked, true]],
   [
     "a certificate that was VERIFIED and is no longer, until it is again",
@@ -110,6 +135,24 @@ test.each(cases)("withdraws: %s", (_what, first, ...steps) =>
     }
   }),
 );
+
+test("a licence that reaches its own end is not withdrawn, whoever notices, until an import has ended another", () =>
+  withStores(async (stores) => {
+    const own = { calendar: lagos, clock: stores.clock, actor: "x" };
+    await stores.put("A/B/C/1", { licenseExpiryDate: "2030-12-31" });
+    stores.clock.set("2031-01-01T08:00:00Z");
+    expect((await sweep(stores.teachers, own)).expired).toBe(1);
+    expect((await stores.statusLists.read()).withdrawn).toEqual([]);
+    await write(stores, { licenseExpiryDate: null });
+    expect((await stores.statusLists.read()).withdrawn).toEqual([]);
+    await write(stores, { licenseExpiryDate: "2035-12-31" });
+    await write(stores, ended);
+    expect((await stores.statusLists.read()).withdrawn).toEqual([1]);
+    await write(stores, { licenseExpiryDate: "2035-12-31" });
+    stores.clock.set("2036-01-01T08:00:00Z");
+    expect((await sweep(stores.teachers, own)).expired).toBe(1);
+    expect((await stores.statusLists.read()).withdrawn).toEqual([]);
+  }));
 
 test("who arrives revoked or deactivated is withdrawn", () =>
   withStores(async (stores) => {
