@@ -182,6 +182,13 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       reserve(calls, ofDay);
       return ofDay === calls ? charge(calls) : { ...charge(calls), ofDay };
     },
+    /**
+     * Refuses early what will cost so much of the day at least, and reserves nothing.
+     * @throws QuotaExceeded
+     */
+    expectOfDay(calls: number): void {
+      if (left(entered().partner, account().used).day < calls) throw exceeded(account(), calls, clock.now());
+    },
     committed,
     /** After a refused commit: from now on the call is judged by what the database says. */
     reread,

@@ -21,6 +21,7 @@ import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { base64url, type Signer } from "./envelopes.ts";
+import { TvsError } from "./errors.ts";
 import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
@@ -54,13 +55,32 @@ type JudgedList = Pick<AskedList, "purpose" | "list"> & {
 };
 
 type Row = Omit<StatementRow, "salt">;
-type Person = { readonly row: Row; readonly key: UniqueKey; readonly teacher: Teacher | null };
+type Person = {
+  readonly row: Row;
+  readonly key: UniqueKey;
+  readonly teacher: Teacher | null;
+  /** By which they are listed. */
+  readonly names: Set<string>;
+};
 
+/** A person can be listed by registration number, id and NIN. */
+const numbersOfPerson = 3;
+/** So many spellings of one person's name are no accident: whoever tries more wants to learn the registered one. */
+const maxNames = 3;
 /** They take about half a millisecond, where a turn of the signing loop takes one: most of the time is the checks'. */
 const rowsInTurn = 24;
 const saltBytes = 16;
 
-/** Looks up all who are listed, and judges them. */
+/** How many people a list names at least, whoever they are. */
+export function fewestPeople({ teachers }: AskedList): number {
+  const numbers = new Set(teachers.map(({ identifier }) => JSON.stringify(identifier)));
+  return Math.ceil(numbers.size / numbersOfPerson);
+}
+
+/**
+ * Looks up all who are listed, and judges them.
+ * @throws TvsError REQUEST_INVALID for somebody who is listed under more than a few names
+ */
 export async function judgeList(
   { purpose, list, teachers: listed }: AskedList,
   judging: Judging,
@@ -86,7 +106,10 @@ export async function judgeList(
       tree.push(rowLeaf(salt, judged));
       rows.push(JSON.stringify({ ...judged, salt: salt.toString("base64url") }));
       const who = nameOf(key, teacher);
-      if (!people.has(who)) people.set(who, { row: judged, key, teacher });
+      const person = people.get(who) ?? { row: judged, key, teacher, names: new Set() };
+      people.set(who, person);
+      if (listedName !== null && teacher !== null) person.names.add(listedName);
+      if (person.names.size > maxNames) throw tooManyNames(judged);
     }
     await nextTurn();
   }
@@ -98,6 +121,11 @@ export async function judgeList(
     people: all.flatMap((person) => statedPerson(person, judging.blindIndex)),
     read: all.map(({ teacher, key }) => teacher ?? key),
   };
+}
+
+function tooManyNames({ row }: Row): TvsError {
+  const message = `teachers[${row - 1}] is listed under ${maxNames} other names already`;
+  return new TvsError("REQUEST_INVALID", message);
 }
 
 /** The hash of a row's leaf (RFC 6962, 2.1): of its salt, and of the row without that as RFC 8785 JSON. */

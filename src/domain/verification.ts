@@ -18,7 +18,7 @@ import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
-import { type AskedList, judgeList, sealStatement } from "./statements.ts";
+import { type AskedList, fewestPeople, judgeList, sealStatement } from "./statements.ts";
 import { statusClaimOf } from "./status-list/lists.ts";
 import type { StatusPlaces } from "./status-list/places.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
@@ -172,6 +172,8 @@ async function state(
   const { policy, issuer } = snapshot.settings;
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
+  // A list is long to read: not for who has spent the day.
+  quota.expectOfDay(fewestPeople(list));
   const judged = await judgeList(list, { teachers, blindIndex, policy, today });
   const charge = quota.chargeFor(1, judged.summary.distinct);
   const { kid } = snapshot.keys.active;

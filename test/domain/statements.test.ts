@@ -164,11 +164,23 @@ describe("a statement over a list", () => {
         ["", null],
         [null, null],
       ];
-      const body = (await world.roster(cases.map(([name]) => named({ regNo: "A/1/B/1" }, name)))).body;
-      const { rows } = JSON.parse(body) as SignedStatement;
-      expect(rows.map(({ nameMatches }) => nameMatches)).toEqual(cases.map(([, matches]) => matches));
-      expect(body).not.toContain("Bello");
+      for (const [name, matches] of cases) {
+        const { body } = await world.roster([named({ regNo: "A/1/B/1" }, name)]);
+        expect((JSON.parse(body) as SignedStatement).rows[0]?.nameMatches).toBe(matches);
+        expect(body).not.toContain("Bello");
+      }
       expect((await stated(world, [named({ tId: 1 }, "Ngozi")])).rows[0]?.nameMatches).toBeNull();
+    }));
+
+  test("is none where somebody is tried under ever more names", () =>
+    withVerification(async (world) => {
+      const tried = ["A", "B", "A", "C", "D"].map((name) => named({ regNo }, name));
+      expect((await stated(world, tried.slice(0, 4))).summary.distinct).toBe(1);
+      const refusal = await rejection(stated(world, tried));
+      expect(refusal).toMatchObject({
+        code: "REQUEST_INVALID",
+        message: expect.stringContaining("teachers[4]"),
+      });
     }));
 
   test("repeats the number of nobody, but none that may be a NIN", () =>

@@ -22,11 +22,12 @@ export let earlier: Browser;
 export let envelope: string;
 
 /** For a test file: opens the site and the browsers before its tests, and closes them after. */
-export function useEnvelopePage(): void {
+/** @param options of the service; without status lists, for a browser whose clock is set to another year */
+export function useEnvelopePage(options: Parameters<typeof openSite>[0] = {}): void {
   setDefaultTimeout(patienceMs);
 
   beforeAll(async () => {
-    site = await openSite();
+    site = await openSite(options);
     browser = await startBrowser({ viewport: { width: 1100, height: 900 } });
     earlier = await startBrowser({ viewport: { width: 1100, height: 900 } });
     await earlier.context.clock.setFixedTime(new Date(now));

@@ -89,7 +89,7 @@ describe("the examples", () => {
     return texts.filter((text) => !/\/log\//.test(text));
   }
   const works = (output: string) =>
-    expect(output).toMatch(/Adaeze Okafor|RS256|eyJ|"status":"ok"|openapi|export/);
+    expect(output).toMatch(/Adaeze Okafor|RS256|eyJ|"status":"ok"|openapi|export|status_lists/);
 
   /** Whether this machine has what starts a program of the language; what it starts with may be an option. */
   const isHere = (run: string) =>

@@ -17,7 +17,7 @@ export type Site = Awaited<ReturnType<typeof openSite>>;
  * process, so that a test can take a part away.
  * @param options those of the app, to replace `serve`'s own
  */
-export async function openSite(options: Partial<AppOptions> = {}) {
+export async function openSite(options: Partial<AppOptions> & { readonly statusList?: boolean } = {}) {
   const folder = await makeFolder();
   const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
@@ -31,6 +31,7 @@ export async function openSite(options: Partial<AppOptions> = {}) {
   // It prints command lines of the program, and main.ts is not what runs here.
   setWorkerEntry(new URL("../../cli/main.ts", import.meta.url));
   const { demo } = await prepareSandbox(operator, listener.url);
+  if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();
   const app = createApp(service, { ...config, demo, ...options });
   opening.resolve(app);

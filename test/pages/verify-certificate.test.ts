@@ -151,8 +151,8 @@ describe("a certificate with a proof of the evidence log", () => {
   });
 
   test("carries the proof in codes of its own, and the page reads both back", async () => {
-    // As long as a proof gets in a log of sixteen million entries.
-    const proof = await log.proveDeep(JSON.parse(envelope).signature, new Date(), 24);
+    // As long as a proof gets in a log of sixty million entries.
+    const proof = await log.proveDeep(JSON.parse(envelope).signature, new Date(), 26);
     await within(openProving(log), async ({ page, complaints }) => {
       const buffer = Buffer.from(proof);
       await page.setInputFiles("#files", { name: "a.tlog-proof", mimeType: "text/plain", buffer });
@@ -171,7 +171,7 @@ describe("a certificate with a proof of the evidence log", () => {
       await page.setInputFiles("#files", file);
       await untilOutcomeSays(page, "Evidence log: recorded by");
       expect(await shownIn(page, "#proof-name")).toBe("Proof: from the codes of the attestation");
-      expect(await shownIn(page, "#outcome")).toContain("of 16,777,216 at that time");
+      expect(await shownIn(page, "#outcome")).toContain("of 67,108,864 at that time");
     });
   });
 

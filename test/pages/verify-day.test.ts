@@ -20,7 +20,7 @@ import {
   within,
 } from "./envelope-page.ts";
 
-useEnvelopePage();
+useEnvelopePage({ statusList: false });
 
 const dayMs = 86_400_000;
 
