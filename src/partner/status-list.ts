@@ -193,10 +193,18 @@ export function openStatusLists(
   );
 }
 
-function newestOf(lists: readonly (StatusList | Refusal)[], { uri }: StatusClaim): StatusList | null {
+/** Of two lists of one second the one that tells of more counts, whichever was given first. */
+function isNewer(list: StatusList, other: StatusList, idx: number): boolean {
+  const isSameTime = list.issuedAtSeconds === other.issuedAtSeconds;
+  return isSameTime
+    ? (valueAt(list, idx) ?? -1) > (valueAt(other, idx) ?? -1)
+    : list.issuedAtSeconds > other.issuedAtSeconds;
+}
+
+function newestOf(lists: readonly (StatusList | Refusal)[], { uri, idx }: StatusClaim): StatusList | null {
   return lists.reduce<StatusList | null>((newest, list) => {
     if (list instanceof Refusal || list.uri !== uri) return newest;
-    return newest === null || list.issuedAtSeconds > newest.issuedAtSeconds ? list : newest;
+    return newest === null || isNewer(list, newest, idx) ? list : newest;
   }, null);
 }
 
@@ -214,7 +222,8 @@ function findTimeProblem(list: StatusList, judging: Judging): Refusal | null {
  * Looks an envelope's place up.
  *
  * @param claim the place that the envelope names
- * @param lists what `openStatusLists` gave; of several with one address the newest counts
+ * @param lists what `openStatusLists` gave; of several with one address the newest counts, and of those of
+ *   one second the one in which the place is set
  * @param judging whose lists count, and how old they may be
  * @returns what the list says; `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE` where nothing can be said
  */

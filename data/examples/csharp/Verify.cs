@@ -332,17 +332,28 @@ public static class Verify
         return places.Take(length).ToArray();
     }
 
+    /// The value at a place; -1 where the list has no such place.
+    static int ValueAt(StatusList list, long idx)
+    {
+        var bit = idx * list.Bits;
+        if (bit / 8 >= list.Places.Length) return -1;
+        return list.Places[bit / 8] >> (int)(bit % 8) & (1 << (int)list.Bits) - 1;
+    }
+
     /// What a list cannot tell is not known: that it was not withdrawn, only a list says that counts.
     static void CheckStatus(JObject claims, IEnumerable<string> lists, Dictionary<string, JObject> keys, string issuer)
     {
         var place = PlaceOf(claims);
+        var idx = (long)place["idx"];
         StatusList list = null;
         foreach (var jws in lists)
         {
             try
             {
                 var opened = OpenList(jws, keys);
-                var isNewer = list == null || opened.IssuedAt > list.IssuedAt;
+                // Of two lists of one second the one that tells of more counts, whichever was given first.
+                var isNewer = list == null || opened.IssuedAt > list.IssuedAt ||
+                    (opened.IssuedAt == list.IssuedAt && ValueAt(opened, idx) > ValueAt(list, idx));
                 if (opened.Uri == Text(place, "uri") && isNewer) list = opened;
             }
             catch (Refused)
@@ -354,9 +365,8 @@ public static class Verify
         var isOurs = Text(place, "uri").StartsWith(issuer + "/v1/inter-agency/status/", StringComparison.Ordinal);
         Require(isOurs && list != null && list.IssuedAt <= now + 60, "STATUS_LIST_UNUSABLE");
         Require(now - list.IssuedAt <= MaxListAge && now < list.Expires, "STATUS_LIST_STALE");
-        var bit = (long)place["idx"] * list.Bits;
-        Require(bit / 8 < list.Places.Length, "STATUS_LIST_UNUSABLE");
-        if ((list.Places[bit / 8] >> (int)(bit % 8) & (1 << (int)list.Bits) - 1) == 0) return;
+        Require(ValueAt(list, idx) >= 0, "STATUS_LIST_UNUSABLE");
+        if (ValueAt(list, idx) == 0) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         Require(list.IssuedAt >= (long)claims["iat"] - 60, "STATUS_LIST_STALE");
         Require(!(bool)claims["result"]["eligible"], "WITHDRAWN_SINCE");

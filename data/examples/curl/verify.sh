@@ -145,12 +145,14 @@ decode() {
 
 # open_jws JWS NAME: its header must not steer anything: RS256 alone, no extensions, no key of its own.
 open_jws() {
+  # A list is longer than one word of a command may be.
+  printf '%s' "$1" > "$work/$2.jws"
   judge '$jws / "." | if length != 3 then "JWS_MALFORMED" elif all(is_canonical) then null
-    else "BASE64URL_NOT_CANONICAL" end' --arg jws "$1"
+    else "BASE64URL_NOT_CANONICAL" end' --rawfile jws "$work/$2.jws"
   rest=${1#*.}
   decode "${1%%.*}" > "$work/$2.header"
   decode "${rest%.*}" > "$work/$2.payload"
-  decode "${rest#*.}" > "$work/$2.signature"
+  decode "${1##*.}" > "$work/$2.signature"
   printf '%s' "${1%.*}" > "$work/$2.signed"
   object "$work/$2.header" JWS_MALFORMED
   judge '$header[0] | header_problem' --slurpfile header "$work/$2.header"
@@ -245,6 +247,13 @@ open_list() {
   [ "$(wc -c < "$work/places")" -le "$most" ] || refuse STATUS_LIST_UNUSABLE
 }
 
+# value_at IDX: the value at a place of the list that was opened; -1 where it has no such place.
+value_at() {
+  bits=$(jq .status_list.bits "$work/list.payload")
+  byte=$(od -An -tu1 -j $(($1 * bits / 8)) -N1 "$work/places" 2> "$work/said" | tr -d ' ')
+  if [ -n "$byte" ]; then echo $((byte >> $1 * bits % 8 & (1 << bits) - 1)); else echo -1; fi
+}
+
 # What a list cannot tell is not known: that it was not withdrawn, only a list says that counts.
 uri=$(jq -r '.status.status_list.uri // ""' "$work/envelope.payload")
 if [ -n "$lists" ] && [ -n "$uri" ]; then
@@ -256,29 +265,28 @@ if [ -n "$lists" ] && [ -n "$uri" ]; then
   else
     printf '%s\n' "$(tr -d '\000\r' < "$lists")" > "$work/lists"
   fi
-  newest=-1
+  idx=$(jq '.status.status_list.idx + 0' "$work/envelope.payload")
+  newest=-1 value=-1
   while read -r one; do
     (open_list "$one") > "$work/reason" 2>&1 || continue
     iat=$(jq .iat "$work/list.payload")
-    [ "$iat" -gt "$newest" ] || continue
-    newest=$iat
-    cp "$work/list.payload" "$work/newest" && mv "$work/places" "$work/newest.places"
+    found=$(value_at "$idx")
+    # Of two lists of one second the one that tells of more counts, whichever was given first.
+    [ "$iat" -gt "$newest" ] || { [ "$iat" -eq "$newest" ] && [ "$found" -gt "$value" ]; } || continue
+    newest=$iat value=$found
+    cp "$work/list.payload" "$work/newest"
   done < "$work/lists"
   [ "$newest" -ge 0 ] || refuse STATUS_LIST_UNUSABLE
-  bit=$(jq -n '$claims[0].status.status_list.idx * $list[0].status_list.bits' \
-    --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest")
-  byte=$(od -An -tu1 -j $((bit / 8)) -N1 "$work/newest.places" 2> "$work/said" | tr -d ' ')
-  value=$((${byte:-0} >> bit % 8 & (1 << $(jq .status_list.bits "$work/newest")) - 1))
   judge '$claims[0] as $claims | $list[0] | if $claims.status.status_list.uri
       | startswith($issuer + "/v1/inter-agency/status/") | not then "STATUS_LIST_UNUSABLE"
     elif .iat > now + 60 then "STATUS_LIST_UNUSABLE"
     elif now - .iat > 7 * 86400 or (has("exp") and now >= .exp) then "STATUS_LIST_STALE"
-    elif $byte == "" then "STATUS_LIST_UNUSABLE"
+    elif $value < 0 then "STATUS_LIST_UNUSABLE"
     elif $value == 0 then null
     # What was withdrawn before the answer had been lifted when it was signed.
     elif .iat < $claims.iat - 60 then "STATUS_LIST_STALE"
     elif $claims.result.eligible then "WITHDRAWN_SINCE" else null end' \
     --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest" --arg issuer "$issuer" \
-    --arg byte "$byte" --argjson value "$value"
+    --argjson value "$value"
 fi
 echo valid

@@ -321,12 +321,26 @@ func openList(jws string, keys map[string]object) (list *statusList) {
 	return &statusList{text(claims, "sub"), iat, limit(claims, "exp", 1e12), bits, places}
 }
 
+// valueAt gives the value at a place; -1 where the list has no such place.
+func (list *statusList) valueAt(idx int64) int {
+	bit := idx * list.bits
+	if bit/8 >= int64(len(list.places)) {
+		return -1
+	}
+	return int(list.places[bit/8]) >> (bit % 8) & (1<<list.bits - 1)
+}
+
 // checkStatus: what a list cannot tell is not known. That it was not withdrawn, only a list says that counts.
 func checkStatus(claims object, issuedAt int64, lists []string, keys map[string]object, issuer string) {
 	idx, uri := placeOf(claims)
 	var list *statusList
 	for _, jws := range lists {
-		if one := openList(jws, keys); one != nil && one.uri == uri && (list == nil || one.iat > list.iat) {
+		one := openList(jws, keys)
+		if one == nil || one.uri != uri {
+			continue
+		}
+		// Of two lists of one second the one that tells of more counts, whichever was given first.
+		if list == nil || one.iat > list.iat || (one.iat == list.iat && one.valueAt(idx) > list.valueAt(idx)) {
 			list = one
 		}
 	}
@@ -334,9 +348,9 @@ func checkStatus(claims object, issuedAt int64, lists []string, keys map[string]
 	isOurs := list != nil && strings.HasPrefix(uri, issuer+"/v1/inter-agency/status/")
 	require(isOurs && list.iat <= now+60, "STATUS_LIST_UNUSABLE")
 	require(now-list.iat <= maxListAge && float64(now) < list.exp, "STATUS_LIST_STALE")
-	bit := idx * list.bits
-	require(bit/8 < int64(len(list.places)), "STATUS_LIST_UNUSABLE")
-	if (list.places[bit/8]>>(bit%8))&(1<<list.bits-1) == 0 {
+	value := list.valueAt(idx)
+	require(value >= 0, "STATUS_LIST_UNUSABLE")
+	if value == 0 {
 		return
 	}
 	// What was withdrawn before the answer had been lifted when it was signed.

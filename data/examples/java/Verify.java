@@ -59,7 +59,19 @@ public class Verify {
         }
     }
 
-    record StatusList(String uri, long iat, double exp, int bits, byte[] places) {}
+    record StatusList(String uri, long iat, double exp, int bits, byte[] places) {
+        /** The value at a place; -1 where the list has no such place. */
+        int valueAt(long idx) {
+            long bit = idx * bits;
+            if (bit / 8 >= places.length) return -1;
+            return places[(int) (bit / 8)] >> (bit % 8) & ((1 << bits) - 1);
+        }
+
+        /** Of two lists of one second the one that tells of more counts, whichever was given first. */
+        boolean isNewer(StatusList other, long idx) {
+            return iat == other.iat ? valueAt(idx) > other.valueAt(idx) : iat > other.iat;
+        }
+    }
 
     record Token(JsonNode header, byte[] payload, byte[] signature, byte[] signed) {}
 
@@ -281,11 +293,12 @@ public class Verify {
     /** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
     static void checkStatus(JsonNode claims, List<String> lists, Map<String, JsonNode> keys, String issuer) {
         String uri = text(placeOf(claims), "uri");
+        long idx = placeOf(claims).get("idx").longValue();
         StatusList list = null;
         for (String jws : lists) {
             try {
                 StatusList opened = openList(jws, keys);
-                if (opened.uri().equals(uri) && (list == null || opened.iat() > list.iat())) list = opened;
+                if (opened.uri().equals(uri) && (list == null || opened.isNewer(list, idx))) list = opened;
             } catch (Refused refused) {
                 // Another one may count.
             }
@@ -294,10 +307,8 @@ public class Verify {
         boolean isOurs = list != null && uri.startsWith(issuer + "/v1/inter-agency/status/");
         require(isOurs && list.iat() <= now + 60, "STATUS_LIST_UNUSABLE");
         require(now - list.iat() <= MAX_LIST_AGE && now < list.exp(), "STATUS_LIST_STALE");
-        long bit = placeOf(claims).get("idx").longValue() * list.bits();
-        require(bit / 8 < list.places().length, "STATUS_LIST_UNUSABLE");
-        int value = list.places()[(int) (bit / 8)] >> (bit % 8) & ((1 << list.bits()) - 1);
-        if (value == 0) return;
+        require(list.valueAt(idx) >= 0, "STATUS_LIST_UNUSABLE");
+        if (list.valueAt(idx) == 0) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         require(list.iat() >= claims.get("iat").longValue() - 60, "STATUS_LIST_STALE");
         require(!claims.get("result").get("eligible").booleanValue(), "WITHDRAWN_SINCE");

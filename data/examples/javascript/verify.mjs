@@ -175,18 +175,26 @@ async function openList(jws, keys) {
   return { sub, iat, exp, bits: list.bits, bytes };
 }
 
+/** The value at a place; -1 where the list has no such place. */
+function valueAt({ bits, bytes }, idx) {
+  const byte = bytes[Math.floor((idx * bits) / 8)];
+  return byte === undefined ? -1 : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
+}
+
 /** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
 async function checkStatus(claims, lists, { keys, issuer }) {
   const { idx, uri } = placeOf(claims);
   const opened = await Promise.all(lists.map((jws) => openList(jws, keys).catch(() => null)));
-  const [list] = opened.filter((one) => one?.sub === uri).sort((one, other) => other.iat - one.iat);
+  // Of two lists of one second the one that tells of more counts, whichever was given first.
+  const isLater = (one, other) => other.iat - one.iat || valueAt(other, idx) - valueAt(one, idx);
+  const [list] = opened.filter((one) => one?.sub === uri).sort(isLater);
   const now = Date.now() / 1000;
   const isOurs = list !== undefined && uri.startsWith(`${issuer}/v1/inter-agency/status/`);
   require(isOurs && list.iat <= now + 60, "STATUS_LIST_UNUSABLE");
   require(now - list.iat <= maxListAge && now < list.exp, "STATUS_LIST_STALE");
-  const byte = list.bytes[Math.floor((idx * list.bits) / 8)];
-  require(byte !== undefined, "STATUS_LIST_UNUSABLE");
-  if (((byte >> ((idx * list.bits) % 8)) & (2 ** list.bits - 1)) === 0) return;
+  const value = valueAt(list, idx);
+  require(value >= 0, "STATUS_LIST_UNUSABLE");
+  if (value === 0) return;
   // What was withdrawn before the answer had been lifted when it was signed.
   require(list.iat >= claims.iat - 60, "STATUS_LIST_STALE");
   require(!claims.result.eligible, "WITHDRAWN_SINCE");

@@ -201,6 +201,13 @@ function openList(string $jws, array $keys): object {
     return $list;
 }
 
+/** The value at a place; -1 where the list has no such place. */
+function valueAt(object $list, int $idx): int {
+    $bits = $list->status_list->bits;
+    $byte = intdiv($idx * $bits, 8);
+    return $byte < strlen($list->bytes) ? ord($list->bytes[$byte]) >> ($idx * $bits % 8) & (2 ** $bits - 1) : -1;
+}
+
 /** What a list cannot tell is not known: that it was not withdrawn, only a list says that counts. */
 function checkStatus(object $claims, array $lists, array $keys, string $issuer): void {
     [$idx, $uri] = placeOf($claims);
@@ -211,17 +218,18 @@ function checkStatus(object $claims, array $lists, array $keys, string $issuer):
         } catch (Refused) {
             continue;
         }
-        if (($opened->sub ?? null) === $uri && $opened->iat > ($list->iat ?? -1)) $list = $opened;
+        $opened->value = valueAt($opened, $idx);
+        // Of two lists of one second the one that tells of more counts, whichever was given first.
+        $isNewer = $list === null || [$opened->iat, $opened->value] > [$list->iat, $list->value];
+        if (($opened->sub ?? null) === $uri && $isNewer) $list = $opened;
     }
     $now = time();
     $isOurs = $list !== null && str_starts_with($uri, "$issuer/v1/inter-agency/status/");
     ensure($isOurs && $list->iat <= $now + 60, 'STATUS_LIST_UNUSABLE');
     $isNew = $now - $list->iat <= MAX_LIST_AGE && $now < ($list->exp ?? PHP_INT_MAX);
     ensure($isNew, 'STATUS_LIST_STALE');
-    $bits = $list->status_list->bits;
-    $byte = intdiv($idx * $bits, 8);
-    ensure($byte < strlen($list->bytes), 'STATUS_LIST_UNUSABLE');
-    if ((ord($list->bytes[$byte]) >> ($idx * $bits % 8) & (2 ** $bits - 1)) === 0) return;
+    ensure($list->value >= 0, 'STATUS_LIST_UNUSABLE');
+    if ($list->value === 0) return;
     // What was withdrawn before the answer had been lifted when it was signed.
     ensure($list->iat >= $claims->iat - 60, 'STATUS_LIST_STALE');
     ensure(!$claims->result->eligible, 'WITHDRAWN_SINCE');

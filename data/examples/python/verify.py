@@ -215,6 +215,17 @@ def open_list(token, keys):
     return {**signed, "bits": packed["bits"], "data": data}
 
 
+def value_at(opened, idx):
+    """The value at a place; -1 where the list has no such place."""
+    bits, data = opened["bits"], opened["data"]
+    byte = idx * bits // 8
+    return data[byte] >> (idx * bits % 8) & (2 ** bits - 1) if byte < len(data) else -1
+
+
+def rank(opened):
+    return opened["iat"], opened["value"]
+
+
 def check_status(claims, tokens, keys, issuer):
     """What a list cannot tell is not known: that it was not withdrawn, only a list says that counts."""
     idx, uri = place_of(claims)
@@ -224,15 +235,16 @@ def check_status(claims, tokens, keys, issuer):
             opened = open_list(token, keys)
         except Refused:
             continue
-        if opened.get("sub") == uri and (found is None or opened["iat"] > found["iat"]):
+        opened["value"] = value_at(opened, idx)
+        # Of two lists of one second the one that tells of more counts, whichever was given first.
+        if opened.get("sub") == uri and (found is None or rank(opened) > rank(found)):
             found = opened
     now = time.time()
     is_ours = found is not None and uri.startswith(issuer + "/v1/inter-agency/status/")
     require(is_ours and found["iat"] <= now + 60, "STATUS_LIST_UNUSABLE")
     require(now - found["iat"] <= MAX_LIST_AGE and now < found.get("exp", now + 1), "STATUS_LIST_STALE")
-    bits, byte = found["bits"], idx * found["bits"] // 8
-    require(byte < len(found["data"]), "STATUS_LIST_UNUSABLE")
-    if (found["data"][byte] >> (idx * bits % 8)) & (2 ** bits - 1) == 0:
+    require(found["value"] >= 0, "STATUS_LIST_UNUSABLE")
+    if found["value"] == 0:
         return
     # What was withdrawn before the answer had been lifted when it was signed.
     require(found["iat"] >= claims["iat"] - 60, "STATUS_LIST_STALE")
