@@ -73,8 +73,8 @@ export function findStatementMismatch(
 }
 
 /** A row for nobody repeats the number that was asked, unless that may be a NIN. */
-function isRowAbout({ tId, regNo }: StatementRow, asked: Identifier): boolean {
-  if (tId === null && regNo === null) return true;
+function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
+  if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
   return asked.regNo === undefined || regNo === foldRegNo(asked.regNo);
 }

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ClientError, createClient } from "tvs/partner";
+import type { Identifier } from "../../src/partner/api-types.ts";
+import type { Received } from "../../src/partner/client-calls.ts";
+import { findStatementMismatch } from "../../src/partner/client-match.ts";
+import type { SignedStatement, StatementRow } from "../../src/partner/contract.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
 const issuer = "https://teachers.example";
@@ -118,6 +122,35 @@ describe("a genuine answer to another question is refused", () => {
     ];
     for (const code of await Promise.all(calls.map(codeOf)))
       expect(code).toMatch(/^ANSWER_MISMATCH: .*another time/);
+  });
+});
+
+describe("a statement whose row has no number", () => {
+  const row: StatementRow = {
+    ...{ row: 1, tId: null, regNo: null, eligible: false, status: "NOT_FOUND", reasons: [] },
+    ...{ nameMatches: null, salt: "AAAAAAAAAAAAAAAAAAAAAA" },
+  };
+  const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
+    const nowMs = Date.now();
+    const list = { name: "A school", reference: null };
+    const stated = { statementId: "x", purpose, list, rows: [{ ...row, ...change }] };
+    const given = { ...stated, issuedAt: new Date(nowMs).toISOString() } as unknown as SignedStatement;
+    const received = { verificationId: "x", begunAtMs: nowMs, endedAtMs: nowMs, info: { isReplay: false } };
+    return findStatementMismatch(
+      given,
+      { purpose, list: { name: list.name }, teachers: [asked] },
+      received as unknown as Received,
+    );
+  };
+
+  test("is about nobody, and never tells of one who is registered or eligible", async () => {
+    for (const asked of [{ tId: known.tId }, { regNo: known.regNo }, { nin: known.nin }]) {
+      expect(await mismatch({}, asked)).toBeNull();
+      for (const change of [{ eligible: true, status: "VALID" }, { status: "VALID" }, { status: "EXPIRED" }])
+        expect(await mismatch(change as Partial<StatementRow>, asked)).toBe(
+          "its row 1 is about another teacher",
+        );
+    }
   });
 });
 
