@@ -180,6 +180,7 @@ function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
     "verify",
   ]);
   imported.set(jwk, key);
+  key.catch(() => imported.delete(jwk));
   return key;
 }
 

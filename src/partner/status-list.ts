@@ -188,6 +188,8 @@ export function openStatusLists(
     texts.map((text) => {
       const list = kept.get(text) ?? open(text, keys);
       kept.set(text, list);
+      // What this machine could not check once it may be able to check later.
+      list.catch(() => kept.delete(text));
       return list;
     }),
   );

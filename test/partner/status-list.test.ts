@@ -1,11 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createDeflate } from "node:zlib";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { Refusal, type RefusalReason } from "../../src/partner/reasons.ts";
-import { readOfflinePack, readPlaces, valueAt } from "../../src/partner/status-list.ts";
+import { openStatusLists, readOfflinePack, readPlaces, valueAt } from "../../src/partner/status-list.ts";
 import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
 import { audience, envelope, folder, issuer, keys, now, seconds } from "../fixtures/envelope-tokens.ts";
 import { dueReason, envelopes, kinds, offlinePack, pack, statusList, uri } from "../fixtures/status-lists.ts";
@@ -79,6 +79,20 @@ describe("what a list says", () => {
     expect(await reasonOf(yes, { statusLists })).toBeNull();
     statusLists[0] = statusList(pack(3));
     expect(await reasonOf(yes, { statusLists })).toBe("WITHDRAWN_SINCE");
+  });
+
+  test("is asked again after the machine's cryptography has failed", async () => {
+    for (const step of ["importKey", "verify"] as const) {
+      const fresh = await createKeySet({ jwks, issuer });
+      const statusLists = [statusList(pack())];
+      const failing = spyOn(crypto.subtle, step).mockRejectedValue(new DOMException("not now"));
+      try {
+        await expect(openStatusLists(statusLists, fresh)).rejects.toThrow(DOMException);
+      } finally {
+        failing.mockRestore();
+      }
+      expect(await reasonOf(yes, { keys: fresh, statusLists })).toBeNull();
+    }
   });
 
   test("is never taken for an envelope, nor an envelope for it", async () => {
