@@ -14,7 +14,8 @@ async function answer(request) {
   const late = new Promise((resolve) => setTimeout(resolve, patienceMs));
   const fresh = await Promise.race([fetch(request), late]).catch(() => undefined);
   if (fresh?.ok !== true) return kept;
-  await cache.put(request, fresh.clone());
+  // A device without room has the older copy still, and the page gets the newer one.
+  await cache.put(request, fresh.clone()).catch(() => undefined);
   return fresh;
 }
 

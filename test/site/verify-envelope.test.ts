@@ -88,3 +88,32 @@ describe("the envelope page", () => {
     expect(weight).toBeLessThan(50_000);
   });
 });
+
+describe("the page's service worker", () => {
+  /** What it gives for a page that is kept, on a device whose browser answers as told. */
+  async function answered(put: () => Promise<void>, load: () => Promise<Response>): Promise<string> {
+    const source = await (await world.call("/verify-envelope-worker.js")).text();
+    let answer = Promise.resolve(new Response("none"));
+    const respondWith = (given: Promise<Response>) => {
+      answer = given;
+    };
+    const run = new Function("self", "caches", "fetch", "location", "setTimeout", source);
+    const self = {
+      addEventListener: (_: string, listener: (event: object) => void) =>
+        listener({ request: new Request(`https://teachers.example${path}`), respondWith }),
+    };
+    const open = async () => ({ match: async () => new Response("kept"), put });
+    run(self, { open }, load, new URL("https://teachers.example/"), () => undefined);
+    return (await answer).text();
+  }
+
+  test("gives what the network answered, also where the device has no room to keep it", async () => {
+    const full = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
+    expect(await answered(full, async () => new Response("fresh"))).toBe("fresh");
+  });
+
+  test("gives what is kept without a network", async () => {
+    const cut = () => Promise.reject(new TypeError("no network"));
+    expect(await answered(async () => undefined, cut)).toBe("kept");
+  });
+});
