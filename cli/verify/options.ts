@@ -36,7 +36,10 @@ export const verifyArgs = {
     "FILE",
     "The service's offline pack: key history, status lists and issuer in one; --anchor pins its signer",
   ),
-  "max-age": option("DURATION", "How old a status list may be (default 7d, and never beyond its own end)"),
+  "max-age": option(
+    "DURATION",
+    "How old a status list may be (default 7d, and never beyond its own end); one that was just fetched may be a day old",
+  ),
   now: option("TIME", "Check as of this time (ISO 8601)"),
   row: option(
     "N",
