@@ -129,7 +129,7 @@ export const refusalReasons = {
   STATUS_LIST_STALE: undecidable(
     "The status list is too old to tell whether this was withdrawn since: fetch a newer one.",
   ),
-  WITHDRAWN_SINCE: refused("The service's status list says that this was withdrawn after it was signed."),
+  WITHDRAWN_SINCE: refused("The service's status list says that this is withdrawn."),
 } as const satisfies Record<string, ReasonEntry>;
 
 /** What a reader should know of an envelope although it is accepted. The names are as stable as the reasons. */

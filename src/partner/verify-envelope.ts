@@ -184,7 +184,7 @@ function judgeStatus(
   const by = `the status list of ${found.signedAt}`;
   if (!found.withdrawn) return passed(`Not withdrawn, by ${by}.`);
   return claims.result.eligible
-    ? refuse("WITHDRAWN_SINCE", `It was withdrawn after it was signed, by ${by}.`)
+    ? refuse("WITHDRAWN_SINCE", `It is withdrawn, by ${by}.`)
     : passed(`The answer was no already; now ${by} says withdrawn.`);
 }
 

@@ -64,6 +64,8 @@ describe("what a list says", () => {
     const bad = await verifyEnvelope(yes, { ...options, statusLists: [statusList(pack(3))] });
     expect(bad).toMatchObject({ verdict: "refused", statusList: { ...place, withdrawn: true }, age: null });
     expect(bad.result?.eligible).toBe(true);
+    // It may have been withdrawn before the answer was signed, for another purpose.
+    expect(bad.checks.at(-1)?.detail).toBe(`It is withdrawn, by the status list of ${place.signedAt}.`);
   });
 
   test("counts for as long as the caller says, and never beyond its own end", async () => {
