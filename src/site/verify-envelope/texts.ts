@@ -133,7 +133,7 @@ const english = {
     notAsked: "No list was asked whether this was withdrawn since.",
   },
   kept: (time: string) =>
-    `Keys and lists of ${time} are kept on this device: this page also works without a network.`,
+    `Keys and lists of ${time} are kept on this device: without a network this page also works, but for PDFs and proofs of the log.`,
   /** What has become of an answer since its day. */
   since: {
     ended: (day: string) => `The licence it speaks of ended on ${day}.`,
