@@ -72,7 +72,9 @@ test("opened once, it judges without a network, and says of what day its list is
   const tab = await openPage();
   const { page } = tab;
   const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" }).format(new Date());
-  expect(await page.locator("#kept:not(:empty)").innerText()).toStartWith(`Keys and lists of ${day}, `);
+  const kept = await page.locator("#kept:not(:empty)").innerText();
+  expect(kept).toStartWith(`Keys and lists of ${day}, `);
+  expect(kept).toEndWith("but for PDFs and proofs of the log.");
   await shoot(tab, "offline-form");
   const { verdict, text } = await verify(page, envelope);
   expect(verdict).toBe("Signature: genuine");

@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SignedStatement } from "../../../src/partner/contract.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
-import { verifyStatement } from "../../../src/partner/verify-statement.ts";
+import { rowOfStatement, verifyStatement } from "../../../src/partner/verify-statement.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder, withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -264,15 +264,16 @@ describe("tvs roster --statement", () => {
       expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
         code: 0,
       });
-      const changed = join(folder, "changed.json");
-      await writeFile(changed, text.replace('"A/B/C/2"', '"A/B/C/3"'));
-      const { code: refused, stdout: verdicts } = await runTvs(["attestations", "check", changed, "--json"], {
-        dataDir,
-      });
-      expect([refused, JSON.parse(verdicts)]).toMatchObject([
-        1,
-        [{ verdict: "altered", reason: "ROWS_DIFFER" }],
-      ]);
+      const alone = await rowOfStatement(text, 1);
+      const checked: [string, { verdict: string; reason: string | null }][] = [
+        [text.replace('"A/B/C/2"', '"A/B/C/3"'), { verdict: "altered", reason: "ROWS_DIFFER" }],
+        [JSON.stringify(alone), { verdict: "attested", reason: null }],
+        [JSON.stringify({ ...alone, purpose: "X" }), { verdict: "altered", reason: "STATEMENT_MALFORMED" }],
+      ];
+      for (const [stdin, verdict] of checked) {
+        const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin });
+        expect([code, JSON.parse(stdout)]).toMatchObject([verdict.reason === null ? 0 : 1, [verdict]]);
+      }
     }));
 
   test("signs for no list that has a bad row, and for none without a name or a file", () =>
