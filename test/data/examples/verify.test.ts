@@ -79,10 +79,12 @@ async function clockCases(folder: string): Promise<Case[]> {
 /** What every language judges of the lists; three judge all of it. */
 const ofLists =
   /^[^,]*, list (?:clear|set|more than seven days old|of other places|by a stranger|of another type|too short)$/;
+const ofHarderLists = /^[^,]*, list (?:a clear one and a set one of the same second|.*which nothing packs)$/;
 
 function listCasesOf(language: Language, all: readonly Case[]): readonly Case[] {
   const [first = ""] = all[0]?.name.split(",") ?? [];
-  const isOfAll = ({ name }: Case) => name.startsWith(`${first},`) && ofLists.test(name);
+  const isOfAll = ({ name }: Case) =>
+    name.startsWith(`${first},`) && (ofLists.test(name) || ofHarderLists.test(name));
   return [
     ...judgedBy(
       language,
