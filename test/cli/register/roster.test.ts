@@ -276,6 +276,13 @@ describe("tvs roster --statement", () => {
       }
     }));
 
+  test("signs for nobody while no issuer was told", () =>
+    world(async ({ folder, dataDir, csv }) => {
+      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer: "http://127.0.0.1:8080" }));
+      const args = ["roster", csv, ...asked, "--out", join(folder, "statement.json")];
+      await expectRefusal(runTvs(args, { dataDir }), 1, /no issuer was ever told/);
+    }));
+
   test("signs for no list that has a bad row, and for none without a name or a file", () =>
     world(async ({ folder, dataDir, csv }) => {
       const out = join(folder, "statement.json");
