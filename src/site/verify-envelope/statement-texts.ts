@@ -26,7 +26,8 @@ export const englishStatement = {
   no: "no",
   matches: "matches",
   differs: "differs",
-  none: "not given",
+  none: "not compared",
+  nobody: "Nobody has this number",
   make: "Make a sheet for the wall",
   sheet: {
     title: "Licensed teachers",

@@ -56,7 +56,8 @@ function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts)
   const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
   const why = row.reasons.length === 0 ? "" : ` (${row.reasons.join(", ")})`;
   const verdict = `${row.eligible ? words.yes : words.no}${why}`;
-  return [row.regNo ?? "", String(row.tId ?? ""), signed.statuses[row.status], verdict, name];
+  const licence = row.reasons.includes("TEACHER_NOT_FOUND") ? words.nobody : signed.statuses[row.status];
+  return [row.regNo ?? "", String(row.tId ?? ""), licence, verdict, name];
 }
 
 /** What is signed of the list and of each row. */
