@@ -19,11 +19,11 @@ import { decodeUtf8 } from "./strict-json.ts";
 
 /**
  * Two codes, as long as that is enough, and it is for an ordinary profile with its place in a status list: a phone opens
- * one at a time, and two have room to be large. With a link of 60 bytes version 27 at error correction M, 125 modules on a
- * side; on 80 mm they are as large as those of three codes on 57 mm.
+ * one at a time, and two have room to be large. With a link of 60 bytes version 23 at error correction L, 109 modules on a
+ * side; on 80 mm they are larger than those of three codes on 57 mm.
  */
 const maxPartOfTwo = 1000;
-/** More codes lie three in a row, and have smaller modules the more they carry: version 18 with the same link. */
+/** More codes lie three in a row, and have smaller modules the more they carry: version 17 with the same link. */
 const maxPartOfMany = 520;
 const maxParts = 99;
 const tagCharacters = 8;

@@ -30,7 +30,7 @@ type Certified = {
 };
 
 async function codeFigure(text: string, alt: string): Promise<HTMLElement> {
-  const options = { ecc: "medium", encoding: "byte", border: borderModules, scale: pixelsPerModule } as const;
+  const options = { ecc: "low", encoding: "byte", border: borderModules, scale: pixelsPerModule } as const;
   // A file, and no canvas, to which some browsers add noise.
   const image = el("img", { src: encodeQR(text, "data-url", options), alt });
   await image.decode();
