@@ -35,10 +35,10 @@ const lookMs = 500;
 /** From here on the thread has no rest to speak of, or its connections no room; two looks of it are no accident. */
 const busy = { cpu: 0.8, commits: 0.8, places: 0.5, looks: 2 };
 /**
- * What one thread would have in hand, whose answers cost about half: others sign, and none of them empties its cache.
- * Where that was wrong, twice as many looks are asked for the next time.
+ * What one thread may have in hand: it costs less than at all of them, because others sign for it and none of them empties
+ * its cache. Where that was wrong, twice as many looks are asked for the next time.
  */
-const quiet = { cpu: 1.2, commits: 0.6, places: 0.25, looks: 10, mostLooks: 1_200 };
+const quiet = { cpu: 1.6, commits: 0.75, places: 0.25, looks: 10, mostLooks: 1_200 };
 
 /** Says, from look to look, who is to have the connections; the first, to begin with. */
 export function createSpreadJudge(threads: number): (load: Load) => "first" | "all" {

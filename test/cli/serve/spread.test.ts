@@ -40,8 +40,8 @@ describe("who has the connections", () => {
   test("is the first again when it would have all of it in hand for a while", () => {
     const judge = createSpreadJudge(2);
     after(judge, busy, 2);
-    expect(after(judge, { ...easy, allCpu: 1.3 }, 100)).toBe("all");
-    expect(after(judge, { ...easy, commits: 0.7 }, 100)).toBe("all");
+    expect(after(judge, { ...easy, allCpu: 1.7 }, 100)).toBe("all");
+    expect(after(judge, { ...easy, commits: 0.78 }, 100)).toBe("all");
     expect(after(judge, { ...easy, places: 0.2 }, 100)).toBe("all");
     expect(after(judge, easy, 9)).toBe("all");
     expect(judge(easy)).toBe("first");
