@@ -33,7 +33,7 @@ type SpreadOptions = {
 
 const lookMs = 500;
 /** From here on the thread has no rest to speak of, or its connections no room; two looks of it are no accident. */
-const busy = { cpu: 0.8, commits: 0.8, places: 0.5, looks: 2 };
+const busy = { cpu: 0.93, commits: 0.8, places: 0.5, looks: 2 };
 /**
  * What one thread may have in hand: it costs less than at all of them, because others sign for it and none of them empties
  * its cache. Where that was wrong, twice as many looks are asked for the next time.
