@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -80,6 +80,16 @@ describe("a command that only reads or changes", () => {
     }));
 });
 
+/** What a process holds open, by the names that the files had; nothing where the system does not tell. */
+function openFiles(pid: number | undefined): string[] {
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).map((descriptor) => readlinkSync(join(folder, descriptor)));
+  } catch {
+    return []; // One was closed meanwhile, or the process has ended.
+  }
+}
+
 describe("a command that may make a register", () => {
   test("makes one, and says so on stderr", () =>
     inEmptyFolder(async ({ dataDir, folder, tvs }) => {
@@ -155,11 +165,11 @@ describe("a command that may make a register", () => {
       });
       const ended = new Promise((done) => child.once("exit", done));
       const files = () => readdirSync(temporary, { recursive: true }).map(String);
-      // It has a name for some milliseconds only.
-      let during = files();
+      // It has a name for some milliseconds only, and is held open for as long as the extract is read.
+      let during: string[] = [];
       while (child.exitCode === null && !during.some((name) => name.includes("import-"))) {
         await sleep(1);
-        during = files();
+        during = [...files(), ...openFiles(child.pid)];
       }
       child.kill("SIGTERM");
       await ended;
