@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
 import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
-import { signingSecrets } from "../domain/webhooks.ts";
+import { signingSecrets, standardKeyOf } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
 import type { Exchange } from "./exchange.ts";
 import type { AttemptResult } from "./outcome.ts";
@@ -71,10 +71,20 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
   };
 }
 
-/** The headers of an attempt (contract C20). The signature is this attempt's; the ids stay. */
+type Delivered = Pick<LeasedDelivery, "body" | "eventId" | "eventType" | "deliveryId">;
+
+/** What an attempt is signed with (contract C21). */
+type Signing = {
+  /** One secret, or two while a rotation lasts, the newest first. Each whole, `whsec_` included. */
+  readonly secrets: readonly string[];
+  /** The time of this attempt in whole seconds since the Unix epoch. */
+  readonly timestampSeconds: number;
+};
+
+/** The headers of an attempt (contract C20, decision D10.6). The signatures are this attempt's; the ids stay. */
 export function deliveryHeaders(
-  delivery: Pick<LeasedDelivery, "body" | "eventId" | "eventType" | "deliveryId">,
-  signing: { version: string; secrets: readonly string[]; timestampSeconds: number },
+  delivery: Delivered,
+  signing: Signing & { version: string },
 ): Record<string, string> {
   return {
     "Content-Type": "application/json",
@@ -83,36 +93,48 @@ export function deliveryHeaders(
     "X-AGENCY-Event-Id": delivery.eventId,
     "X-AGENCY-Event-Type": delivery.eventType,
     "X-AGENCY-Delivery-Id": delivery.deliveryId,
+    ...standardHeaders(delivery, signing),
   };
 }
 
-/** What the signature of a webhook delivery is made of (contract C21, decision D10.1). */
-type SignDeliveryInput = {
-  /** The exact bytes of the request body; text is taken as UTF-8. */
-  readonly body: string | Uint8Array;
-  /** One secret, or two while a rotation lasts, the newest first. Each whole, `whsec_` included. */
-  readonly secrets: readonly string[];
-  /** The time of this attempt in whole seconds since the Unix epoch. */
-  readonly timestampSeconds: number;
-};
+/** Those of Standard Webhooks, by the secrets that are also keys of that scheme; none where none is. */
+function standardHeaders({ body, eventId }: Delivered, { secrets, timestampSeconds }: Signing) {
+  const keys = secrets.map(standardKeyOf).filter((key) => key !== null);
+  if (keys.length === 0) return {};
+  const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
+  return {
+    "webhook-id": eventId,
+    "webhook-timestamp": String(timestampSeconds),
+    "webhook-signature": keys.map((key) => `v1,${hmac(key, signed).toString("base64")}`).join(" "),
+  };
+}
 
 /**
  * The value of `X-AGENCY-Signature`: `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a rotation.
  *
  * Every attempt is signed afresh, because a receiver refuses what was signed more than 300 seconds ago.
+ * @param delivered with the exact bytes of the request's body; text is taken as UTF-8
  * @throws RangeError when there are not one or two secrets, a secret is empty, or the time is no whole second
  */
-export function signDelivery({ body, secrets, timestampSeconds }: SignDeliveryInput): string {
+export function signDelivery({
+  body,
+  secrets,
+  timestampSeconds,
+}: Signing & { readonly body: string | Uint8Array }): string {
   if (secrets.length < 1 || secrets.length > 2) throw new RangeError("a delivery has one or two secrets");
   if (!Number.isSafeInteger(timestampSeconds) || timestampSeconds < 0) {
     throw new RangeError("the time of a signature is in whole seconds since the Unix epoch");
   }
-  const digests = secrets.map((secret) => `v1=${digest(secret, timestampSeconds, body)}`);
+  const digests = secrets.map(
+    (secret) => `v1=${hmac(secret, [`${timestampSeconds}.`, body]).toString("hex")}`,
+  );
   return [`t=${timestampSeconds}`, ...digests].join(",");
 }
 
-function digest(secret: string, timestampSeconds: number, body: string | Uint8Array): string {
+function hmac(key: string | Uint8Array, parts: readonly (string | Uint8Array)[]): Buffer {
   // An empty key would sign, and anybody could forge it.
-  if (secret === "") throw new RangeError("a webhook secret is empty");
-  return createHmac("sha256", secret).update(`${timestampSeconds}.`).update(body).digest("hex");
+  if (key.length === 0) throw new RangeError("a webhook secret is empty");
+  const made = createHmac("sha256", key);
+  for (const part of parts) made.update(part);
+  return made.digest();
 }

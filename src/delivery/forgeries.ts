@@ -2,6 +2,7 @@
 
 import { v7 as uuidv7 } from "uuid";
 import type { TeacherEvent } from "../domain/events.ts";
+import { newWebhookSecret } from "../domain/webhooks.ts";
 import { deliveryHeaders } from "./attempt.ts";
 import type { DeliverRequest, Exchange } from "./exchange.ts";
 import type { AttemptResult } from "./outcome.ts";
@@ -37,9 +38,13 @@ export function forge(
       { eventId, eventType, body, deliveryId: uuidv7() },
       { version, secrets: using, timestampSeconds },
     );
-  const { "X-AGENCY-Signature": _signature, ...unsigned } = signed(secrets, nowSeconds);
+  const {
+    "X-AGENCY-Signature": _signature,
+    "webhook-signature": _standard,
+    ...unsigned
+  } = signed(secrets, nowSeconds);
   return {
-    "wrong secret": { headers: signed(["whsec_of_somebody_else"], nowSeconds), body },
+    "wrong secret": { headers: signed([newWebhookSecret()], nowSeconds), body },
     "changed body": { headers: signed(secrets, nowSeconds), body: body.replace("REVOKED", "EXPIRED") },
     replayed: { headers: signed(secrets, nowSeconds - replayAgeSeconds), body },
     unsigned: { headers: unsigned, body },

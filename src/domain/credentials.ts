@@ -42,7 +42,7 @@ export function apiKeyRecord(
   return { keyId, partnerId, mac, createdAt: now, expiresAt: null, revokedAt: null };
 }
 
-export function randomBase62(length: number): string {
+function randomBase62(length: number): string {
   return Array.from({ length }, () => base62[randomInt(base62.length)]).join("");
 }
 

@@ -1,7 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { EventType } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
-import { randomBase62 } from "./credentials.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
@@ -83,7 +83,6 @@ type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
 const maxSecretOverlapMs = 7 * 24 * 3_600_000;
-const secretLength = 43;
 
 /** The name under which a partner's webhook secrets are sealed. */
 function secretName(partnerId: string): string {
@@ -217,9 +216,15 @@ export async function testWebhook(dependencies: WebhookDependencies, partnerId: 
   throw new TvsError("REFUSED", message);
 }
 
-/** A new signing secret, in clear. */
+/** A new signing secret, in clear: its text is the contract's key, the bytes that it spells that of Standard Webhooks. */
 export function newWebhookSecret(): string {
-  return `whsec_${randomBase62(secretLength)}`;
+  return `whsec_${randomBytes(32).toString("base64")}`;
+}
+
+/** The key of Standard Webhooks that a secret spells; null for one from before {@link newWebhookSecret} made both. */
+export function standardKeyOf(secret: string): Uint8Array | null {
+  const text = /^whsec_([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/.exec(secret)?.[1];
+  return text === undefined ? null : Buffer.from(text, "base64");
 }
 
 function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8Array {

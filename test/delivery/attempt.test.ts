@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import * as standardwebhooks from "standardwebhooks";
 import Stripe from "stripe";
-import { signDelivery } from "../../src/delivery/attempt.ts";
+import * as svix from "svix";
+import { deliveryHeaders, signDelivery } from "../../src/delivery/attempt.ts";
+import { newWebhookSecret } from "../../src/domain/webhooks.ts";
 import { rejection } from "../harness/rejection.ts";
 
 type Vector = { name: string; secret: string; body: string; signature: string; valid: boolean };
@@ -65,3 +68,63 @@ describe("signDelivery", () => {
     expect(() => signDelivery(input)).toThrow(RangeError);
   });
 });
+
+describe.each(Object.entries({ standardwebhooks, svix }))(
+  "Standard Webhooks, judged by %s",
+  (_name, { Webhook }) => {
+    const [secret, replaced] = [newWebhookSecret(), newWebhookSecret()];
+    const event = {
+      body,
+      eventId: "019ca8c4-7b60-7b14-bd0e-55f0c1a2e9d3",
+      eventType: "license.revoked",
+    } as const;
+
+    function headersOf(secrets: readonly string[], ageSeconds = 0) {
+      return deliveryHeaders(
+        { ...event, deliveryId: "d" },
+        { version: "1", secrets, timestampSeconds: timestampSeconds - ageSeconds },
+      );
+    }
+    const judge = (headers: Record<string, string>, { by = secret, of = body } = {}) => {
+      try {
+        return new Webhook(by).verify(of, headers);
+      } catch (error) {
+        return (error as Error).constructor.name;
+      }
+    };
+    beforeAll(() => void setSystemTime(receivedAt));
+    afterAll(() => void setSystemTime());
+    const genuine = JSON.parse(body);
+    const refused = "WebhookVerificationError";
+
+    test.each([
+      ["one secret", headersOf([secret]), {}, genuine],
+      ["300 s ago", headersOf([secret], 300), {}, genuine],
+      ["the new one of a rotation", headersOf([secret, replaced]), {}, genuine],
+      ["the old one of a rotation", headersOf([replaced, secret]), {}, genuine],
+      ["after a rotation", headersOf([replaced]), {}, refused],
+      ["310 s ago", headersOf([secret], 310), {}, refused],
+      ["310 s ahead", headersOf([secret], -310), {}, refused],
+      ["another secret", headersOf([secret]), { by: replaced }, refused],
+      ["another body", headersOf([secret]), { of: `${body} ` }, refused],
+      ["another event's id", { ...headersOf([secret]), "webhook-id": "another" }, {}, refused],
+      [
+        "another time",
+        { ...headersOf([secret]), "webhook-timestamp": `${timestampSeconds - 9}` },
+        {},
+        refused,
+      ],
+      ["the new secret beside one of before", headersOf([secret, older]), {}, genuine],
+      ["a secret of before alone", headersOf([older]), {}, refused],
+    ])("%s", (_case, headers, how, expected) => {
+      expect(judge(headers, how)).toEqual(expected);
+    });
+
+    test("a secret of before has the contract's headers alone, and beside a new one no signature of its own", () => {
+      expect(Object.keys(headersOf([older])).filter((name) => name.startsWith("webhook-"))).toEqual([]);
+      expect(headersOf([secret, older])["webhook-signature"]).toMatch(/^v1,[^ ]+$/);
+      expect(headersOf([secret, replaced])["webhook-signature"]).toMatch(/^v1,[^ ]+ v1,[^ ]+$/);
+      expect(headersOf([secret])["webhook-id"]).toBe(event.eventId);
+    });
+  },
+);

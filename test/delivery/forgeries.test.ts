@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
 import { createExchange } from "../../src/delivery/exchange.ts";
 import { forge, sendForgeries } from "../../src/delivery/forgeries.ts";
 import { createEvent } from "../../src/domain/events.ts";
+import { newWebhookSecret } from "../../src/domain/webhooks.ts";
 import { verifyWebhook } from "../../src/partner/verify-webhook.ts";
 import { withEndpoint } from "../harness/endpoint.ts";
 
-const secret = "whsec_the_right_one";
-const nowSeconds = 1_780_000_000;
+const secret = newWebhookSecret();
+const nowSeconds = Math.floor(Date.now() / 1000);
 const event = createEvent("license.revoked", {
   tId: 1,
   regNo: "A/B/C/1",
@@ -30,6 +32,8 @@ test("each forgery is one that a verifier refuses, for its own reason", async ()
   expect(forged["changed body"].body).not.toBe(event.body);
   expect((await judge(forged.replayed)).reason).toBe("OUTSIDE_REPLAY_WINDOW");
   expect((await judge(forged.unsigned)).reason).toBe("SIGNATURE_HEADER_MALFORMED");
+  for (const { headers, body } of Object.values(forged))
+    expect(() => new Webhook(secret).verify(String(body), headers)).toThrow("");
   const deliveries = Object.values(forged).map(({ headers }) => headers["X-AGENCY-Delivery-Id"]);
   expect(new Set(deliveries).size).toBe(4);
 });

@@ -183,6 +183,8 @@ sends forgeries. From a clone of the source, write <code>npm run tvs --</code> i
 time, a dot and the body, in lower-case hexadecimal, keyed with the whole text of the secret.</li>
 <li>Compute it over the bytes as they came, before anything parses them; compare in constant time; refuse a time more than
 300 seconds away. While the secret is rotated there are two <code>v1</code>, never more: one that matches suffices.</li>
+<li>Or let a library for <a href="https://www.standardwebhooks.com">Standard Webhooks</a> do that: each delivery has its
+headers as well, and it takes the same secret.</li>
 <li>Answer 2xx within 15 seconds, and work afterwards. Anything else, a redirect too, is tried again after
 ${retryWaits} (up to 20 % later), then given up until the operator retries it. <code>Retry-After</code> is honoured up
 to twice the wait; 410 switches the endpoint off.</li>

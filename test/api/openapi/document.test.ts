@@ -141,6 +141,9 @@ describe("the OpenAPI document", () => {
       "X-AGENCY-Event-Id",
       "X-AGENCY-Event-Type",
       "X-AGENCY-Delivery-Id",
+      "webhook-id",
+      "webhook-timestamp",
+      "webhook-signature",
       "User-Agent",
     ]);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
-import { signDelivery } from "../../../src/delivery/attempt.ts";
+import { deliveryHeaders } from "../../../src/delivery/attempt.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { createIdempotency, type StoredAnswer } from "../../../src/domain/idempotency.ts";
 import { scopes } from "../../../src/domain/partners.ts";
@@ -226,11 +226,17 @@ describe("the app answers as the document shows", () => {
   });
 
   test("and the shown event's signature is genuine", async () => {
-    const { webhookEvent, webhookSecret: secret, webhookSignature: signature } = examples;
+    const { webhookEvent, webhookSecret: secret, shownHeaders } = examples;
     const rawBody = JSON.stringify(webhookEvent);
-    expect(signDelivery({ body: rawBody, secrets: [secret], timestampSeconds: 1_772_357_999 })).toBe(
-      signature,
-    );
+    const signature = shownHeaders["X-AGENCY-Signature"] ?? "";
+    const delivery = {
+      ...webhookEvent,
+      body: rawBody,
+      deliveryId: shownHeaders["X-AGENCY-Delivery-Id"] ?? "",
+    };
+    const signing = { version: "1.0.0", secrets: [secret], timestampSeconds: 1_772_357_999 };
+    const { "Content-Type": _, ...sent } = deliveryHeaders(delivery, signing);
+    expect({ ...shownHeaders, "X-AGENCY-Event-Type": webhookEvent.eventType } as object).toEqual(sent);
     const outcome = await verifyWebhook({ rawBody, signature, secret, now: new Date(1_772_357_999_000) });
     expect(outcome).toMatchObject({ valid: true });
   });

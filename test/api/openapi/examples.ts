@@ -73,12 +73,16 @@ export function textOf(response: string): string {
 export const webhookEvent = shownAs<WebhookEvent>("license.revoked");
 export const eventOf = (type: string) => shownAs<WebhookEvent>(type);
 
-const [signature] = resolve("#/webhooks/statusChange/post/parameters") as [
-  { description: string; schema: { examples: [string] } },
+const webhookHeaders = resolve("#/webhooks/statusChange/post/parameters") as [
+  { name: string; description: string; schema: { examples: [string] } },
 ];
-export const webhookSignature = signature.schema.examples[0];
+const [signature] = webhookHeaders;
+/** The delivery's headers that show something, by their names. */
+export const shownHeaders = Object.fromEntries(
+  webhookHeaders.map(({ name, schema }) => [name, schema.examples?.[0]]),
+);
 /** Nobody's secret, as the description of the header names it. */
 export const webhookSecret =
-  /`(whsec_\w+)`/.exec(signature.description.replaceAll("`whsec_`", ""))?.[1] ?? "";
+  /`(whsec_[^`]+)`/.exec(signature.description.replaceAll("`whsec_`", ""))?.[1] ?? "";
 
 export { shownAs };
