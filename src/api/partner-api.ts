@@ -7,11 +7,11 @@ import { type Snapshot, untilStored } from "../domain/configuration.ts";
 import {
   type Authenticated,
   authenticate,
+  credentialRefused,
   type Presented,
   refusalOf,
-  refusedCredentials,
 } from "../domain/credentials.ts";
-import { isTvsError, TvsError } from "../domain/errors.ts";
+import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
@@ -20,7 +20,7 @@ import type { Admitted, Answer, Asked, IdempotentBody, Question } from "../domai
 import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
 import type { PeerTest } from "../http/peer.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
-import { isRefusal, isStoreFailure, problemReply } from "../http/problem.ts";
+import { isRefusal, isStoreFailure, isUnauthenticated, problemReply } from "../http/problem.ts";
 import { check, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
 import type { Service } from "../service.ts";
@@ -114,7 +114,7 @@ async function attempt(visit: Visit, known: Snapshot): Promise<Answer | null> {
 /**
  * Finds who calls, and whether it may. Who would be refused by what this thread remembers is looked for once more,
  * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
- * @throws TvsError CREDENTIAL_REQUIRED, SCOPE_MISSING, STORE_*, CLOCK_WRONG
+ * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
  */
 async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
   const { service, scope, presented, quota } = visit;
@@ -124,7 +124,7 @@ async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
   const mayBeNew = first !== null || fault === "unknown";
   const snapshot = mayBeNew ? await service.configuration.refresh() : known;
   const authenticated = mayBeNew ? identify(visit, snapshot) : null;
-  if (authenticated === null) throw new TvsError("CREDENTIAL_REQUIRED", refusedCredentials[fault]);
+  if (authenticated === null) throw credentialRefused(fault);
   if (authenticated.partner.scopes.includes(scope)) return { snapshot, authenticated };
   await quota.look(authenticated.partner);
   throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
@@ -144,9 +144,9 @@ function identify({ call, service, presented }: Visit, { credentials }: Snapshot
   return found;
 }
 
-/** @throws TvsError CREDENTIAL_REQUIRED: nobody's quota is told of */
+/** @throws TvsError CREDENTIAL_*: nobody's quota is told of */
 function refused(error: unknown, { call, quota }: Visit): Reply {
-  if (isTvsError(error, "CREDENTIAL_REQUIRED")) throw error;
+  if (isUnauthenticated(error)) throw error;
   const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
   // Whether a database that failed has charged the call is not known.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);

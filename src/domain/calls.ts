@@ -1,5 +1,6 @@
+import { type ApiErrorCode, type ErrorCodeEntry, errorCodes } from "../partner/error-codes.ts";
 import { isoTime, timeOfUuid } from "./clock.ts";
-import { type ErrorCode, TvsError } from "./errors.ts";
+import { TvsError } from "./errors.ts";
 
 /** One call that was answered, as the access log keeps it: nothing of what was asked, nor from which address. */
 export type Call = {
@@ -16,7 +17,7 @@ export type Call = {
   /** From the request's arrival to its answer. */
   readonly ms: number;
   /** Why it was refused or failed; null where it was not, or where no code says why. */
-  readonly error: ErrorCode | null;
+  readonly error: ApiErrorCode | null;
   /** Whether an earlier answer was sent again: then this call has no attestation of its own. */
   readonly replayed: boolean;
 };
@@ -72,27 +73,27 @@ export function parseStatuses(text: string): StatusRange {
   return { first: Number(digit + rest), last: Number(digit + rest) };
 }
 
-/** What a call's error means to the operator who is asked about it. The service's own failures stand in its log. */
-const errorMeanings: Readonly<Partial<Record<ErrorCode, string>>> = {
-  REQUEST_INVALID: "the request was malformed; the answer named the member",
-  BODY_TOO_LARGE: "the body was larger than 256 KiB",
-  CREDENTIAL_REQUIRED:
-    "no credential that counts came with it: none, a mistyped, unknown, expired or revoked one, or the partner is disabled",
-  SCOPE_MISSING: "the partner's scopes do not allow this call; tvs partners set --scopes changes them",
-  PURPOSE_NOT_ALLOWED: "the partner may not ask for this purpose; tvs partners set --purposes changes that",
-  PATH_UNKNOWN: "there is nothing at this address",
-  NOT_KNOWN: "nothing is known by this address",
-  METHOD_NOT_ALLOWED: "the address exists, but not for this method",
-  IDEMPOTENCY_KEY_IN_USE: "an earlier call with this Idempotency-Key was still being answered",
-  IDEMPOTENCY_KEY_REUSED: "an earlier call used this Idempotency-Key with another body",
-  QUOTA_EXCEEDED:
-    "the partner's quota of the minute or of the day was spent, or the public limit of an IP address",
-  OVERLOADED: "more calls were waiting than could be answered in time",
+/** What the operator does about a refusal, where a command of his does. */
+const operatorsRemedies: Readonly<Partial<Record<ApiErrorCode, string>>> = {
+  SCOPE_MISSING: "tvs partners set --scopes changes them",
+  PURPOSE_NOT_ALLOWED: "tvs partners set --purposes changes that",
+  SELF_SERVICE_OFF: "tvs partners set --self-service on changes that",
+  MINUTE_QUOTA: "tvs partners set --per-minute changes it",
+  DAY_QUOTA: "tvs partners set --per-day changes it",
 };
 
-/** A sentence about why a call was refused or failed; null for one that was answered. */
-export function meaningOfError(error: ErrorCode | null): string | null {
-  return error === null ? null : (errorMeanings[error] ?? "the service could not answer; its log says why");
+/**
+ * What a call's error means to the operator who is asked about it; null for one that was answered.
+ * @param error as its line has it, which an earlier release may have written
+ */
+export function meaningOfError(error: string | null): string | null {
+  if (error === null) return null;
+  const code = error as ApiErrorCode;
+  const known = errorCodes[code] as ErrorCodeEntry | undefined;
+  if (known === undefined) return "a code of an earlier release";
+  if (known.status >= 500) return `${known.title.toLowerCase()}; the service's log says why`;
+  const remedy = operatorsRemedies[code];
+  return remedy === undefined ? known.meaning : `${known.meaning} (${remedy})`;
 }
 
 /** How the access log is doing since the service started. */

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { ApiErrorCode } from "../partner/error-codes.ts";
 import type { PresentedCertificate } from "./certificates.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
@@ -125,15 +126,29 @@ export function authenticate(
   );
 }
 
-/** What 401 says. Only the last one needs the database, and it says the same whatever stands there. */
-export const refusedCredentials = {
-  none: "no credential: send Authorization: Bearer API_KEY, or x-agency-api-key: API_KEY, or call with a client certificate",
-  otherAuthorization: "the Authorization header must be the word Bearer, a space and one API key",
-  mistyped: "the API key is mistyped or cut off: its check sum is wrong",
-  testKey: "this is a sandbox's key (tvs_test_), and this is the live service",
-  liveKey: "this is a live key (tvs_live_), and this is a sandbox: never send a live key to one",
-  unknown: "a valid client certificate, Bearer key or x-agency-api-key is required",
-} as const;
+/** What 401 says: code and words. Only the last one needs the database, and it says the same whatever stands there. */
+const refusedCredentials = {
+  none: [
+    "CREDENTIAL_REQUIRED",
+    "no credential: send Authorization: Bearer API_KEY, or x-agency-api-key: API_KEY, or call with a client certificate",
+  ],
+  otherAuthorization: [
+    "CREDENTIAL_REQUIRED",
+    "the Authorization header must be the word Bearer, a space and one API key",
+  ],
+  mistyped: ["CREDENTIAL_MISTYPED", "the API key is mistyped or cut off: its check sum is wrong"],
+  testKey: ["CREDENTIAL_WRONG_SERVICE", "this is a sandbox's key (tvs_test_), and this is the live service"],
+  liveKey: [
+    "CREDENTIAL_WRONG_SERVICE",
+    "this is a live key (tvs_live_), and this is a sandbox: never send a live key to one",
+  ],
+  unknown: ["CREDENTIAL_INVALID", "a valid client certificate, Bearer key or x-agency-api-key is required"],
+} as const satisfies Readonly<Record<string, readonly [code: ApiErrorCode, message: string]>>;
+
+export function credentialRefused(fault: keyof typeof refusedCredentials): TvsError {
+  const [code, message] = refusedCredentials[fault];
+  return new TvsError(code, message);
+}
 
 /**
  * Why a request has no valid credential, as far as its own text says. A well-formed key of this kind needs the

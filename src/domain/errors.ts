@@ -1,45 +1,37 @@
-/**
- * Every failure that this program expects carries a stable code. The HTTP layer maps the code to a
- * status (http/problem.ts), the terminal maps it to an exit code (cli/terminal/output.ts).
- */
-export type ErrorCode =
-  // The caller's request
-  | "REQUEST_INVALID"
-  | "BODY_TOO_LARGE"
-  | "CREDENTIAL_REQUIRED"
-  | "SCOPE_MISSING"
-  | "PURPOSE_NOT_ALLOWED"
-  | "QUOTA_EXCEEDED"
-  | "IDEMPOTENCY_KEY_REUSED"
-  | "IDEMPOTENCY_KEY_IN_USE"
-  | "PATH_UNKNOWN"
-  | "METHOD_NOT_ALLOWED"
-  // The operator's command
-  | "USAGE"
-  | "INPUT_UNREADABLE"
-  | "NOT_KNOWN"
+import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
+
+/** Failures of the operator's command: no caller meets them. */
+const commandCodes = [
+  "USAGE",
+  "INPUT_UNREADABLE",
+  "CONFIG_INVALID",
+  "REGISTER_MISSING",
+  "REGISTER_CLOSED",
+  "MASTER_KEY_MISSING",
+  "MASTER_KEY_WRONG",
+  "MASTER_KEY_INVALID",
+] as const;
+
+/** Failures that only the operator can mend: what a caller is told of each is `SERVICE_UNAVAILABLE`. */
+type OperatorsErrorCode =
   | "REFUSED"
-  | "CONFIG_INVALID"
-  | "REGISTER_MISSING"
-  | "REGISTER_CLOSED"
-  | "MASTER_KEY_MISSING"
-  | "MASTER_KEY_WRONG"
-  | "MASTER_KEY_INVALID"
-  | "DATABASE_IN_USE"
-  | "DATABASE_TOO_NEW"
-  | "DATABASE_TOO_OLD"
+  | `DATABASE_${"IN_USE" | "TOO_NEW" | "TOO_OLD"}`
   | "LOG_BEHIND"
-  // The machine
-  | "STORE_BUSY"
-  | "STORE_CONSTRAINT"
-  | "STORE_CORRUPT"
-  | "STORE_FULL"
-  | "STORE_READ_ONLY"
-  | "STORE_UNAVAILABLE"
+  | `STORE_${"BUSY" | "CONSTRAINT" | "CORRUPT" | "FULL" | "READ_ONLY" | "UNAVAILABLE"}`
   | "SIGNER_UNAVAILABLE"
-  | "CLOCK_WRONG"
-  | "OVERLOADED"
-  | "INTERNAL";
+  | "CLOCK_WRONG";
+
+/**
+ * Every failure that this program expects carries a stable code. What callers are told of it is {@link publicCodeOf};
+ * the terminal maps it to an exit code (cli/terminal/output.ts).
+ */
+export type ErrorCode = ApiErrorCode | (typeof commandCodes)[number] | OperatorsErrorCode;
+
+/** The code by which callers, the access log and the metrics know a failure. */
+export function publicCodeOf(code: ErrorCode): ApiErrorCode {
+  if (code in errorCodes) return code as ApiErrorCode;
+  return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";
+}
 
 /**
  * An expected failure.

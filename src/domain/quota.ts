@@ -25,7 +25,7 @@ export class QuotaExceeded extends TvsError {
 
   constructor(refusal: QuotaRefusal) {
     super(
-      "QUOTA_EXCEEDED",
+      refusal.window === "day" ? "DAY_QUOTA" : "MINUTE_QUOTA",
       `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
     );
     this.refusal = refusal;

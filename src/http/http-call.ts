@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Call, CallObserver } from "../domain/calls.ts";
 import type { PresentedCertificate } from "../domain/certificates.ts";
-import { type ErrorCode, TvsError } from "../domain/errors.ts";
+import { TvsError } from "../domain/errors.ts";
 import type { QuotaState } from "../domain/quota.ts";
+import type { ApiErrorCode } from "../partner/error-codes.ts";
 
 /** The largest body of a request, in bytes. */
 export const maxBodyBytes = 256 * 1024;
@@ -110,9 +111,9 @@ export function endTrace(trace: CallTrace, status: number, observe: CallObserver
 }
 
 /** The code of a refusal that a page makes in its own words; null where several have the status, or none. */
-function usualCode(status: number): ErrorCode | null {
+function usualCode(status: number): ApiErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
-  if (status === 429) return "QUOTA_EXCEEDED";
+  if (status === 429) return "ADDRESS_QUOTA";
   return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
 }
 

@@ -1,40 +1,22 @@
-import { type ErrorCode, isTvsError, TvsError } from "../domain/errors.ts";
+import { type ErrorCode, isTvsError, publicCodeOf, TvsError } from "../domain/errors.ts";
 import { QuotaExceeded } from "../domain/quota.ts";
 import { log } from "../logger.ts";
+import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 import { type CallTrace, type Handler, type HttpCall, jsonReply, type Reply } from "./http-call.ts";
 
-/** The HTTP status of each failure, said here alone. What is not named is 500. */
-const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
-  REQUEST_INVALID: 400,
-  CREDENTIAL_REQUIRED: 401,
-  SCOPE_MISSING: 403,
-  PURPOSE_NOT_ALLOWED: 403,
-  PATH_UNKNOWN: 404,
-  NOT_KNOWN: 404,
-  METHOD_NOT_ALLOWED: 405,
-  IDEMPOTENCY_KEY_IN_USE: 409,
-  BODY_TOO_LARGE: 413,
-  IDEMPOTENCY_KEY_REUSED: 422,
-  QUOTA_EXCEEDED: 429,
-  OVERLOADED: 503,
-  SIGNER_UNAVAILABLE: 503,
-  CLOCK_WRONG: 503,
-  DATABASE_TOO_NEW: 503,
-  DATABASE_TOO_OLD: 503,
-  LOG_BEHIND: 503,
-  // The database's, which may not be used any more.
-  REFUSED: 503,
-  STORE_BUSY: 503,
-  STORE_CONSTRAINT: 503,
-  STORE_CORRUPT: 503,
-  STORE_FULL: 503,
-  STORE_READ_ONLY: 503,
-  STORE_UNAVAILABLE: 503,
-};
+/** The HTTP status of a failure. */
+function statusOf(code: ErrorCode): number {
+  return errorCodes[publicCodeOf(code)].status;
+}
 
 /** Whether it is the caller's doing, a 4xx, and no failure of the service. */
 export function isRefusal(error: unknown): boolean {
-  return isTvsError(error) && (statuses[error.code] ?? 500) < 500;
+  return isTvsError(error) && statusOf(error.code) < 500;
+}
+
+/** Whether nobody is known to have called, a 401. */
+export function isUnauthenticated(error: unknown): boolean {
+  return isTvsError(error) && statusOf(error.code) === 401;
 }
 
 /** Whether the database did not do what it was asked. */
@@ -56,23 +38,21 @@ export async function replyTo(handler: Handler, call: HttpCall): Promise<Reply> 
 /** Answers a failure in the contract's shape, `{statusCode, message}`, and notes its code on the call. */
 export function problemReply(error: unknown, { trace }: { trace: CallTrace }): Reply {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
-  const status = statuses[known.code] ?? 500;
-  trace.error = known.code;
+  const code = publicCodeOf(known.code);
+  const { status } = errorCodes[code];
+  trace.error = code;
   if (status >= 500) logFailure(known, trace);
   const headers: Record<string, string> = { "Cache-Control": "no-store" };
   if (known instanceof QuotaExceeded) return quotaExceeded(known, headers);
   if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="tvs"';
-  return jsonReply(status, { statusCode: status, message: publicMessage(known, status) }, headers);
+  return jsonReply(status, { statusCode: status, message: publicMessage(known, code) }, headers);
 }
 
-/** Failures that only the operator can put right, besides those of the store. */
-const operatorsOwn: readonly ErrorCode[] = ["CLOCK_WRONG", "DATABASE_TOO_NEW", "LOG_BEHIND", "REFUSED"];
-
 /** The words for the caller: what the operator must fix is none of his business. */
-function publicMessage(error: TvsError, status: number): string {
-  if (status === 500) return "internal error";
-  return isStoreFailure(error) || operatorsOwn.includes(error.code)
+function publicMessage(error: TvsError, code: ApiErrorCode): string {
+  if (code === "INTERNAL") return "internal error";
+  return code === "SERVICE_UNAVAILABLE"
     ? "the service cannot answer at the moment; try again"
     : error.message;
 }

@@ -3,6 +3,7 @@ import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { beginTrace } from "../../src/http/http-call.ts";
 import type { App } from "../../src/http/request-listener.ts";
+import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
@@ -59,12 +60,10 @@ describe("what is told of a call", () => {
     expect(calls.map(({ replayed }) => replayed)).toEqual([false, true]);
   });
 
-  test.each<
-    ["CREDENTIAL_REQUIRED" | "SCOPE_MISSING" | "QUOTA_EXCEEDED" | "REQUEST_INVALID", PartnerName | null]
-  >([
+  test.each<[ApiErrorCode, PartnerName | null]>([
     ["CREDENTIAL_REQUIRED", null],
     ["SCOPE_MISSING", "unscoped"],
-    ["QUOTA_EXCEEDED", "spent"],
+    ["MINUTE_QUOTA", "spent"],
     ["REQUEST_INVALID", "full"],
   ])("gives the reason of a refusal and whom it met: %s", async (error, partnerId) => {
     const body = error === "REQUEST_INVALID" ? {} : question;
@@ -99,8 +98,8 @@ describe("what is told of a call", () => {
       paths.map(([, , route, status]) => [route, status]),
     );
     expect(calls.filter(({ status }) => status === 429).map(({ error }) => error)).toEqual([
-      "QUOTA_EXCEEDED",
-      "QUOTA_EXCEEDED",
+      "ADDRESS_QUOTA",
+      "ADDRESS_QUOTA",
     ]);
     expect(JSON.stringify(calls)).not.toMatch(/12345678901|04417|example/);
     expect(beginTrace("12345678901", "other").method).toBe("other");

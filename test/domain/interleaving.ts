@@ -94,7 +94,7 @@ function pick<T>(list: readonly T[], random: Random): T {
 
 function refusalOf(error: { code?: string }): Reply {
   return {
-    status: error.code === "CREDENTIAL_REQUIRED" ? 401 : 500,
+    status: error.code?.startsWith("CREDENTIAL_") ? 401 : 500,
     headers: {},
     body: String(error),
     partnerId: null,

@@ -119,7 +119,7 @@ describe("a batch", () => {
         const refusal = await rejection(world.batch(Array.from({ length: 11 }, (_, i) => ask({ tId: i }))));
         expect(refusal).toBeInstanceOf(QuotaExceeded);
         expect(refusal).toMatchObject({
-          code: "QUOTA_EXCEEDED",
+          code: "MINUTE_QUOTA",
           refusal: { window: "minute", limit: 10, remaining: 9 },
         });
         expect(looked).toBe(0);

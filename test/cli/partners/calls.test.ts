@@ -110,7 +110,7 @@ describe("tvs calls", () => {
     const { stdout, stderr } = await tvs("calls", "show", ids.replay ?? "");
     expect(stdout).toContain("replayed   yes");
     const refused = await tvs("calls", "show", ids.nobody ?? "");
-    expect(refused.stdout.replace(/\s+/g, " ")).toContain("means no credential that counts came with it");
+    expect(refused.stdout.replace(/\s+/g, " ")).toContain("means No credential came with the call");
     expect((await json("calls", "--since", "1h")).length).toBeGreaterThan(0);
     expect(stderr).toContain("an earlier answer was sent again");
   });
