@@ -4,6 +4,7 @@ import {
   batchCosts,
   checkPartner,
   checkPartnerChange,
+  defaultWatchLimit,
   describeCertificate,
   describePartner,
   type Partner,
@@ -12,6 +13,7 @@ import {
   scopes,
 } from "../../src/domain/partners.ts";
 import { openWindows, quotaUse } from "../../src/domain/quota-windows.ts";
+import { toldOfAll } from "../../src/domain/told.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { type ArgsOf, command, configOf, group, operand, option } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
@@ -37,6 +39,7 @@ import {
   partnerKeysCommand,
 } from "./credentials.ts";
 import { noteHeld } from "./delivery-advice.ts";
+import { toldArgs, toldOf, toldText } from "./told.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
@@ -45,6 +48,12 @@ const termsArgs = {
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
   "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
+  "self-service": choice(
+    ["on", "off"],
+    "Whether it changes its keys, webhook and what it is told of itself (default off)",
+  ),
+  ...toldArgs,
+  "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
 /** The terms that were given; one that is absent changes nothing. */
@@ -56,14 +65,19 @@ function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
     "per-minute": perMinute,
     "per-day": perDay,
     "batch-cost": batchCost,
+    "self-service": serves,
+    "watch-limit": watchLimit,
   } = args;
-  const terms = { name, scopes, purposes, perMinute, perDay, batchCost };
+  const selfService = serves === undefined ? undefined : serves === "on";
+  const told = Object.keys(toldOf(args)).length === 0 ? undefined : toldOf(args);
+  const terms = { name, scopes, purposes, perMinute, perDay, batchCost, selfService, watchLimit, told };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
 
 function partnerText(partner: Partner): string {
-  const { scopes, purposes, ...rest } = describePartner(partner);
-  return record({ ...rest, scopes: scopes.join(", "), purposes: purposes.join(", ") });
+  const { scopes, purposes, told, selfService, ...rest } = describePartner(partner);
+  const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...toldText(told) };
+  return record({ ...rest, selfService: selfService ? "on" : "off", ...lists });
 }
 
 const addCommand = command({
@@ -83,9 +97,11 @@ const addCommand = command({
     ...byArg,
   },
   async run({ args }) {
-    const { id: partnerId, "batch-cost": batchCost = "call" } = args;
+    const { id: partnerId } = args;
+    const usual = { batchCost: "call", selfService: false, watchLimit: defaultWatchLimit } as const;
     // All others are required.
-    const terms = { ...(termsOf(args) as Required<PartnerChange>), batchCost };
+    const given = termsOf(args) as Required<PartnerChange>;
+    const terms = { ...usual, ...given, told: { ...toldOfAll, ...given.told } };
     const partner = (now: number): Partner =>
       checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is told before anything is made on the disk.
@@ -183,7 +199,8 @@ const setCommand = operatorCommand({
   description: "Change a partner's terms; a running service applies the change within a second",
   example:
     "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
-    "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all",
+    "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all\n" +
+    "  tvs partners set exam-body-a --self-service on --teachers watched",
   args: { ...partnerIdArg, ...termsArgs, ...byArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {

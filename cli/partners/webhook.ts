@@ -1,4 +1,5 @@
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import {
   describeEndpoint,
@@ -8,19 +9,17 @@ import {
   requireEndpoint,
   rotateWebhookSecret,
   setWebhook,
-  teacherChoices,
   testWebhook,
 } from "../../src/domain/webhooks.ts";
-import { eventTypes } from "../../src/partner/contract.ts";
 import { flag, group, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { choice, someOf } from "../terminal/lists.ts";
 import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
 import { partnerIdArg } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
+import { toldArgs, toldOf, toldText } from "./told.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
@@ -35,11 +34,7 @@ const setCommand = operatorCommand({
   args: {
     ...partnerIdArg,
     url: operand("An https URL; all addresses of its host must be public"),
-    events: someOf(eventTypes, `Which events: all (default), or some of ${eventTypes.join(", ")}`),
-    teachers: choice(
-      teacherChoices,
-      "Events about which teachers: all (default), or only those that this partner has verified",
-    ),
+    ...toldArgs,
     "allow-private-webhooks": flag(
       "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
     ),
@@ -48,12 +43,11 @@ const setCommand = operatorCommand({
   async act(operator, args) {
     const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
-    const given = { partnerId: args.id, url: args.url, events: args.events, teachers: args.teachers, check };
+    const given = { partnerId: args.id, url: args.url, told: toldOf(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
-    const { partnerId, url, events, teachers } = endpoint;
-    print(args, { partnerId, url, secret }, () =>
-      record({ partnerId, url, secret, events: events.join(", "), teachers }),
-    );
+    const { partnerId, url } = endpoint;
+    const { told } = await requirePartner(operator.partners, partnerId);
+    print(args, { partnerId, url, secret }, () => record({ partnerId, url, secret, ...toldText(told) }));
     note(secretNote);
     if (allowPrivate) await noteServiceSetting(operator);
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
@@ -92,8 +86,8 @@ const rotateCommand = operatorCommand({
     if (args.overlap === 0) await confirm(args, lost);
     const rotated = { overlapMs: args.overlap };
     const { endpoint, secret } = await rotateWebhookSecret(operator, args.id, rotated);
-    const { partnerId, url, previousSecretUntil } = describeEndpoint(endpoint);
-    const shown = { partnerId, url, secret, previousSecretUntil };
+    const { partnerId, url, previousUntil } = endpoint;
+    const shown = { partnerId, url, secret, previousSecretUntil: isoTime(previousUntil) };
     print(args, shown, () => record(shown));
     note(secretNote);
   },
@@ -109,8 +103,7 @@ const showCommand = operatorCommand({
     const backlog = await operator.webhooks.backlog(operator.clock.now());
     const { pending = 0, dead = 0 } = backlog.find((one) => one.partnerId === args.id) ?? {};
     const shown = { ...describeEndpoint(endpoint, partner), pending, dead };
-    const events = shown.events.length === eventTypes.length ? "all" : shown.events.join(", ");
-    print(args, shown, () => record({ ...shown, events }));
+    print(args, shown, () => record({ ...shown, ...toldText(partner.told) }));
     if (partner.disabledAt !== null) note(`the partner itself is disabled: tvs partners enable ${args.id}`);
     if (endpoint.disabledReason !== null) note(whyDisabled(endpoint.disabledReason, args.id));
   },

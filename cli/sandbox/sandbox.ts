@@ -1,9 +1,10 @@
 import { createCalendar } from "../../src/domain/clock.ts";
 import { apiKeyRecord, mintApiKey } from "../../src/domain/credentials.ts";
-import { scopes } from "../../src/domain/partners.ts";
+import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
 import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
 import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
 import { stateTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { toldOfAll } from "../../src/domain/told.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import type { Operator } from "../open.ts";
@@ -47,6 +48,9 @@ async function demoKey(operator: Operator): Promise<string> {
     perMinute: 600,
     perDay: 100_000,
     batchCost: "call" as const,
+    selfService: true,
+    watchLimit: defaultWatchLimit,
+    told: toldOfAll,
     createdAt: clock.now(),
     disabledAt: null,
   };

@@ -252,23 +252,3 @@ export function describeAttempt({ at, ...attempt }: DeliveryAttempt) {
     durationMs: attempt.durationMs,
   };
 }
-
-/**
- * Whether an event goes to a partner's endpoint. A disabled endpoint is told too: its deliveries are held until it is
- * enabled. A test event names nobody, and its one delivery is made beside it. The database asks the same of many events
- * at once (store/events.ts).
- * @param teacherId whom the event is about; null in a test
- * @param hasVerified whether the partner has ever verified this teacher
- */
-export function isTold(
-  { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
-  to: {
-    readonly endpoint: { readonly events: readonly EventType[]; readonly teachers: "all" | "verified" };
-    readonly partner: { readonly disabledAt: number | null };
-    readonly hasVerified: boolean;
-  },
-): boolean {
-  const { endpoint, partner, hasVerified } = to;
-  if (teacherId === null || partner.disabledAt !== null) return false;
-  return endpoint.events.includes(eventType) && (endpoint.teachers === "all" || hasVerified);
-}

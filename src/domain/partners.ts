@@ -3,6 +3,7 @@ import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
+import type { Told } from "./told.ts";
 
 /**
  * What partners may call: each scope, and the operation that it opens, as the evidence log, the metrics and the
@@ -32,6 +33,11 @@ export type Partner = {
   readonly perMinute: number;
   readonly perDay: number;
   readonly batchCost: BatchCost;
+  /** Whether it changes its keys, its webhook and what it is told of by itself. */
+  readonly selfService: boolean;
+  /** How many teachers it may watch. */
+  readonly watchLimit: number;
+  readonly told: Told;
   readonly createdAt: number;
   readonly disabledAt: number | null;
 };
@@ -87,11 +93,15 @@ export type PartnerStore = {
   removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;
 };
 
-type PartnerTerms = Pick<Partner, "name" | "scopes" | "purposes" | "perMinute" | "perDay" | "batchCost">;
-export type PartnerChange = Partial<PartnerTerms>;
+type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "told">;
+export type PartnerChange = Partial<PartnerTerms> & { readonly told?: Partial<Told> };
 
 /** The highest quota: far above what one machine can sign. */
 const maxQuota = 1_000_000_000;
+/** How many teachers a partner may watch that was told no other number. */
+export const defaultWatchLimit = 100_000;
+/** More than a country has teachers. */
+const maxWatchLimit = 10_000_000;
 
 /**
  * Checks a partner record before it is stored.
@@ -113,9 +123,10 @@ export function checkPartner(partner: Partner): Partner {
  * @throws TvsError USAGE naming the flag, or saying that nothing was named
  */
 export function checkPartnerChange(change: PartnerChange): void {
-  const { name, perMinute, perDay } = change;
+  const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {
-    const flags = "--name, --scopes, --purposes, --per-minute, --per-day or --batch-cost";
+    const flags =
+      "--name, --scopes, --purposes, --per-minute, --per-day, --batch-cost, --self-service, --events, --teachers or --watch-limit";
     throw new TvsError("USAGE", `nothing to change: give at least one of ${flags}`);
   }
   if (name !== undefined && (name.trim() === "" || name.length > 200 || hasHiddenCharacter(name))) {
@@ -124,13 +135,14 @@ export function checkPartnerChange(change: PartnerChange): void {
   if (name !== undefined && holdsPersonalData(name)) {
     throw new TvsError("USAGE", "--name must not hold an e-mail address or a phone number; name the agency");
   }
-  if (perMinute !== undefined) checkQuota("--per-minute", perMinute);
-  if (perDay !== undefined) checkQuota("--per-day", perDay);
+  if (perMinute !== undefined) checkCount("--per-minute", perMinute, maxQuota);
+  if (perDay !== undefined) checkCount("--per-day", perDay, maxQuota);
+  if (watchLimit !== undefined) checkCount("--watch-limit", watchLimit, maxWatchLimit);
 }
 
-function checkQuota(flag: string, value: number): void {
-  if (!Number.isInteger(value) || value < 0 || value > maxQuota) {
-    throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${maxQuota}`);
+function checkCount(flag: string, value: number, most: number): void {
+  if (!Number.isInteger(value) || value < 0 || value > most) {
+    throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${most}`);
   }
 }
 

@@ -1,16 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
-import type { EventType } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
 import { type Partner, type PartnerStore, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
-
-/** Which teachers an endpoint is told about: all, or only those that its partner has verified. */
-export const teacherChoices = ["all", "verified"] as const;
-export type TeacherChoice = (typeof teacherChoices)[number];
+import type { Told } from "./told.ts";
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
 export type DisabledReason = "operator" | "gone" | "failing";
@@ -19,8 +15,6 @@ export type DisabledReason = "operator" | "gone" | "failing";
 export type WebhookEndpoint = {
   readonly partnerId: string;
   readonly url: string;
-  readonly events: readonly EventType[];
-  readonly teachers: TeacherChoice;
   /** Sealed under {@link secretName}. */
   readonly secret: Uint8Array;
   /** The secret before the last rotation, which signs too until `previousUntil`. */
@@ -35,12 +29,11 @@ export type WebhookEndpoint = {
   readonly lastError: string | null;
 };
 
-/** What `webhook set` stores; null leaves what an endpoint that exists already has, or takes the default. */
+/** What `webhook set` stores; of what the partner is told of, what is not given stays. */
 type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
-  readonly events: readonly EventType[] | null;
-  readonly teachers: TeacherChoice | null;
+  readonly told?: Partial<Told> | undefined;
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
@@ -92,7 +85,7 @@ function secretName(partnerId: string): string {
 /**
  * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
  * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
- * @param given `events` and `teachers` default to all; `check` refuses an address that must not be used
+ * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
  * @returns the secret in clear, for the partner
  * @throws TvsError NOT_KNOWN, REFUSED
  */
@@ -101,8 +94,7 @@ export async function setWebhook(
   given: {
     partnerId: string;
     url: string;
-    events?: readonly EventType[] | undefined;
-    teachers?: TeacherChoice | undefined;
+    told?: Partial<Told> | undefined;
     check: EndpointCheck;
     /** The secret of an endpoint that is new; minted when left out. */
     secret?: string | undefined;
@@ -111,11 +103,11 @@ export async function setWebhook(
   },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
   const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, events = null, teachers = null, isDisabled = false } = given;
+  const { partnerId, url, told, isDisabled = false } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
   const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
-  const terms = { partnerId, url, events, teachers, secret: sealed, at: clock.now(), isDisabled };
+  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isDisabled };
   const endpoint = await webhooks.set(terms);
   if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
@@ -253,13 +245,12 @@ function noEndpoint(partnerId: string): never {
 }
 
 /** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
-export function describeEndpoint(endpoint: WebhookEndpoint, partner?: Pick<Partner, "disabledAt">) {
+export function describeEndpoint(endpoint: WebhookEndpoint, partner: Pick<Partner, "disabledAt" | "told">) {
   return {
     partnerId: endpoint.partnerId,
     url: endpoint.url,
-    events: endpoint.events,
-    teachers: endpoint.teachers,
-    state: endpoint.disabledAt === null && (partner?.disabledAt ?? null) === null ? "enabled" : "disabled",
+    ...partner.told,
+    state: endpoint.disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
     createdAt: isoTime(endpoint.createdAt),
     disabledAt: isoTime(endpoint.disabledAt),
     disabledReason: endpoint.disabledReason,

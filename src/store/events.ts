@@ -2,7 +2,7 @@ import type { TeacherEvent } from "../domain/events.ts";
 import { bumpRevision } from "./deliveries.ts";
 import type { RowsTarget, SqlStatement, Statement } from "./driver/driver.ts";
 
-/** Events, each with the deliveries of all who are told of it. Nothing else inserts into the table of events. */
+/** Events, each with whom it is told and the deliveries to them. Nothing else inserts into the table of events. */
 
 const columns = ["event_id", "teacher_id", "event_type", "occurred_at", "content"] as const;
 const rowsTarget: RowsTarget = { table: "events", columns };
@@ -25,30 +25,37 @@ const deliveryId = `substr(event_id, 1, 14) || '7' || substr(lower(hex(randomblo
  * whom there are few.
  */
 const hasVerified = `EXISTS (SELECT 1 FROM attestations
-    WHERE attestations.teacher_id = events.teacher_id AND +partner_id = endpoint.partner_id)
+    WHERE attestations.teacher_id = events.teacher_id AND +partner_id = partners.partner_id)
   OR EXISTS (SELECT 1 FROM verified_before AS before
-    WHERE before.teacher_id = events.teacher_id AND before.partner_id = endpoint.partner_id)`;
+    WHERE before.teacher_id = events.teacher_id AND before.partner_id = partners.partner_id)`;
 
-/** The rule of isTold (domain/deliveries.ts), over many events. */
+const isWatching = `EXISTS (SELECT 1 FROM watches WHERE watches.partner_id = partners.partner_id
+    AND watches.reg_no = (SELECT reg_no FROM teachers WHERE teachers.id = events.teacher_id))`;
+
+/** The rule of isTold (domain/told.ts), over many events. */
 const isTold = `teacher_id IS NOT NULL AND partners.disabled_at IS NULL
-  AND instr(endpoint.events, '"' || event_type || '"') > 0 AND (endpoint.teachers = 'all' OR ${hasVerified})`;
+  AND instr(told_events, '"' || event_type || '"') > 0
+  AND CASE told_teachers WHEN 'all' THEN 1 WHEN 'verified' THEN ${hasVerified} ELSE ${isWatching} END`;
 
 /** Events are never deleted, so those that were inserted last have the highest ids. */
+const areNew = "changes() > 0 AND events.id > (SELECT max(id) FROM events) - ?";
+
+const insertTold = `INSERT INTO told (partner_id, event, told_at)
+  SELECT partner_id, events.id, coalesce((SELECT updated_at FROM teachers WHERE teachers.id = teacher_id), occurred_at)
+  FROM events CROSS JOIN partners WHERE ${areNew} AND ${isTold}`;
 const insertDeliveries = `INSERT INTO deliveries (delivery_id, event, partner_id, created_at)
-  SELECT ${deliveryId}, events.id, endpoint.partner_id,
-    coalesce((SELECT updated_at FROM teachers WHERE id = teacher_id), occurred_at)
-  FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN partners USING (partner_id)
-  WHERE changes() > 0 AND EXISTS (SELECT 1 FROM webhook_endpoints)
-    AND events.id > (SELECT max(id) FROM events) - ? AND ${isTold}`;
+  SELECT ${deliveryId}, events.id, told.partner_id, told_at
+  FROM events CROSS JOIN webhook_endpoints AS endpoint CROSS JOIN told
+    ON told.partner_id = endpoint.partner_id AND told.event = events.id WHERE ${areNew}`;
 
 /**
- * The deliveries of the events that the statement before it has stored, in the same transaction: each event has exactly
- * those of the endpoints that this transaction sees. It counts in changes(), so it stands behind all that belongs to
- * the change.
+ * Whom the events are told that the statement before it has stored, in the same transaction: each partner that this
+ * transaction sees, and a delivery where it has an endpoint. It counts in changes(), so it stands behind all that
+ * belongs to the change.
  * @param count how many events were to be stored; nothing happens when the last of them was not
  */
 function fanOut(count: number): Statement[] {
-  return [{ sql: insertDeliveries, args: [count] }, bumpRevision];
+  return [{ sql: insertTold, args: [count] }, { sql: insertDeliveries, args: [count] }, bumpRevision];
 }
 
 /**

@@ -9,17 +9,33 @@ import type {
   PartnerStore,
   Scope,
 } from "../domain/partners.ts";
-import type { Purpose } from "../partner/contract.ts";
-import { createRecorder } from "./changes.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import type { TeacherChoice } from "../domain/told.ts";
+import type { EventType, Purpose } from "../partner/contract.ts";
+import { createRecorder, type Recorder } from "./changes.ts";
+import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
 
+/** What is agreed with a partner, in the order of {@link valuesOf}. */
+const terms = [
+  "name",
+  "scopes",
+  "purposes",
+  "per_minute",
+  "per_day",
+  "batch_cost",
+  "self_service",
+  "watch_limit",
+  "told_events",
+  "told_teachers",
+] as const;
+const given = terms.map((column, index) => `coalesce(?${index + 2}, ${column})`).join(", ");
+
 const insertPartner = `INSERT INTO partners
-  (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at, disabled_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const updatePartner = `UPDATE partners SET name = coalesce(?, name), scopes = coalesce(?, scopes),
-  purposes = coalesce(?, purposes), per_minute = coalesce(?, per_minute), per_day = coalesce(?, per_day),
-  batch_cost = coalesce(?, batch_cost) WHERE partner_id = ? RETURNING *`;
+  (partner_id, created_at, disabled_at, ${terms.join(", ")})
+  VALUES (?, ?, ?, ${terms.map(() => "?").join(", ")})`;
+/** What is not given stays. A change that changes nothing moves no revision and is not recorded. */
+const updatePartner = `UPDATE partners SET (${terms.join(", ")}) = (${given})
+  WHERE partner_id = ?1 AND (${terms.join(", ")}) IS NOT (${given})`;
 /** Of one that is so already nothing is changed, and so nothing is recorded. */
 const disablePartner = `UPDATE partners SET disabled_at = ?1
   WHERE partner_id = ?2 AND (disabled_at IS NULL) <> (?1 IS NULL)`;
@@ -48,10 +64,10 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
     }
   }
 
-  async function changed(partnerId: string, statement: Statement, record: Statement): Promise<Partner> {
+  async function changed(partnerId: string, change: readonly Statement[]): Promise<Partner> {
     const now = { sql: "SELECT * FROM partners WHERE partner_id = ?", args: [partnerId] };
-    const [, , rows] = await driver.batch([statement, record, now]);
-    if (rows?.[0] !== undefined) return partner(rows[0]);
+    const row = (await driver.batch([...change, now])).at(-1)?.[0];
+    if (row !== undefined) return partner(row);
     throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
   }
 
@@ -63,32 +79,19 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
 
     add(record, key) {
-      // biome-ignore format: the order of the columns
-      const args = [
-        record.partnerId, record.name, JSON.stringify(record.scopes), JSON.stringify(record.purposes),
-        record.perMinute, record.perDay, record.batchCost, record.createdAt, record.disabledAt,
-      ];
+      const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       return insert(
         [{ sql: insertPartner, args }, keyStatement(key, 1), ofPartner(record.partnerId, "added", key.keyId)],
         taken,
       );
     },
-    async update({ partnerId, ...change }) {
-      const { name = null, scopes, purposes, perMinute = null, perDay = null, batchCost = null } = change;
-      const lists = [scopes, purposes].map((list) => (list === undefined ? null : JSON.stringify(list)));
-      return changed(
-        partnerId,
-        { sql: updatePartner, args: [name, ...lists, perMinute, perDay, batchCost, partnerId] },
-        ofPartner(partnerId, "changed", termsText(change)),
-      );
-    },
+    update: ({ partnerId, ...change }) => changed(partnerId, partnerChange(partnerId, change, recorded)),
     disable: (partnerId, at) =>
-      changed(
-        partnerId,
+      changed(partnerId, [
         { sql: disablePartner, args: [at, partnerId] },
         ofPartner(partnerId, at === null ? "enabled" : "disabled"),
-      ),
+      ]),
     async addKey(key, { shortened, maxLive }) {
       const shorten =
         shortened === null
@@ -126,9 +129,32 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
   };
 }
 
+/** Changes what is named of a partner's terms, and records it if anything is other than before. */
+export function partnerChange(partnerId: string, change: PartnerChange, recorded: Recorder): Statement[] {
+  const record = { action: "changed", kind: "partner", id: partnerId, detail: termsText(change) } as const;
+  return [{ sql: updatePartner, args: [partnerId, ...valuesOf(change)] }, recorded(record)];
+}
+
+/** The values of {@link terms}; null for what is not named. */
+function valuesOf({ told = {}, ...change }: PartnerChange): Value[] {
+  const list = (all: readonly string[] | undefined) => (all === undefined ? null : JSON.stringify(all));
+  return [
+    change.name ?? null,
+    list(change.scopes),
+    list(change.purposes),
+    change.perMinute ?? null,
+    change.perDay ?? null,
+    change.batchCost ?? null,
+    change.selfService === undefined ? null : Number(change.selfService),
+    change.watchLimit ?? null,
+    list(told.events),
+    told.teachers ?? null,
+  ];
+}
+
 /** The terms that were changed, in one line. */
-function termsText(change: PartnerChange): string {
-  return Object.entries(change)
+function termsText({ told, ...change }: PartnerChange): string {
+  return Object.entries({ ...change, ...told })
     .map(([name, value]) => `${name} ${value}`)
     .join("; ");
 }
@@ -147,6 +173,12 @@ function partner(row: Row): Partner {
     perMinute: integer(row, "per_minute"),
     perDay: integer(row, "per_day"),
     batchCost: text(row, "batch_cost") as BatchCost,
+    selfService: integer(row, "self_service") === 1,
+    watchLimit: integer(row, "watch_limit"),
+    told: {
+      events: JSON.parse(text(row, "told_events")) as EventType[],
+      teachers: text(row, "told_teachers") as TeacherChoice,
+    },
     createdAt: integer(row, "created_at"),
     disabledAt: integerOrNull(row, "disabled_at"),
   };

@@ -1,17 +1,16 @@
 import { service } from "../domain/changes.ts";
-import type { DisabledReason, TeacherChoice, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
-import { type EventType, eventTypes } from "../partner/contract.ts";
+import type { DisabledReason, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
+import { partnerChange } from "./partners.ts";
 
 const set = `INSERT INTO webhook_endpoints
-    (partner_id, url, events, teachers, secret, created_at, disabled_at, disabled_reason)
-  VALUES (?1, ?2, coalesce(?3, ?7), coalesce(?4, 'all'), ?5, ?6, iif(?8, ?6, NULL), iif(?8, 'operator', NULL))
-  ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, events = coalesce(?3, events),
-    teachers = coalesce(?4, teachers), disabled_at = excluded.disabled_at,
+    (partner_id, url, secret, created_at, disabled_at, disabled_reason)
+  VALUES (?1, ?2, ?3, ?4, iif(?5, ?4, NULL), iif(?5, 'operator', NULL))
+  ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = excluded.disabled_at,
     disabled_reason = excluded.disabled_reason, failing_since = NULL, last_error = NULL
   RETURNING *`;
 /**
@@ -35,8 +34,8 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  async function change(sql: string, args: readonly Value[], record: Statement) {
-    const [rows] = await driver.batch([{ sql, args }, record]);
+  async function change(sql: string, args: readonly Value[], ...further: Statement[]) {
+    const [rows] = await driver.batch([{ sql, args }, ...further]);
     return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
   }
 
@@ -52,12 +51,11 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    async set({ partnerId, url, events, teachers, secret, at, isDisabled = false }) {
-      const list = events === null ? null : JSON.stringify(events);
-      const known = JSON.stringify(eventTypes);
-      const args = [partnerId, url, list, teachers, secret, at, known, isDisabled ? 1 : 0];
+    async set({ partnerId, url, told = {}, secret, at, isDisabled = false }) {
+      const args = [partnerId, url, secret, at, isDisabled ? 1 : 0];
+      const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
       // Of the address only where it leads: the rest may hold what opens it.
-      const made = await change(set, args, ofEndpoint(partnerId, "set", URL.parse(url)?.origin));
+      const made = await change(set, args, ofEndpoint(partnerId, "set", URL.parse(url)?.origin), ...filter);
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },
@@ -87,8 +85,6 @@ function webhookEndpoint(row: Row): WebhookEndpoint {
   return {
     partnerId: text(row, "partner_id"),
     url: text(row, "url"),
-    events: JSON.parse(text(row, "events")) as EventType[],
-    teachers: text(row, "teachers") as TeacherChoice,
     secret: bytes(row, "secret"),
     previousSecret: bytesOrNull(row, "previous_secret"),
     previousUntil: integerOrNull(row, "previous_until"),

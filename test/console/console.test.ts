@@ -101,8 +101,6 @@ describe("the console", () => {
     await operator.stores.webhooks.set({
       partnerId: "exam-body-a",
       url: "https://hooks.example/secret-path?key=swordfish",
-      events: null,
-      teachers: null,
       secret: new Uint8Array(8),
       at: 1,
     });

@@ -9,6 +9,7 @@ import { defaultSite } from "../../src/domain/site.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
 import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
+import { toldOfAll } from "../../src/domain/told.ts";
 import { lagos } from "./clock.ts";
 
 /** Records with everything filled in, of which a test changes what it is about. */
@@ -36,6 +37,9 @@ export function aPartner(partnerId: string): Partner {
     perMinute: 10,
     perDay: 100,
     batchCost: "call",
+    selfService: false,
+    watchLimit: 100_000,
+    told: toldOfAll,
     createdAt: 1,
     disabledAt: null,
   };

@@ -32,8 +32,6 @@ beforeAll(async () => {
   await operator.stores.webhooks.set({
     partnerId: "exam-body-a",
     url: "https://hooks.example/",
-    events: null,
-    teachers: null,
     secret: new Uint8Array(8),
     at: 1,
   });

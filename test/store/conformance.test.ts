@@ -204,8 +204,8 @@ describeDrivers("stores", (_kind, opened) => {
     await createPartnerStore(driver).add(aPartner("hooked"), anApiKey("hooked", "hooked-key"));
     const secret = new Uint8Array([0, 1, 255]);
     const url = "https://hooks.example/";
-    const terms = { partnerId: "hooked", url, events: null, teachers: null, secret, at: 1 };
-    expect(await webhooks.set(terms)).toMatchObject({ secret, teachers: "all", disabledAt: null });
+    const terms = { partnerId: "hooked", url, secret, at: 1 };
+    expect(await webhooks.set(terms)).toMatchObject({ secret, disabledAt: null });
     const before = await outbox.revision();
     expect(await createTeacherStore(driver).apply([aTeacherWrite("W/1/B/1")])).toEqual([true]);
     expect(await outbox.revision()).not.toBe(before);
@@ -263,8 +263,6 @@ describeDrivers("stores", (_kind, opened) => {
     const terms = {
       partnerId: "taken",
       url,
-      events: null,
-      teachers: null,
       secret: new Uint8Array([1]),
       at: 1,
     };

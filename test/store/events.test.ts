@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
-import { isTold } from "../../src/domain/deliveries.ts";
 import { createEvent } from "../../src/domain/events.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
-import type { TeacherChoice } from "../../src/domain/webhooks.ts";
+import { isTold, type Told, teacherChoices } from "../../src/domain/told.ts";
 import { type EventType, eventTypes } from "../../src/partner/contract.ts";
 import { type Driver, type Statement, statement } from "../../src/store/driver/driver.ts";
 import { eventsOf } from "../../src/store/events.ts";
@@ -18,7 +17,7 @@ const partnerIds = ["a", "b", "c", "d", "e"];
 const teacherCount = 130;
 const at = 1_700_000_000_000;
 
-type Terms = { isDisabled: boolean; events: EventType[]; teachers: TeacherChoice } | null;
+type Terms = { partner: { disabledAt: number | null; told: Told }; hasEndpoint: boolean };
 type Planned = { teacherId: number; eventType: EventType; eventId: string };
 
 describeDrivers("events", (_kind, database) => {
@@ -37,22 +36,21 @@ describeDrivers("events", (_kind, database) => {
     await createTeacherStore(driver).apply(writes);
   });
 
-  /** Other endpoints each time: none, or one with some types, for all or for verified teachers, held or not. */
-  async function drawEndpoints(): Promise<Map<string, Terms>> {
+  /** Other terms each time: some types, of all, verified or watched teachers; no endpoint, or one that is held or not. */
+  async function drawTerms(): Promise<Map<string, Terms>> {
     const [partners, webhooks] = [createPartnerStore(driver), createWebhookStore(driver)];
     const drawn = new Map<string, Terms>();
     for (const partnerId of partnerIds) {
-      const isDisabled = isLikely(0.25);
-      await partners.disable(partnerId, isDisabled ? at : null);
+      const { disabledAt } = await partners.disable(partnerId, isLikely(0.25) ? at : null);
       await webhooks.remove(partnerId);
-      drawn.set(partnerId, null);
-      if (isLikely(0.2)) continue;
-      const events = eventTypes.filter(() => isLikely(0.5));
-      const teachers: TeacherChoice = isLikely(0.5) ? "all" : "verified";
-      const secret = new Uint8Array(32);
-      await webhooks.set({ partnerId, url: "http://127.0.0.1:9/", events, teachers, secret, at });
+      const teachers = teacherChoices[below(3)] ?? "all";
+      const told = { events: eventTypes.filter(() => isLikely(0.5)), teachers };
+      const hasEndpoint = isLikely(0.8);
+      const endpoint = { partnerId, url: "http://127.0.0.1:9/", secret: new Uint8Array(32), at };
+      if (hasEndpoint) await webhooks.set({ ...endpoint, told });
+      else await partners.update({ partnerId, told });
       if (isLikely(0.2)) await webhooks.disable(partnerId, at);
-      drawn.set(partnerId, { isDisabled, events, teachers });
+      drawn.set(partnerId, { partner: { disabledAt, told }, hasEndpoint });
     }
     return drawn;
   }
@@ -80,6 +78,15 @@ describeDrivers("events", (_kind, database) => {
     }
     await driver.batch(statements);
     return verified;
+  }
+
+  /** @returns `partner teacher` of each that is watched; some watch a number that nobody has */
+  async function drawWatched(): Promise<Set<string>> {
+    const drawn = partnerIds.flatMap((id) => Array.from({ length: 50 }, () => [id, below(150)] as const));
+    const insert = "INSERT OR IGNORE INTO watches (partner_id, reg_no) VALUES (?, 'R/' || ?)";
+    const each = drawn.map(([id, n]) => statement(insert, [id, n]));
+    await driver.batch([statement("DELETE FROM watches"), ...each]);
+    return new Set(drawn.map(([id, n]) => `${id} ${n}`));
   }
 
   function drawEvent(): ReturnType<typeof createEvent> {
@@ -119,21 +126,26 @@ describeDrivers("events", (_kind, database) => {
 
   test("go to those whom the domain's rule names, whatever is subscribed, verified and disabled", async () => {
     for (let round = 0; round < 25; round++) {
-      const [endpoints, verified] = [await drawEndpoints(), await drawVerified()];
+      const [terms, verified, watched] = [await drawTerms(), await drawVerified(), await drawWatched()];
       const planned = await storeEvents();
-      const expected = planned.flatMap(({ teacherId, eventType, eventId }) =>
-        partnerIds.flatMap((partnerId) => {
-          const terms = endpoints.get(partnerId) ?? null;
-          if (terms === null) return [];
-          const partner = { disabledAt: terms.isDisabled ? at : null };
+      const told = planned.flatMap(({ teacherId, eventType, eventId }) =>
+        [...terms].flatMap(([partnerId, { partner, hasEndpoint }]) => {
           const hasVerified = verified.has(`${partnerId} ${teacherId}`);
-          const told = isTold({ eventType, teacherId }, { endpoint: terms, partner, hasVerified });
-          return told ? [`${eventId} ${partnerId}`] : [];
+          const isWatching = watched.has(`${partnerId} ${teacherId}`);
+          const isDue = isTold({ eventType, teacherId }, { partner, hasVerified, isWatching });
+          return isDue ? [{ line: `${eventId} ${partnerId}`, hasEndpoint }] : [];
         }),
+      );
+      const expected = told.filter(({ hasEndpoint }) => hasEndpoint).map(({ line }) => line);
+      const toldSql = `SELECT event_id || ' ' || partner_id AS line FROM told CROSS JOIN events ON events.id = event
+          WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY event, partner_id`;
+      const ids = JSON.stringify(planned.map(({ eventId }) => eventId));
+      expect((await driver.query(toldSql, [ids])).map(({ line }) => line)).toEqual(
+        told.map(({ line }) => line),
       );
       const sql = `SELECT event_id || ' ' || partner_id AS line, delivery_id FROM deliveries
           JOIN events ON events.id = event WHERE event_id IN (SELECT value FROM json_each(?)) ORDER BY deliveries.id`;
-      const rows = await driver.query(sql, [JSON.stringify(planned.map(({ eventId }) => eventId))]);
+      const rows = await driver.query(sql, [ids]);
       expect(rows.map(({ line }) => String(line))).toEqual(expected);
       for (const { line, delivery_id: id } of rows) {
         expect(String(id)).toMatch(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);

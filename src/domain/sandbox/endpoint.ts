@@ -1,6 +1,5 @@
 /** The demo partner's endpoint, lent to who listens: taken, and put back as it was (decision D9.2). */
 
-import { eventTypes } from "../../partner/contract.ts";
 import type { SettingsStore } from "../settings.ts";
 import { removeWebhook, setWebhook, type WebhookDependencies, type WebhookEndpoint } from "../webhooks.ts";
 import { type EndpointBefore, mayBeRelay, type Relay, readRelay, writeRelay } from "./state.ts";
@@ -11,7 +10,7 @@ type EndpointDependencies = WebhookDependencies & { readonly settings: SettingsS
 const unchecked = async () => {};
 
 /**
- * Makes an address on this machine a partner's endpoint, for all events of all teachers. What was there before is
+ * Makes an address on this machine a partner's endpoint, for what it is told of. What was there before is
  * remembered first, so that whatever ends the listening, the next one can put it back.
  * @param taken `secret` for a partner that has no endpoint; another one keeps its own
  * @returns the secret that deliveries are signed with
@@ -29,8 +28,6 @@ export async function takeEndpoint(
   await writeRelay(settings, { url, pid, forwards, before });
   const { secret } = await setWebhook(dependencies, {
     ...taken,
-    events: [...eventTypes],
-    teachers: "all",
     check: unchecked,
   });
   return secret;
@@ -38,8 +35,8 @@ export async function takeEndpoint(
 
 function endpointBefore(endpoint: WebhookEndpoint | null): EndpointBefore | null {
   if (endpoint === null) return null;
-  const { url, events, teachers, disabledAt } = endpoint;
-  return { url, events, teachers, isDisabled: disabledAt !== null };
+  const { url, disabledAt } = endpoint;
+  return { url, isDisabled: disabledAt !== null };
 }
 
 /**

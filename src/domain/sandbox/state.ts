@@ -3,10 +3,9 @@
  * the settings of a sandbox. A live register has none of it, whatever is written into its database.
  */
 
-import type { EventType } from "../../partner/contract.ts";
 import type { MovedDay } from "../clock.ts";
 import type { SettingsStore } from "../settings.ts";
-import type { TeacherChoice, WebhookEndpoint } from "../webhooks.ts";
+import type { WebhookEndpoint } from "../webhooks.ts";
 
 /** What a running service keeps of it in memory. */
 type SandboxState = {
@@ -20,8 +19,6 @@ type SandboxState = {
 
 /** The endpoint of the demo partner before somebody listened. */
 export type EndpointBefore = Pick<WebhookEndpoint, "url"> & {
-  readonly events: readonly EventType[];
-  readonly teachers: TeacherChoice;
   readonly isDisabled: boolean;
 };
 

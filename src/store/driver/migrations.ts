@@ -18,6 +18,7 @@ import retentionMark from "./migrations/013_retention_mark.sql" with { type: "te
 import attestationIndexes from "./migrations/014_attestation_indexes.sql" with { type: "text" };
 import statementPeople from "./migrations/015_statements.sql" with { type: "text" };
 import statusLists from "./migrations/016_status_lists.sql" with { type: "text" };
+import selfService from "./migrations/017_self_service.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
 type Migration = {
@@ -44,6 +45,7 @@ const migrations: readonly Migration[] = [
   { sql: attestationIndexes, rolls: false },
   { sql: statementPeople, rolls: true },
   { sql: statusLists, rolls: true },
+  { sql: selfService, rolls: false },
 ];
 
 /** The schema that this program makes. */

@@ -26,7 +26,7 @@ const relayUrl = async ({ settings }: TestWebhooks) => readSandboxState(await se
 test("an endpoint that was none has the secret that it is given, and is none afterwards", () =>
   withSandbox(async (world) => {
     expect(await takeEndpoint(world, taken)).toBe(secret);
-    expect(await world.webhooks.endpoint(partnerId)).toMatchObject({ url, teachers: "all" });
+    expect(await world.webhooks.endpoint(partnerId)).toMatchObject({ url });
     expect(await relayUrl(world)).toBe(url);
     expect(await putBackEndpoint(world, partnerId, url)).toBe(true);
     expect(await world.webhooks.endpoint(partnerId)).toBeNull();
@@ -36,14 +36,15 @@ test("an endpoint that was none has the secret that it is given, and is none aft
 
 test("an endpoint that was there keeps its secret, and is put back with all that it was", () =>
   withSandbox(async (world) => {
-    const terms = { url: "https://own.example/", events: ["license.revoked"], teachers: "verified" } as const;
-    const set = await setWebhook(world, { partnerId, ...terms, check });
+    const own = "https://own.example/";
+    const told = { events: ["license.revoked"], teachers: "verified" } as const;
+    const set = await setWebhook(world, { partnerId, url: own, told, check });
     await disableWebhook(world, partnerId);
     expect(await takeEndpoint(world, taken)).toBe(set.secret);
     expect(await world.webhooks.endpoint(partnerId)).toMatchObject({ url, disabledAt: null });
     await putBackEndpoint(world, partnerId, url);
-    const asItWas = { ...terms, events: [...terms.events], disabledReason: "operator" } as const;
-    expect(await world.webhooks.endpoint(partnerId)).toMatchObject(asItWas);
+    expect(await world.webhooks.endpoint(partnerId)).toMatchObject({ url: own, disabledReason: "operator" });
+    expect((await world.partners.partners())[0]?.told).toEqual({ ...told, events: [...told.events] });
   }));
 
 test("who listens next puts back first what a killed one has left", () =>

@@ -1,0 +1,33 @@
+/** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
+
+import { type EventType, eventTypes } from "../partner/contract.ts";
+
+/** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
+export const teacherChoices = ["all", "verified", "watched"] as const;
+export type TeacherChoice = (typeof teacherChoices)[number];
+
+export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
+
+/** What a new partner is told of. */
+export const toldOfAll: Told = { events: eventTypes, teachers: "all" };
+
+/**
+ * Whether a partner is told of an event, with a webhook or without one; the deliveries to a disabled endpoint are held
+ * until it is enabled. A test event names nobody, and its one delivery is made beside it. The database asks the same of
+ * many events at once (store/events.ts).
+ * @param teacherId whom the event is about; null in a test
+ * @param to `hasVerified` whether the partner has ever verified this teacher, `isWatching` whether it watches the number
+ */
+export function isTold(
+  { eventType, teacherId }: { readonly eventType: EventType; readonly teacherId: number | null },
+  to: {
+    readonly partner: { readonly disabledAt: number | null; readonly told: Told };
+    readonly hasVerified: boolean;
+    readonly isWatching: boolean;
+  },
+): boolean {
+  const { told, disabledAt } = to.partner;
+  if (teacherId === null || disabledAt !== null || !told.events.includes(eventType)) return false;
+  const isChosen = { all: true, verified: to.hasVerified, watched: to.isWatching };
+  return isChosen[told.teachers];
+}
