@@ -42,9 +42,6 @@ declare module "*.types.txt" {
 declare module "*.client.js" {
   export { default } from "embedded-text";
 }
-declare module "uplot/dist/uPlot.iife.min.js" {
-  export { default } from "embedded-text";
-}
 declare module "*.bundle.js" {
   export { default } from "embedded-text";
 }

@@ -8,7 +8,6 @@ import { log } from "../logger.ts";
 import type { Exposition } from "../metrics/exposition.ts";
 import { look } from "../metrics/sources.ts";
 import { type AdminEnv, failed, guarded, type Opening, type Sessions, sessionLifeMs } from "./access.ts";
-import { pointColumns } from "./charts.ts";
 import { consolePage, type PlainPage, plainPage, renderSections } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { addRegisterPages } from "./register-pages.ts";
@@ -63,10 +62,7 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
         401,
       );
     }
-    const since = Number(c.req.query("since") ?? 0);
-    const state = await look(sources);
-    const points = pointColumns(state.history.points(Number.isFinite(since) ? since : 0));
-    return c.json({ at: state.now, points, sections: await renderSections(state) });
+    return c.json({ sections: await renderSections(await look(sources)) });
   });
 
   app.get("/metrics", async (c) =>
@@ -84,11 +80,6 @@ const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
     "text/javascript",
     () => import("./console.client.js", { with: { type: "text" } }),
   ),
-  "/uplot.js": programFile(
-    "text/javascript",
-    () => import("uplot/dist/uPlot.iife.min.js", { with: { type: "text" } }),
-  ),
-  "/uplot.css": programFile("text/css", () => import("uplot/dist/uPlot.min.css", { with: { type: "text" } })),
 };
 
 type Refusal = Exclude<Opening["verdict"], "good"> | "no session";

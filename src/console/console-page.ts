@@ -19,6 +19,7 @@ import { answersSection, figuresSection, refusalsSection, statusesSection } from
 /** The parts of the page that change, by their ids. The script asks for them again and puts them in place. */
 const sections = {
   figures: { title: "Just now", render: figuresSection },
+  charts: { title: "The last 15 minutes", render: chartFigures },
   attention: { title: "Needs attention", render: attentionSection },
   webhooks: { title: "Webhooks", render: webhooksSection },
   quotas: { title: "Quotas", render: quotaSection },
@@ -60,7 +61,7 @@ export function consolePage(state: ConsoleState): Markup {
 <main data-time-zone="${timeZone}">
 <section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
 ${panel("attention", state)}
-<section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts">${chartFigures(state)}</div></section>
+<section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts" data-section="charts">${chartFigures(state)}</div></section>
 ${panel("webhooks", state)}
 <div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>
 ${panel("log", state)}
@@ -71,7 +72,7 @@ ${panel("imports", state)}
 </main>
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
-<link rel="stylesheet" href="/uplot.css"><script src="/uplot.js" defer></script><script src="/console.js" defer></script>`;
+<script src="/console.js" defer></script>`;
   return consoleDocument("tvs console", { head, body });
 }
 

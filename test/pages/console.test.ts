@@ -38,7 +38,7 @@ describe("the console in a browser", () => {
       const home = `http://127.0.0.1:${world.port}/`;
       expect(tab.page.url()).toBe(home);
       await isLive(tab);
-      expect(await tab.page.locator(".plot canvas").count()).toBe(6);
+      expect(await tab.page.locator(".plot svg").count()).toBe(6);
       await expectSound(tab.page, [390, 1280]);
       expect(tab.complaints).toEqual([]);
       expect(tab.requested.filter((address) => !address.startsWith(home))).toEqual([]);
