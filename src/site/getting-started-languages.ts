@@ -2,37 +2,44 @@
 
 import askCs from "../../data/examples/csharp/Ask.cs" with { type: "text" };
 import callCs from "../../data/examples/csharp/Call.cs" with { type: "text" };
+import eventsCs from "../../data/examples/csharp/Events.cs" with { type: "text" };
 import receiveCs from "../../data/examples/csharp/Receive.cs" with { type: "text" };
 import verifyCs from "../../data/examples/csharp/Verify.cs" with { type: "text" };
 import askSh from "../../data/examples/curl/ask.sh" with { type: "text" };
 import callSh from "../../data/examples/curl/call.sh" with { type: "text" };
+import eventsSh from "../../data/examples/curl/events.sh" with { type: "text" };
 import receiveSh from "../../data/examples/curl/receive.sh" with { type: "text" };
 import verifySh from "../../data/examples/curl/verify.sh" with { type: "text" };
 import askGo from "../../data/examples/go/ask.go" with { type: "text" };
 import callGo from "../../data/examples/go/call.go" with { type: "text" };
+import eventsGo from "../../data/examples/go/events.go" with { type: "text" };
 import receiveGo from "../../data/examples/go/receive.go" with { type: "text" };
 import verifyGo from "../../data/examples/go/verify.go" with { type: "text" };
 import askJava from "../../data/examples/java/Ask.java" with { type: "text" };
 import callJava from "../../data/examples/java/Call.java" with { type: "text" };
+import eventsJava from "../../data/examples/java/Events.java" with { type: "text" };
 import receiveJava from "../../data/examples/java/Receive.java" with { type: "text" };
 import verifyJava from "../../data/examples/java/Verify.java" with { type: "text" };
 import askMjs from "../../data/examples/javascript/ask.mjs" with { type: "text" };
 import callMjs from "../../data/examples/javascript/call.mjs" with { type: "text" };
+import eventsMjs from "../../data/examples/javascript/events.mjs" with { type: "text" };
 import receiveMjs from "../../data/examples/javascript/receive.mjs" with { type: "text" };
 import verifyMjs from "../../data/examples/javascript/verify.mjs" with { type: "text" };
 import askPhp from "../../data/examples/php/ask.php" with { type: "text" };
 import callPhp from "../../data/examples/php/call.php" with { type: "text" };
+import eventsPhp from "../../data/examples/php/events.php" with { type: "text" };
 import receivePhp from "../../data/examples/php/receive.php" with { type: "text" };
 import verifyPhp from "../../data/examples/php/verify.php" with { type: "text" };
 import askPy from "../../data/examples/python/ask.py" with { type: "text" };
 import callPy from "../../data/examples/python/call.py" with { type: "text" };
+import eventsPy from "../../data/examples/python/events.py" with { type: "text" };
 import receivePy from "../../data/examples/python/receive.py" with { type: "text" };
 import verifyPy from "../../data/examples/python/verify.py" with { type: "text" };
 
 /** A file of `data/examples/`, as it is shown and handed out. */
 type Example = { readonly file: string; readonly source: string };
 
-const exampleKinds = ["ask", "verify", "receive"] as const;
+const exampleKinds = ["ask", "verify", "receive", "events"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];
 
 export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
@@ -61,7 +68,13 @@ function files(ending: string, sources: Readonly<Record<ExampleKind | "call", st
     const name = capitalised.includes(ending) ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
     return { file: `${name}.${ending}`, source: sources[kind] };
   };
-  return { ask: fileOf("ask"), verify: fileOf("verify"), receive: fileOf("receive"), call: fileOf("call") };
+  return {
+    ask: fileOf("ask"),
+    verify: fileOf("verify"),
+    receive: fileOf("receive"),
+    events: fileOf("events"),
+    call: fileOf("call"),
+  };
 }
 
 /** The first is shown to who has not chosen. */
@@ -73,7 +86,7 @@ export const codeLanguages: readonly [CodeLanguage, ...CodeLanguage[]] = [
     run: (file) => `sh ${file}`,
     isServer: false,
     escape: (text) => text.replaceAll("'", "'\\''"),
-    ...files("sh", { ask: askSh, call: callSh, receive: receiveSh, verify: verifySh }),
+    ...files("sh", { ask: askSh, call: callSh, events: eventsSh, receive: receiveSh, verify: verifySh }),
   },
   {
     id: "javascript",
@@ -82,7 +95,13 @@ export const codeLanguages: readonly [CodeLanguage, ...CodeLanguage[]] = [
     run: (file) => `node ${file}`,
     isServer: true,
     escape: (text) => text.replace(/[`\\$]/g, "\\$&"),
-    ...files("mjs", { ask: askMjs, call: callMjs, receive: receiveMjs, verify: verifyMjs }),
+    ...files("mjs", {
+      ask: askMjs,
+      call: callMjs,
+      events: eventsMjs,
+      receive: receiveMjs,
+      verify: verifyMjs,
+    }),
   },
   {
     id: "python",
@@ -92,7 +111,7 @@ export const codeLanguages: readonly [CodeLanguage, ...CodeLanguage[]] = [
 python3 -m pip install --quiet "pyjwt[crypto]"`,
     run: (file) => `python3 ${file}`,
     isServer: true,
-    ...files("py", { ask: askPy, call: callPy, receive: receivePy, verify: verifyPy }),
+    ...files("py", { ask: askPy, call: callPy, events: eventsPy, receive: receivePy, verify: verifyPy }),
   },
   {
     id: "php",
@@ -101,7 +120,13 @@ python3 -m pip install --quiet "pyjwt[crypto]"`,
     run: (file) => `php ${file}`,
     isServer: true,
     escape: (text) => text.replace(/['\\]/g, "\\$&"),
-    ...files("php", { ask: askPhp, call: callPhp, receive: receivePhp, verify: verifyPhp }),
+    ...files("php", {
+      ask: askPhp,
+      call: callPhp,
+      events: eventsPhp,
+      receive: receivePhp,
+      verify: verifyPhp,
+    }),
   },
   {
     id: "java",
@@ -110,7 +135,13 @@ python3 -m pip install --quiet "pyjwt[crypto]"`,
     run: (file) => `java -cp "/usr/share/java/*" ${file}`,
     isServer: true,
     escape: (text) => text.replaceAll("\\", "\\\\"),
-    ...files("java", { ask: askJava, call: callJava, receive: receiveJava, verify: verifyJava }),
+    ...files("java", {
+      ask: askJava,
+      call: callJava,
+      events: eventsJava,
+      receive: receiveJava,
+      verify: verifyJava,
+    }),
   },
   {
     id: "go",
@@ -120,7 +151,7 @@ python3 -m pip install --quiet "pyjwt[crypto]"`,
     serve: (file) => `go build ${file}
 ./${file.replace(/\.go$/, "")}`,
     isServer: true,
-    ...files("go", { ask: askGo, call: callGo, receive: receiveGo, verify: verifyGo }),
+    ...files("go", { ask: askGo, call: callGo, events: eventsGo, receive: receiveGo, verify: verifyGo }),
   },
   {
     id: "csharp",
@@ -131,7 +162,7 @@ python3 -m pip install --quiet "pyjwt[crypto]"`,
 mono ${file.replace(/cs$/, "exe")}`,
     isServer: true,
     escape: (text) => text.replaceAll('"', '""'),
-    ...files("cs", { ask: askCs, call: callCs, receive: receiveCs, verify: verifyCs }),
+    ...files("cs", { ask: askCs, call: callCs, events: eventsCs, receive: receiveCs, verify: verifyCs }),
   },
 ];
 

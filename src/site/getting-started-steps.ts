@@ -36,6 +36,7 @@ const runs: Readonly<Record<ExampleKind, (run: string, at: Surroundings) => stri
 cat envelope.json; echo`,
   verify: (run, { issuer }) => `${run} envelope.json jwks.json key-history.jose \\
   ${issuer} "$PARTNER_ID"`,
+  events: (run, { issuer }) => `${run} ${issuer}`,
   receive: (run) => `${run} & RECEIVER=$!
 for TRY in $(seq 30); do
   curl -s -o answer.txt http://127.0.0.1:9876/ && break
@@ -88,6 +89,8 @@ curl --fail-with-body -sS ${api(issuer)}/health; echo`,
   ask: (at) => runExample("ask", at),
   verify: (at) => runExample("verify", at),
   receive: (at) => runExample("receive", at),
+  /** Fetches what was told, in the chosen language. */
+  events: (at) => runExample("events", at),
   /** One question, sent again as after a lost answer. */
   retry: ({ issuer }) => `QUESTION=$(date +%s)-question
 for TRY in 1 2; do

@@ -20,6 +20,12 @@ public static class Ask
     static readonly HttpClient Client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false })
         { Timeout = TimeSpan.FromSeconds(15) };
 
+    /// Which the API reference explains.
+    static string CodeOf(HttpResponseMessage answer)
+    {
+        return answer.Headers.TryGetValues("X-Error-Code", out var named) ? named.Single() : "" + (int)answer.StatusCode;
+    }
+
     /// Asks again up to three times what the service could not answer; throws what it refused.
     static async Task<HttpResponseMessage> Call(Func<HttpRequestMessage> request)
     {
@@ -27,12 +33,14 @@ public static class Ask
         {
             var status = 0;
             var body = "no answer";
+            var code = "0";
             try
             {
                 var answer = await Client.SendAsync(request());
                 body = await answer.Content.ReadAsStringAsync();
                 status = (int)answer.StatusCode;
                 if (status == 200) return answer;
+                code = CodeOf(answer);
             }
             catch (Exception error) when (error is HttpRequestException || error is TaskCanceledException)
             {
@@ -40,7 +48,7 @@ public static class Ask
             }
             var waitSeconds = status == 429 ? (int)JObject.Parse(body)["retryAfterSeconds"] : 1 << attempt;
             var mayHelp = status == 0 || status == 429 || status >= 500;
-            if (!mayHelp || attempt == 3 || waitSeconds > 60) throw new Exception(status + ": " + body);
+            if (!mayHelp || attempt == 3 || waitSeconds > 60) throw new Exception(code + ": " + body);
             await Task.Delay(TimeSpan.FromSeconds(waitSeconds));
         }
     }

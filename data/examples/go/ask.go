@@ -43,7 +43,7 @@ func call(method, url string, body []byte, headers map[string]string) ([]byte, h
 			waitSeconds = told.RetryAfterSeconds
 		}
 		if !mayHelp || attempt == 3 || waitSeconds > 60 {
-			log.Fatalf("%d: %s", status, answer)
+			log.Fatalf("%d %s: %s", status, head.Get("X-Error-Code"), answer)
 		}
 		time.Sleep(time.Duration(waitSeconds) * time.Second)
 	}

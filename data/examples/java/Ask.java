@@ -31,14 +31,15 @@ public class Ask {
                 HttpResponse<byte[]> answer = CLIENT.send(request, HttpResponse.BodyHandlers.ofByteArray());
                 status = answer.statusCode();
                 if (status == 200) return answer;
-                message = new String(answer.body(), "UTF-8");
+                String code = answer.headers().firstValue("X-Error-Code").orElse(String.valueOf(status));
+                message = code + ": " + new String(answer.body(), "UTF-8");
                 if (status == 429) waitSeconds = JSON.readTree(answer.body()).path("retryAfterSeconds").asLong(1);
             } catch (IOException error) {
                 message = String.valueOf(error);
             }
             boolean mayHelp = status == 0 || status == 429 || status >= 500;
             if (!mayHelp || attempt == 3 || waitSeconds > 60) {
-                System.err.println(status + ": " + message);
+                System.err.println(message);
                 System.exit(1);
             }
             Thread.sleep(waitSeconds * 1000);

@@ -20,7 +20,8 @@ async function call(path, options, attempt = 0) {
   const body = answer ? await answer.json().catch(() => ({})) : {};
   const waitSeconds = answer?.status === 429 ? (body.retryAfterSeconds ?? 1) : 2 ** attempt;
   const mayHelp = (!answer || answer.status === 429 || answer.status >= 500) && waitSeconds <= 60;
-  if (!mayHelp || attempt === 3) throw new Error(`${answer?.status}: ${body.message}`);
+  if (!mayHelp || attempt === 3)
+    throw new Error(`${answer?.headers.get("X-Error-Code") ?? answer?.status}: ${body.message}`);
   await sleep(waitSeconds * 1000);
   return call(path, options, attempt + 1);
 }

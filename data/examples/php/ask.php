@@ -21,7 +21,8 @@ function call(string $url, array $options = []): array {
         $waitSeconds = $status === 429 ? ($answer['retryAfterSeconds'] ?? 1) : 2 ** $attempt;
         $mayHelp = $status === 0 || $status === 429 || $status >= 500;
         if (!$mayHelp || $attempt === 3 || $waitSeconds > 60) {
-            fwrite(STDERR, "$status: " . ($answer['message'] ?? 'no answer') . "\n");
+            $code = implode(preg_grep('/^X-Error-Code:/i', $http_response_header)) ?: $status;
+            fwrite(STDERR, "$code: " . ($answer['message'] ?? 'no answer') . "\n");
             exit(1);
         }
         sleep($waitSeconds);

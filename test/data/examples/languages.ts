@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const examples = join(import.meta.dir, "../../../data/examples");
 
-export type Program = "ask" | "verify" | "receive";
+export type Program = "ask" | "verify" | "receive" | "events";
 
 export type Language = {
   readonly name: string;
