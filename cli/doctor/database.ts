@@ -7,7 +7,15 @@ import { createCalendar, isoTime } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import {
+  clockAhead,
+  clockBoundsMs,
+  describeClock,
+  type Node,
+  type NodeStore,
+} from "../../src/domain/nodes.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
+import { nodesWithout } from "../../src/domain/rotation.ts";
 import { readSandboxState } from "../../src/domain/sandbox/state.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
@@ -21,7 +29,6 @@ import { createStatusStore } from "../../src/store/status.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
 import { hasDatabase, noRegister } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
-import { checkDatabaseClock, judgeLoaded } from "./nodes.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
 const mebibyte = 1024 * 1024;
@@ -244,4 +251,36 @@ export async function checkEngine(): Promise<Check> {
   } catch {
     return fail("it cannot be loaded", "set BUN_TMPDIR to a folder that is writable and not mounted noexec");
   }
+}
+
+/** Judges whether every node could sign with the next key, which a rotation would wait for. */
+export function judgeLoaded(nodes: readonly Node[], pendingKid: string): Check {
+  const { ok, warn } = checkNamed("node-keys");
+  const behind = nodesWithout(pendingKid, nodes);
+  if (behind.length === 0) return ok("all have loaded the pending key");
+  const advice =
+    "a node loads a key within a second: if it still has not, look at its log and restart it; tvs keys rotate is " +
+    "refused until then";
+  return warn(`the pending key is not loaded by ${behind.map(({ url }) => url).join(", ")}`, advice);
+}
+
+/** Compares this machine's clock with the database's, where that is another one's. */
+async function checkDatabaseClock(nodes: Pick<NodeStore, "now">): Promise<Check[]> {
+  const before = Date.now();
+  const databaseNow = await nodes.now();
+  return databaseNow === null
+    ? []
+    : [judgeDatabaseClock(clockAhead(databaseNow, { before, after: Date.now() }))];
+}
+
+/** @param aheadMs by how much this machine's clock is ahead of the database's */
+export function judgeDatabaseClock(aheadMs: number): Check {
+  const { ok, warn, fail } = checkNamed("database-clock");
+  const off = Math.abs(aheadMs);
+  if (off <= clockBoundsMs.warned) return ok("this machine's clock and the database's agree");
+  const found = `this machine's clock is ${describeClock(aheadMs)} the database's`;
+  const advice = "set the clock that is wrong (timedatectl, chronyc tracking)";
+  return off > clockBoundsMs.refused
+    ? fail(found, `${advice}; until then commands and tvs serve are refused here`)
+    : warn(found, advice);
 }

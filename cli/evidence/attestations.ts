@@ -1,18 +1,200 @@
+import { Buffer } from "node:buffer";
 import type { Config } from "../../src/config.ts";
-import { decodeAttestation } from "../../src/domain/attestation-check.ts";
+import {
+  type AttestationCheck,
+  checkAttestation,
+  decodeAttestation,
+} from "../../src/domain/attestation-check.ts";
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
+import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
+import { createEvidenceReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
+import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { type PartnerStore, requirePartner } from "../../src/domain/partners.ts";
 import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
-import { group, operand, option } from "../command.ts";
+import { encodeBase64 } from "../../src/partner/base64.ts";
+import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
+import { formatLogProof } from "../../src/partner/log-proof.ts";
+import { flag, group, operand, option } from "../command.ts";
+import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
+import { prepareIfNamed } from "../safe/output-file.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
-import { type Columns, hint, listing, note, print, printList, record } from "../terminal/output.ts";
+import {
+  type Columns,
+  exitCodes,
+  hint,
+  listing,
+  note,
+  print,
+  printList,
+  record,
+} from "../terminal/output.ts";
 import { printableJson } from "../terminal/printable.ts";
-import { keptLogOf } from "./open-evidence.ts";
+import { openSources, readSource } from "../verify/files.ts";
+import { checkpointOfAll, keptLogOf, noLog } from "./open-evidence.ts";
+
+const proveCommand = operatorCommand({
+  description:
+    "Print the proof that an attestation is in the evidence log (C2SP tlog-proof), by the earliest checkpoint that " +
+    "covers it; one is signed when none does yet",
+  example:
+    "tvs attestations prove 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d > envelope.proof\n" +
+    "  tvs attestations prove --leaf HASH   # of one that was deleted by age",
+  args: {
+    id: { ...operand("The envelope's `verificationId`"), required: false },
+    leaf: option(
+      "HASH",
+      "Instead of the id: the leaf's hash, 64 hex digits. It stays when the attestation is deleted",
+    ),
+    out: option("FILE", "Write it to this file, which must not exist yet"),
+    force: flag("Replace the file"),
+  },
+  prepare: ({ out: path, force }, config) => prepareIfNamed({ flag: "--out", path, force, config }),
+  async act(operator, args, file) {
+    const leaf = await leafOf(operator, args);
+    const inclusion = await prove(operator, leaf);
+    const proof = formatLogProof({ ...inclusion, note: inclusion.checkpoint });
+    await file?.write(proof);
+    const described = describeInclusion(inclusion, { leaf, proof });
+    print(args, described, () => (file === undefined ? proof : ""));
+    if (file !== undefined) note(`wrote the proof to ${file.path}`);
+  },
+});
+
+async function leafOf(
+  { attestations }: Operator,
+  { id, leaf }: { id?: string | undefined; leaf?: string | undefined },
+): Promise<Uint8Array> {
+  if ((id === undefined) === (leaf === undefined))
+    throw new TvsError("USAGE", "give a verification id, or --leaf HASH, and not both");
+  if (leaf !== undefined) {
+    if (/^[0-9a-f]{64}$/.test(leaf)) return new Uint8Array(Buffer.from(leaf, "hex"));
+    throw new TvsError("USAGE", "--leaf must be 64 lower-case hex digits");
+  }
+  const one = await attestations.find((id ?? "").trim().toLowerCase());
+  if (one !== null) return leafHash(one.jws);
+  throw new TvsError(
+    "NOT_KNOWN",
+    "no attestation has this verification id; of one that was deleted by age the leaf is still there, see --leaf",
+  );
+}
+
+async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
+  const { evidence } = operator;
+  const reader = createEvidenceReader(evidence);
+  let found = await reader.inclusion(leaf);
+  if (found === null) {
+    await checkpointOfAll(operator);
+    found = await reader.inclusion(leaf);
+  }
+  if (found !== null && found !== "no-checkpoint") return found;
+  if ((await evidence.epochs()).length === 0) throw noLog();
+  throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
+}
+
+function describeInclusion(
+  { index, size, hashes, checkpoint }: Inclusion,
+  { leaf, proof }: { leaf: Uint8Array; proof: string },
+) {
+  return {
+    origin: treeHeadOf(checkpoint).origin,
+    leafHash: Buffer.from(leaf).toString("hex"),
+    leafIndex: index,
+    treeSize: size,
+    hashes: hashes.map(encodeBase64),
+    checkpoint,
+    proof,
+  };
+}
+
+/** The most envelopes in one check: all verdicts are in memory until they are printed. */
+const maxChecked = 200_000;
+/** The most rows of a table of verdicts; beyond it, only those that are not attested are shown. */
+const maxTableRows = 5_000;
+
+const checkCommand = operatorCommand({
+  description:
+    "Check whether this service attested exactly this: an envelope, a statement or a row of one, a bare signature, a batch response, an array or " +
+    "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
+    "known; 2: not readable",
+  example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
+  args: {
+    file: operand("A file, or - for standard input"),
+  },
+  async act(operator, args) {
+    const { attestations } = operator;
+    const kept = await keptLogOf(operator);
+    const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
+    const results = await checkFile(args.file, check);
+    print(
+      args,
+      results.map((one) => describeCheck(one)),
+      () => checkTable(results),
+    );
+    if (results.some(({ reason }) => reason === "NO_LONGER_KEPT"))
+      note(`it can no longer be said whether these were attested: ${describeKeptLog(kept)}`);
+    process.exitCode = exitCodeOf(results);
+  },
+});
+
+type Check = (item: EnvelopeItem) => Promise<AttestationCheck>;
+type Located = AttestationCheck & { readonly place: Place };
+
+/** @throws TvsError INPUT_UNREADABLE when the input gives nothing to judge */
+async function checkFile(file: string, check: Check): Promise<Located[]> {
+  const results: Located[] = [];
+  for await (const source of openSources([file], process.stdin, [])) {
+    for await (const item of readSource(source)) {
+      if (results.push({ ...(await check(item)), place: item.place }) > maxChecked)
+        throw new TvsError("INPUT_UNREADABLE", `${file} holds more than ${maxChecked} envelopes; split it`);
+    }
+  }
+  const [only] = results;
+  if (results.length === 1 && only?.verdict === "undecided" && only.reason !== "NO_LONGER_KEPT") {
+    throw new TvsError("INPUT_UNREADABLE", `${file === "-" ? "standard input" : file}: ${only.problem}`);
+  }
+  return results;
+}
+
+function describeCheck({ place, verdict, reason, verificationId, record: kept }: Located) {
+  return {
+    verificationId,
+    attested: verdict === "attested",
+    verdict,
+    reason,
+    ...(place.line === null ? {} : { line: place.line }),
+    ...(place.index === null ? {} : { index: place.index }),
+    // What was really attested under this id, if anything was.
+    record: kept === null ? null : describeAttestation(kept),
+  };
+}
+
+function checkTable(results: readonly Located[]): string {
+  const isLong = results.length > maxTableRows;
+  const others = results.filter(({ verdict }) => verdict !== "attested");
+  const shown = (isLong ? others : results).slice(0, maxTableRows);
+  const rows = listing(shown, {
+    VERIFICATION: "verificationId",
+    VERDICT: "verdict",
+    REASON: "reason",
+    "ATTESTED TO": ({ record: kept }) => kept?.partnerId,
+    AT: ({ record: kept }) => kept && isoSeconds(kept.issuedAt),
+    STATUS: ({ record: kept }) => kept?.status,
+  });
+  const left = isLong ? `the first ${shown.length} that are not attested; --json prints all\n` : "";
+  return `${rows}\n${left}${results.length - others.length} of ${results.length} attested and unaltered`;
+}
+
+function exitCodeOf(results: readonly Located[]): number {
+  const others = results.filter(({ verdict }) => verdict !== "attested");
+  if (others.length === 0) return exitCodes.done;
+  return others.every(({ verdict }) => verdict === "undecided") ? exitCodes.undecided : exitCodes.refused;
+}
 
 const listCommand = operatorCommand({
   description: "List attestations, newest first",
@@ -144,6 +326,6 @@ async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsE
 export const attestationsCommand = group("Look up and check the evidence of what was answered and signed", {
   list: async () => listCommand,
   show: async () => showCommand,
-  check: () => import("./attestation-check.ts").then((file) => file.checkCommand),
-  prove: () => import("./proof.ts").then((file) => file.proveCommand),
+  check: async () => checkCommand,
+  prove: async () => proveCommand,
 });

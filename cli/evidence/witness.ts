@@ -1,19 +1,33 @@
 /** `tvs log witness`: somebody else keeps an eye on the log, without a register, wherever this program runs. */
 
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isoSeconds } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
 import { openingLeafHash } from "../../src/domain/evidence/tree.ts";
+import { decodeHash } from "../../src/partner/base64.ts";
 import { type Checkpoint, openCheckpoint, readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { findFork, type LogState, type RememberedCheckpoint } from "../../src/partner/log-state.ts";
-import { isConsistent, isSameHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import {
+  type InclusionProof,
+  isConsistent,
+  isSameHash,
+  rootOfInclusion,
+} from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
+import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
 import { command, everyValue, operand, option } from "../command.ts";
 import { exitCodes, print, record } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
-import { defaultTimeoutMs, readHttpUrl, timeoutArg } from "../verify/bounded-fetch.ts";
+import {
+  type BoundedAnswer,
+  defaultTimeoutMs,
+  fetchBounded,
+  readHttpUrl,
+  timeoutArg,
+} from "../verify/bounded-fetch.ts";
 import { writeUnlessThere } from "./anchor-folder.ts";
 import { readLogKeys, readStateFile, rememberInFile } from "./witness-state.ts";
-import { openWitnessedLog, undecidable, type WitnessedLog } from "./witnessed.ts";
 
 /** How far a checkpoint's time may lie ahead of this machine's clock, as with every other time that is verified. */
 const aheadMs = 60_000;
@@ -231,4 +245,68 @@ function text(shown: Shown, finding: Finding, evidence: readonly string[]): stri
   // A note may hold what steers a terminal, signed or not.
   const shownAs = (note: string) => note.split("\n").map(printable).join("\n");
   return `${lines}\n\nseen before:\n${shownAs(finding.seen?.note ?? "")}\nshown now:\n${shownAs(shown.note)}`;
+}
+
+type Hashes = readonly Uint8Array<ArrayBuffer>[];
+
+/** What a witness asks. Each throws TvsError INPUT_UNREADABLE for an answer that is none. */
+type WitnessedLog = ReturnType<typeof openWitnessedLog>;
+
+export function undecidable(words: string): TvsError {
+  return new TvsError("INPUT_UNREADABLE", words);
+}
+
+/** @param service its address, which may have a path of its own. @param timeoutMs for each answer */
+function openWitnessedLog(service: URL, timeoutMs: number) {
+  const base = `${service.origin}${service.pathname.replace(/\/+$/, "")}/v1/inter-agency/log`;
+  const ask = (path: string) =>
+    fetchBounded({ url: new URL(`${base}/${path}`), called: "the log", timeoutMs });
+
+  return {
+    /** The newest checkpoint: a note that nobody has verified. */
+    async checkpoint(): Promise<Uint8Array> {
+      const { status, body } = await ask("checkpoint");
+      if (status === 404)
+        throw undecidable("the log has no checkpoint yet, or there is no such service at that address");
+      if (status !== 200)
+        throw undecidable(`the log answered HTTP ${status} when asked for its newest checkpoint`);
+      return body;
+    },
+    /** Whether one tree begins with another; null when the log says that it never signed for so many entries. */
+    async consistency(from: number, to: number): Promise<Hashes | null> {
+      const asked = `to prove that ${to} entries go on from ${from}`;
+      const answer = readAnswer(await ask(`consistency?from=${from}&to=${to}`), asked);
+      return answer && readHashes(answer.hashes, "consistency");
+    },
+    /** Where a leaf stands in the tree of `size` entries; null when the log says that it has no such leaf. */
+    async inclusion(leafHash: Uint8Array, size: number): Promise<Omit<InclusionProof, "leafHash"> | null> {
+      const hex = Buffer.from(leafHash).toString("hex");
+      const answer = readAnswer(await ask(`inclusion/${hex}?size=${size}`), "for its first entry");
+      if (answer === null) return null;
+      const { leafIndex, treeSize } = answer;
+      if (typeof leafIndex !== "number" || typeof treeSize !== "number") throw noProof("inclusion");
+      return { index: leafIndex, size: treeSize, hashes: readHashes(answer.hashes, "inclusion") };
+    },
+  };
+}
+
+function noProof(of: string): TvsError {
+  return undecidable(`what the log sent as a proof of ${of} is none`);
+}
+
+/** @returns null for what the log says is not there; an empty object for what is no proof */
+function readAnswer({ status, body }: BoundedAnswer, asked: string): { [name: string]: JsonValue } | null {
+  if (status === 404) return null;
+  if (status !== 200) throw undecidable(`the log answered HTTP ${status} when asked ${asked}`);
+  const json = readStrictJson(body);
+  return !(json instanceof Refusal) && isJsonObject(json) ? json : {};
+}
+
+function readHashes(texts: JsonValue | undefined, of: string): Hashes {
+  if (!Array.isArray(texts)) throw noProof(of);
+  return texts.map((one) => {
+    const hash = typeof one === "string" ? decodeHash(one) : null;
+    if (hash === null) throw noProof(of);
+    return hash;
+  });
 }

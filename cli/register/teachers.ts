@@ -1,4 +1,6 @@
 import { isoTime } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import {
   changeTeacher,
@@ -10,6 +12,7 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../../src/domain/teachers/changes.ts";
+import { exportTeachers } from "../../src/domain/teachers/export.ts";
 import {
   describeEvent,
   describeHistoryLine,
@@ -17,13 +20,138 @@ import {
   revocationText,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import { type ArgsOf, type commonArgs, group, operand, option } from "../command.ts";
+import { exportSubject, type SubjectExport } from "../../src/domain/teachers/subject-export.ts";
+import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
+import { keptLogOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
+import { readLine } from "../safe/input-file.ts";
+import { prepareOutput } from "../safe/output-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { type Cell, hint, listing, print, record, table } from "../terminal/output.ts";
+import { type Cell, hint, listing, note, print, record, table } from "../terminal/output.ts";
+import { printable, printableJson } from "../terminal/printable.ts";
 import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
+import { filterArgs, filterOf } from "./teachers-list.ts";
+
+/** Names under which other programs expect something else than CSV or NDJSON. */
+const otherFormats = /\.(xlsx?|ods|json|pdf|zip|gz)$/i;
+
+/** @throws TvsError USAGE for a name that says a format which is not written */
+function formatOf(file: string): ImportFormat {
+  if (otherFormats.test(file))
+    throw new TvsError("USAGE", "the file must be named .csv, or .ndjson or .jsonl with profiles");
+  return formatOfName(file) ?? "csv";
+}
+
+const exportCommand = operatorCommand({
+  description:
+    "Write teachers to a new file that `tvs teachers import` reads: NDJSON (.ndjson, .jsonl) with profiles, else CSV " +
+    "without. NINs, e-mail addresses and phone numbers are not held, so they are left out; to import the file again " +
+    "changes nothing",
+  example: "tvs teachers export register.csv\n  tvs teachers export lagos.ndjson --state Lagos --force",
+  args: {
+    file: operand("The file to write"),
+    ...filterArgs,
+    force: flag("Replace the file"),
+  },
+  prepare({ file: path, force }, config) {
+    return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
+  },
+  async act(operator, args, { format, output }) {
+    const total = hasProgress() ? await operator.teachers.count() : 0;
+    const bar = createBar({ label: "exporting", unit: "teachers", total });
+    const counts = { teachers: 0, profilesLeftOut: 0 };
+    const pieces = exportTeachers(operator, { format, filter: filterOf(args) });
+    async function* text(): AsyncGenerator<string> {
+      for await (const piece of pieces) {
+        counts.teachers += piece.teachers;
+        counts.profilesLeftOut += piece.profilesLeftOut;
+        bar.show(counts.teachers);
+        yield piece.text;
+      }
+      // A file with a header alone looks like a register; an import refuses it too.
+      if (counts.teachers === 0)
+        throw new TvsError("REFUSED", "there is no teacher to write, so no file was written");
+    }
+    await output.write(text()).finally(bar.stop);
+    const { teachers, profilesLeftOut } = counts;
+    print(args, { file: output.path, format, teachers }, () => {
+      const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
+      return `${written} written to ${args.file}`;
+    });
+    if (profilesLeftOut > 0)
+      note(
+        `CSV has no column for profiles, and ${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`,
+      );
+    hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
+  },
+});
+
+/** A NIN and a line end need a dozen bytes; whoever sends more has piped in the wrong file. */
+const maxInputBytes = 1024;
+
+const exportSubjectCommand = operatorCommand({
+  description:
+    "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
+  example: "tvs teachers export-subject --json < nin.txt > subject.json",
+  // On standard input because an argument would stand in the shell's history and in `ps`.
+  prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
+  async act(operator, args, nin) {
+    const { stores, blindIndex, clock } = operator;
+    const kept = await keptLogOf(operator);
+    const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
+    print(args, held, () => exportText(held));
+  },
+});
+
+function exportText(held: SubjectExport): string {
+  const { exportedAt, record: stored, history, lookups, verifiedBy, notes } = held;
+  const { profile = null, ...fields } = stored ?? {};
+  const sections = [
+    `exported at ${exportedAt}`,
+    heading(
+      "RECORD",
+      stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
+    ),
+    ...(profile === null ? [] : [heading("PROFILE", printableJson(profile))]),
+    heading("HISTORY", historyText(history)),
+    heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
+    heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
+    heading("NOTES", notes.join("\n")),
+  ];
+  return sections.join("\n\n");
+}
+
+function heading(title: string, text: string): string {
+  return `${title}\n${text}`;
+}
+
+function historyText(history: SubjectExport["history"]): string {
+  if (history.length === 0) return "none";
+  return listing(history, {
+    TIME: "at",
+    WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
+    "STATUS AFTER": (line) =>
+      line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
+    REASON: (line) => (line.type === "event" ? null : line.reason),
+  });
+}
+
+function lookupText(lookups: SubjectExport["lookups"]): string {
+  if (lookups.length === 0) return "none";
+  return listing(lookups, {
+    TIME: "verifiedAt",
+    PARTNER: "partnerId",
+    ENDPOINT: "endpoint",
+    PURPOSE: "purpose",
+    ASKED: "reference",
+    STATUS: "status",
+    ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
+    CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
+    "VERIFICATION ID": "verificationId",
+  });
+}
 
 /** How far back `revoke` looks for partners that were told VALID. */
 const toldValidMs = 90 * 86_400_000;
@@ -227,7 +355,7 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   map: () => import("./teachers-map.ts").then((file) => file.mapCommand),
   list: () => import("./teachers-list.ts").then((file) => file.listCommand),
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),
-  export: () => import("./teachers-export.ts").then((file) => file.exportCommand),
+  export: async () => exportCommand,
   show: async () => showCommand,
   revoke: async () => revokeCommand,
   reinstate: async () => reinstateCommand,
@@ -235,5 +363,5 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   reactivate: async () => reactivateCommand,
   history: async () => historyCommand,
   sweep: async () => sweepCommand,
-  "export-subject": () => import("./export-subject.ts").then((file) => file.exportSubjectCommand),
+  "export-subject": async () => exportSubjectCommand,
 });

@@ -5,9 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
+import { backupOfPartial, beginsAsDatabase, takePartial } from "../../src/store/driver/backup.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
-import { backupOfPartial, takePartial } from "../../src/store/driver/partial-backup.ts";
 import { requireFolder } from "../evidence/anchor-folder.ts";
 import { parseCount } from "../terminal/output.ts";
 

@@ -27,7 +27,7 @@ import {
 } from "../../src/metrics/work.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
-import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";

@@ -4,11 +4,10 @@ import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
-import type { OfflinePack } from "../../src/partner/status-list.ts";
+import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
 import { parseDuration } from "../terminal/output.ts";
-import { type LogSettings, settledLogKey } from "./proof.ts";
-import { readPack } from "./status-lists.ts";
+import { type LogSettings, readWhole, settledLogKey } from "./proof.ts";
 
 export const verifyArgs = {
   jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
@@ -144,4 +143,22 @@ function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
     throw usage(
       "--proof needs the key of the log: give --log-key KEY, as tvs log key and the service's /log/key print it",
     );
+}
+
+/** A pack has a list for each million teachers, of a few kilobytes each, and 180 kB at the most. */
+const maxPackMiB = 16;
+const maxListMiB = 2;
+
+/** @throws TvsError INPUT_UNREADABLE for a file that is no pack */
+async function readPack(path: string): Promise<OfflinePack> {
+  const pack = readOfflinePack(await readWhole(path, `the pack ${path}`, maxPackMiB));
+  if (pack !== null) return pack;
+  const where = "fetch it from the service's /v1/inter-agency/offline-pack";
+  throw new TvsError("INPUT_UNREADABLE", `${path} is no offline pack: ${where}`);
+}
+
+/** @throws TvsError INPUT_UNREADABLE */
+export async function readLists(paths: readonly string[]): Promise<string[]> {
+  const files = paths.map((path) => readWhole(path, `the status list ${path}`, maxListMiB));
+  return (await Promise.all(files)).map((bytes) => new TextDecoder().decode(bytes));
 }

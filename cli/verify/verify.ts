@@ -1,26 +1,32 @@
 /** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
 import process from "node:process";
+import { readConfig } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
-import type { VerifyOptions } from "../../src/partner/verify-envelope.ts";
+import { Refusal } from "../../src/partner/reasons.ts";
+import { isStatement } from "../../src/partner/statement-form.ts";
+import type { JsonValue } from "../../src/partner/strict-json.ts";
+import { unopened } from "../../src/partner/verification.ts";
+import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { rowOfStatement, verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, everyValue, type OurCommand } from "../command.ts";
-import { exitCodes, parseTime } from "../terminal/output.ts";
+import { prepareOutput } from "../safe/output-file.ts";
+import { exitCodes, parseCount, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
-import { type Bytes, openSources } from "./files.ts";
-import { formatOf } from "./format.ts";
-import { judgeSource } from "./judge.ts";
+import { type Bytes, openSources, readSource, type Source } from "./files.ts";
+import { type AnyVerification, formatOf } from "./format.ts";
 import {
   type Environment,
+  readLists,
   resolveSettings,
   type VerifyFlags,
   type VerifySettings,
   verifyArgs,
 } from "./options.ts";
-import { createPrinter, createProgress, type Tally } from "./printer.ts";
+import { createPrinter, createProgress, type Printer, type Tally } from "./printer.ts";
 import { openProof, readWhole } from "./proof.ts";
-import { type RowTaker, rowTaker } from "./row.ts";
-import { readLists } from "./status-lists.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -193,4 +199,88 @@ export function verifyCommand(program: string): OurCommand {
       process.exitCode = await runVerify({ args, rawArgs }, processIo(program));
     },
   });
+}
+
+/** Enough that the runtime's cryptography can use every core. */
+const atOnce = 64;
+
+async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<AnyVerification> {
+  if ("refusal" in item) return unopened(item.refusal);
+  return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
+}
+
+/** Is given each statement that was found to be genuine. */
+type TakeStatement = (statement: JsonValue) => Promise<void>;
+
+/**
+ * Judges one file, folder entry or stream, in order.
+ *
+ * @param source what to read, or the reason why it cannot be read
+ * @param options the key set, what is expected, and the proof that every envelope is held against
+ * @param printer receives at least one verdict
+ * @param take is given each genuine statement, before its verdict is printed
+ */
+async function judgeSource(
+  source: Source,
+  options: VerifyOptions,
+  printer: Printer,
+  take?: TakeStatement,
+): Promise<void> {
+  const { file } = source;
+  let items: EnvelopeItem[] = [];
+  const judgeItems = async () => {
+    const verdicts = await Promise.all(items.map((item) => judgeItem(item, options)));
+    for (const [index, item] of items.entries()) {
+      const verdict = verdicts[index] as AnyVerification;
+      if ("statement" in verdict && verdict.valid && "value" in item) await take?.(item.value);
+      printer.print(verdict, { file, place: item.place });
+    }
+    items = [];
+    await printer.makeRoom();
+  };
+  for await (const item of readSource(source, printer.watched))
+    if (items.push(item) >= atOnce) await judgeItems();
+  await judgeItems();
+}
+
+/** Takes the row out of the one statement of a run. */
+type RowTaker = {
+  readonly take: TakeStatement /** @throws TvsError when there was none */;
+  end(): void;
+};
+
+/**
+ * @param flags what was given
+ * @param paths what is to be judged
+ * @returns null where no row is asked for
+ * @throws TvsError USAGE
+ */
+function rowTaker(flags: VerifyFlags, paths: readonly string[]): RowTaker | null {
+  const { row: text, out, force = false } = flags;
+  if (text === undefined && out === undefined) return null;
+  if (text === undefined || out === undefined)
+    throw new TvsError(
+      "USAGE",
+      "--row N and --out FILE belong together: which row of a statement, and where it goes",
+    );
+  const row = parseCount(text, "--row");
+  const file = prepareOutput({
+    flag: "--out",
+    path: out,
+    force,
+    config: readConfig({}, process.env),
+    inputs: paths.filter((path) => path !== "-"),
+  });
+  let taken = 0;
+  return {
+    async take(statement) {
+      if (++taken > 1) throw new TvsError("USAGE", "--row takes a row of one statement: name one file");
+      const alone = await rowOfStatement(statement, row);
+      if (alone instanceof Refusal) throw new TvsError("USAGE", `--row: ${alone.detail}`);
+      await file.write(`${JSON.stringify(alone, null, 2)}\n`);
+    },
+    end() {
+      if (taken === 0) throw new TvsError("USAGE", "--row: there was no valid statement to take a row of");
+    },
+  };
 }

@@ -43,7 +43,7 @@ const exampleKinds = ["ask", "verify", "receive", "events"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];
 
 export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
-  /** One call, written for the reference to fill in: see reference/samples.ts. */
+  /** One call, written for the reference to fill in: see reference/operations.ts. */
   readonly call: Example;
   /** A text as the body of `call` has it: what ends the literal there is escaped. */
   readonly escape?: (text: string) => string;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createAdmission, createLoad, type Load } from "../../src/signing/admission.ts";
-import { openSigningBoard } from "../../src/signing/board.ts";
-import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import { newSigningBoards, openSigningBoard } from "../../src/signing/board.ts";
 
 const overloaded = expect.objectContaining({ code: "OVERLOADED" });
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { KeyRing } from "../../src/domain/keys.ts";
-import { openSigningBoard, type SigningBoard } from "../../src/signing/board.ts";
-import { newSigningBoards, slotsOfSort } from "../../src/signing/board-memory.ts";
+import {
+  newSigningBoards,
+  openSigningBoard,
+  type SigningBoard,
+  slotsOfSort,
+} from "../../src/signing/board.ts";
 import type { Engine } from "../../src/signing/engine.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { openOpenssl } from "../../src/signing/openssl.ts";

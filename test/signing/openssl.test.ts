@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { generateKey, type KeyRing, keyRing } from "../../src/domain/keys.ts";
-import { openSigningBoard } from "../../src/signing/board.ts";
-import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import { newSigningBoards, openSigningBoard } from "../../src/signing/board.ts";
 import type { Engine } from "../../src/signing/engine.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { openOpenssl } from "../../src/signing/openssl.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Worker } from "node:worker_threads";
 import type { KeyRing } from "../../src/domain/keys.ts";
-import { openSigningBoard } from "../../src/signing/board.ts";
-import { newSigningBoards } from "../../src/signing/board-memory.ts";
+import { newSigningBoards, openSigningBoard } from "../../src/signing/board.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { until } from "../harness/eventually.ts";
 import { aRing, type KeyName, verifies } from "../harness/keys.ts";

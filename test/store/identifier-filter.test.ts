@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { addTo } from "../../src/store/identifier-filter.ts";
+import { addTo } from "../../src/store/staging.ts";
 
 const filterBytes = 1024 * 1024;
 const index = createBlindIndex(new Uint8Array(32));

@@ -3,12 +3,11 @@
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
 import { keyToPutIn } from "../../http/local-caller.ts";
-import { codeLanguages } from "../getting-started-languages.ts";
+import { type CodeLanguage, codeLanguages } from "../getting-started-languages.ts";
 import type { Markup } from "../markup.ts";
 import { codeBox, jsonBox } from "./code.ts";
 import { type Call, exampleOf, nameOf, type Operation, type Parameter, type Response } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";
-import { type Request, sampleOf } from "./samples.ts";
 import { part, type Writer } from "./writer.ts";
 
 export function operationPart(writer: Writer, call: Call): Markup {
@@ -197,4 +196,38 @@ function parameterExample(writer: Writer, { example, schema }: Parameter): strin
 
 function shownKey({ apiKey, sandbox }: Writer): string {
   return apiKey ?? keyToPutIn(sandbox);
+}
+
+type Request = {
+  readonly method: string;
+  /** The whole address, filled in. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+};
+
+/**
+ * METHOD, ADDRESS and BODY stand for themselves. The line with NAME and VALUE is there once for each header, and the one
+ * with BODY goes where there is none; BODY_IF_ANY is then empty.
+ */
+function sampleOf({ call, escape: escaped = String }: CodeLanguage, request: Request): string {
+  const { method, url, headers, body } = request;
+  const written = body === undefined ? "" : escaped(JSON.stringify(body, null, 2));
+  const places: Readonly<Record<string, string>> = { METHOD: method, ADDRESS: url, BODY: written };
+  const lines = call.source
+    .trimEnd()
+    .split("\n")
+    .flatMap((line) => {
+      if (line.includes("NAME")) return linesOf(headers, line);
+      return body === undefined && /BODY\b/.test(line) ? [] : [line];
+    });
+  return lines
+    .join("\n")
+    .replace(/\b(METHOD|ADDRESS|BODY)(_IF_ANY)?\b/g, (_all, place) => places[place] ?? "");
+}
+
+function linesOf(headers: Request["headers"], line: string): string[] {
+  return Object.entries(headers).map(([name, value]) =>
+    line.replace(/NAME|VALUE/g, (place) => (place === "NAME" ? name : value)),
+  );
 }

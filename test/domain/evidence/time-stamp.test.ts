@@ -1,8 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { tags, writeDer } from "../../../src/domain/evidence/der.ts";
-import { createTimeStampRequest, readTimeStamp } from "../../../src/domain/evidence/time-stamp.ts";
+import {
+  createTimeStampRequest,
+  readTimeStamp,
+  tags,
+  writeDer,
+} from "../../../src/domain/evidence/time-stamp.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import {
   hasOpenssl,

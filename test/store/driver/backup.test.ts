@@ -11,11 +11,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { inspectBackup, makeBackup } from "../../../src/store/driver/backup.ts";
+import { inspectBackup, makeBackup, takePartial } from "../../../src/store/driver/backup.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
-import { takePartial } from "../../../src/store/driver/partial-backup.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";

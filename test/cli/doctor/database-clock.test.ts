@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { judgeDatabaseClock, judgeLoaded } from "../../../cli/doctor/nodes.ts";
+import { judgeDatabaseClock, judgeLoaded } from "../../../cli/doctor/database.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aNode } from "../../harness/samples.ts";

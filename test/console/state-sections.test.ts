@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { concernsOf } from "../../src/console/attention.ts";
 import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
+import { concernsOf } from "../../src/console/state-sections.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs } from "../harness/program.ts";
 import {
