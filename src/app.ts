@@ -7,10 +7,10 @@ import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
 import { createStatusDocuments } from "./api/status-documents.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
-import type { AppEnv } from "./http/hono-call.ts";
+import { type AppEnv, setHeaders } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
-import { problemReply } from "./http/problem.ts";
+import { failureHeaders, problemReply } from "./http/problem.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
@@ -29,22 +29,26 @@ export function createApp(service: Service, options: AppOptions) {
   const sender = createPageSender(service);
   const pages = createPages(dependencies, options, sender);
   const hono = new Hono<AppEnv>();
+  const issuer = () => service.configuration.current().settings.issuer;
   const failed = failureResponses(sender);
   hono.onError(failed);
   hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   hono.use(async (c, next) => {
     const trace = beginTrace(c.req.method, patternOf(c));
     c.set("trace", trace);
+    c.set("issuer", issuer);
     await next();
     c.header("X-Request-Id", trace.requestId);
     c.header("X-Content-Type-Options", "nosniff");
     endTrace(trace, c.res.status, service.onCall);
+    // What a page says in its own words has its code since.
+    if (trace.error !== null) setHeaders(c, failureHeaders(trace.error, issuer()));
   });
   const calls = [];
   for (const route of routes) {
     const { method, path } = route;
     const at = routerPath(route);
-    if (route.cors) hono.use(at, cors({ origin: "*", allowMethods: ["GET", "HEAD"] }));
+    if (route.cors) hono.use(at, cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders }));
     if ("page" in route) {
       hono.on(method, at, route.page(pages));
     } else {
@@ -52,7 +56,7 @@ export function createApp(service: Service, options: AppOptions) {
     }
   }
   refuseOtherMethods(hono, failed);
-  return { api: createApi(calls, service.onCall), pages: hono };
+  return { api: createApi(calls, { issuer, observe: service.onCall }), pages: hono };
 }
 
 function createDependencies(service: Service, options: AppOptions): Dependencies {
@@ -80,11 +84,23 @@ function handlerOf(route: PartnerRoute | PublicRoute, dependencies: Dependencies
   return route.cors ? openToAll(handler) : handler;
 }
 
+/** What a site's script may read of a refusal besides its body. */
+const exposeHeaders = [
+  "X-Error-Code",
+  "Link",
+  "Retry-After",
+  "X-Request-Id",
+  "RateLimit",
+  "RateLimit-Policy",
+];
+const exposedHeaders = exposeHeaders.join(", ");
+
 /** A handler whose answers, refusals too, any site's script may read. */
 function openToAll(handler: Handler): Handler {
   return async (call) => {
     const reply = await handler(call).catch((error) => problemReply(error, call));
     reply.headers["Access-Control-Allow-Origin"] = "*";
+    if (reply.status >= 400) reply.headers["Access-Control-Expose-Headers"] = exposedHeaders;
     return reply;
   };
 }

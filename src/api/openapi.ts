@@ -6,6 +6,7 @@
 import { parse } from "yaml";
 import text from "../../data/openapi.yaml" with { type: "text" };
 import { defaultSite, type Site } from "../domain/site.ts";
+import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 
 /** A part of the document: OpenAPI 3.1 objects are plain JSON. */
 type Json = { readonly [member: string]: unknown };
@@ -20,7 +21,54 @@ type OpenApiDocument = Json & {
 };
 
 // The examples refer to each other more often than the parser bears with texts of strangers; this one is ours.
-const published: OpenApiDocument = parse(text, { maxAliasCount: -1 });
+const published = withErrorCodes(parse(text, { maxAliasCount: -1 }));
+
+type Answer = {
+  /** The codes that an error may have. */
+  readonly "x-error-codes"?: readonly ApiErrorCode[];
+  readonly description: string;
+  readonly headers?: Json;
+  readonly content?: Readonly<Record<string, Json>>;
+};
+type Written = OpenApiDocument & {
+  readonly components: { readonly schemas: Json; readonly responses: Readonly<Record<string, Answer>> };
+};
+
+/**
+ * Puts in what can be told once instead of at each answer: the list of codes with what they mean, the headers and the
+ * other form of an error, and the standard fields beside the contract's of a quota.
+ */
+function withErrorCodes(document: Written): OpenApiDocument {
+  const { components } = document;
+  const names = Object.keys(errorCodes);
+  const told = Object.entries(errorCodes).map(([code, { meaning, remedy }]) => [
+    code,
+    `${meaning} ${remedy}`,
+  ]);
+  const list = { enum: names, examples: names.slice(0, 1), "x-enumDescriptions": Object.fromEntries(told) };
+  const answers = Object.entries(components.responses).map(([name, answer]) => [name, completed(answer)]);
+  const schemas = {
+    ...components.schemas,
+    ErrorCode: { ...(components.schemas.ErrorCode as Json), ...list },
+  };
+  return { ...document, components: { ...components, schemas, responses: Object.fromEntries(answers) } };
+}
+
+function completed(answer: Answer): Answer {
+  const { "x-error-codes": codes = [], headers = {}, content, description } = answer;
+  const added = [
+    ...("X-RateLimit-Limit" in headers ? ["RateLimit", "RateLimit-Policy"] : []),
+    ...(codes.length > 0 ? ["X-Error-Code", "Link"] : []),
+  ].map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+  const all = { ...answer, headers: { ...headers, ...Object.fromEntries(added) } };
+  if (codes.length === 0 || content === undefined) return all;
+  const problem = { schema: { $ref: "#/components/schemas/Problem" } };
+  return {
+    ...all,
+    description: `${description} ${codes.map((code) => `\`${code}\``).join(", ")}.`,
+    content: { ...content, "application/problem+json": problem },
+  };
+}
 
 /**
  * The document of one service.

@@ -1,9 +1,11 @@
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
 import type { Clock } from "../domain/clock.ts";
+import { TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
 import { rateLimitKeys, type SourceOf } from "../http/peer.ts";
+import { problemReply } from "../http/problem.ts";
 import {
   compressedDocument,
   keptDocuments,
@@ -33,10 +35,10 @@ export type PublicHandler = (call: HttpCall, on: PublicParts) => Promise<Reply>;
 export const publicLookup: PublicHandler = async (call, { service, limit }) => {
   const caller = limit(call);
   const decision = caller.lookup();
-  if (!decision.allowed) return tooMany(decision, "lookups");
+  if (!decision.allowed) return tooMany(call, decision, "lookups");
   const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
-  if (personal?.allowed === false) return tooMany(personal, "lookups by NIN, e-mail or phone");
+  if (personal?.allowed === false) return tooMany(call, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
   const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
   return jsonReply(200, answer, headers);
@@ -46,19 +48,19 @@ export const publicLookup: PublicHandler = async (call, { service, limit }) => {
 export function withinLimit(handler: PublicHandler): PublicHandler {
   return async (call, on) => {
     const decision = on.limit(call).lookup();
-    return decision.allowed ? handler(call, on) : tooMany(decision, "lookups");
+    return decision.allowed ? handler(call, on) : tooMany(call, decision, "lookups");
   };
 }
 
-function tooMany(decision: AddressDecision, what: string): Reply {
+function tooMany(call: HttpCall, decision: AddressDecision, what: string): Reply {
   const { retryAfterSeconds } = decision;
-  const headers: Record<string, string> = {
-    "Cache-Control": "no-store",
-    "Retry-After": String(retryAfterSeconds),
-  };
-  setRateLimitHeaders(headers, decision);
   const message = `too many ${what} from this IP address; try again later`;
-  return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
+  const reply = problemReply(
+    new TvsError("ADDRESS_QUOTA", message, { members: { retryAfterSeconds } }),
+    call,
+  );
+  setRateLimitHeaders(reply.headers, decision);
+  return reply;
 }
 
 /** The limit of the address that a public lookup comes from. */

@@ -8,6 +8,7 @@ import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
+import { coded } from "../http/request-body.ts";
 import { purposes } from "../partner/contract.ts";
 
 /** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
@@ -74,7 +75,7 @@ function identifying<Entries extends v.ObjectEntries>(others: Entries) {
 
 const identifierSchema = identifying({});
 
-const purposeSchema = v.picklist(purposes, `must be one of ${purposes.join(", ")}`);
+const purposeSchema = v.picklist(purposes, coded("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`));
 
 const contextText = v.optional(v.string("must be text"));
 
@@ -97,13 +98,14 @@ export const eligibilityCheckSchema = jsonObject(
 );
 
 const maxBatchItems = 100;
+const batchForm = coded("BATCH_SIZE", `must have 1 to ${maxBatchItems} elements`);
 
 export const batchCheckSchema = jsonObject(
   {
     items: v.pipe(
       v.array(eligibilityCheckSchema, "must be an array"),
-      v.minLength(1, `must have 1 to ${maxBatchItems} elements`),
-      v.maxLength(maxBatchItems, `must have 1 to ${maxBatchItems} elements`),
+      v.minLength(1, batchForm),
+      v.maxLength(maxBatchItems, batchForm),
     ),
   },
   "must be an object",
@@ -122,7 +124,7 @@ const listLabelSchema = v.pipe(
 );
 
 const maxListed = 2_000;
-const listedForm = `must have 1 to ${maxListed} elements`;
+const listedForm = coded("BATCH_SIZE", `must have 1 to ${maxListed} elements`);
 
 export const rosterSchema = jsonObject(
   {

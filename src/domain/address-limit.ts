@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "./clock.ts";
+import type { QuotaState } from "./quota.ts";
 
 const windowMs = 60_000;
 /** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
@@ -9,13 +10,7 @@ const secretBytes = 16;
 /** Keys whose places are remembered; beyond it all are forgotten. */
 const maxKnown = 16_384;
 
-export type AddressDecision = {
-  allowed: boolean;
-  limit: number;
-  remaining: number;
-  resetAt: number;
-  retryAfterSeconds: number;
-};
+export type AddressDecision = QuotaState & { readonly allowed: boolean; readonly retryAfterSeconds: number };
 
 /** Counts a call of an address, which is given by the blocks that it lies in, the narrowest first. */
 type Count = (blocks: readonly string[]) => AddressDecision;
@@ -108,13 +103,10 @@ function createSketch(
     const tightest = found.reduce((one, other) => (left(other) < left(one) ? other : one));
     const resetAt = ((minute + 1) * windowMs) / 1000;
     const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
-    return {
-      allowed,
-      limit: tightest.limit,
-      remaining: Math.max(0, left(tightest)),
-      resetAt,
-      retryAfterSeconds,
-    };
+    const { limit } = tightest;
+    const remaining = Math.max(0, left(tightest));
+    const window = { name: "address", limit, lasts: 60, left: remaining, endsIn: retryAfterSeconds } as const;
+    return { allowed, limit, remaining, resetAt, retryAfterSeconds, windows: [window] };
   };
 }
 

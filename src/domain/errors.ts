@@ -33,21 +33,30 @@ export function publicCodeOf(code: ErrorCode): ApiErrorCode {
   return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";
 }
 
+type PublicMembers = { readonly retryAfterSeconds?: number; readonly oldest?: string };
+
 /**
  * An expected failure.
  *
  * `message` is public: it says what is wrong and what to do, and never repeats a value that could be
- * personal or secret. `detail` is for the log only.
+ * personal or secret; so are `members`, which a caller finds beside it (`retryAfterSeconds` also as `Retry-After`).
+ * `detail` is for the log only.
  */
 export class TvsError extends Error {
   readonly code: ErrorCode;
   readonly detail: string | undefined;
+  readonly members: PublicMembers;
 
-  constructor(code: ErrorCode, message: string, options: { detail?: string; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { detail?: string; cause?: unknown; members?: PublicMembers } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "TvsError";
     this.code = code;
     this.detail = options.detail;
+    this.members = options.members ?? {};
   }
 }
 

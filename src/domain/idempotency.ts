@@ -70,20 +70,15 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
      * commit to say: another server's answer is found when `work` was refused and this is called again.
      * @param work commits the reservation together with its results, or gives null having stored nothing
      * @returns null when `work` did
-     * @throws TvsError REQUEST_INVALID for a key of a wrong length, IDEMPOTENCY_KEY_REUSED (422) when the body
+     * @throws TvsError IDEMPOTENCY_KEY_INVALID, IDEMPOTENCY_KEY_REUSED (422) when the body
      *   that was answered is another one, IDEMPOTENCY_KEY_IN_USE (409) when a call with it is still running here
      */
     async run(
       request: IdempotentRequest,
       work: (reservation: Reservation) => Promise<StoredAnswer | null>,
     ): Promise<Outcome | null> {
-      if (request.key.length < 1 || request.key.length > maxIdempotencyKeyLength) {
-        throw new TvsError(
-          "REQUEST_INVALID",
-          `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters`,
-        );
-      }
-      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${request.key}`);
+      const key = readIdempotencyKey(request.key);
+      const id = secrets.mac("idempotency", `${request.partnerId}\0${request.endpoint}\0${key}`);
       const fingerprint = secrets.mac("idempotency", canonicalJson(request.body));
       const name = Buffer.from(id).toString("base64");
       const reservation: Reservation = { id, fingerprint, createdAt: clock.now() };
@@ -95,6 +90,22 @@ export function createIdempotency(store: IdempotencyStore, secrets: Secrets, clo
       return outcome.finally(() => running.delete(name));
     },
   };
+}
+
+/** A string of a structured field (RFC 8941, 3.3.3). */
+const quotedKey = /^"(?:[ !#-[\]-~]|\\["\\])*"$/;
+
+/**
+ * The key that a header means: bare, or a string in quotation marks, which is the same key.
+ * @throws TvsError IDEMPOTENCY_KEY_INVALID
+ */
+function readIdempotencyKey(text: string): string {
+  const isQuoted = text.startsWith('"');
+  const key = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, "$1") : text;
+  if (key.length >= 1 && key.length <= maxIdempotencyKeyLength && (!isQuoted || quotedKey.test(text)))
+    return key;
+  const message = `Idempotency-Key must be 1 to ${maxIdempotencyKeyLength} characters, bare or a quoted string`;
+  throw new TvsError("IDEMPOTENCY_KEY_INVALID", message);
 }
 
 function stillRunning(): TvsError {

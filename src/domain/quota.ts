@@ -13,8 +13,18 @@ import {
   type WindowsUsed,
 } from "./quota-windows.ts";
 
-/** What the X-RateLimit headers say (contract C15): `resetAt` in Unix epoch seconds. */
-export type QuotaState = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
+/** What the rate-limit headers say (contract C15): `resetAt` in Unix epoch seconds, and each window by itself. */
+export type QuotaState = RateLimit & { readonly windows: readonly RateLimitWindow[] };
+type RateLimit = { readonly limit: number; readonly remaining: number; readonly resetAt: number };
+
+/** What is left of one window, which lasts `lasts` seconds and ends in `endsIn` of them. */
+type RateLimitWindow = {
+  readonly name: WindowKind | "address";
+  readonly limit: number;
+  readonly lasts: number;
+  readonly left: number;
+  readonly endsIn: number;
+};
 
 /** A call that may not run now: which window blocks, and for how many seconds. */
 export type QuotaRefusal = QuotaState & { readonly window: WindowKind; readonly retryAfterSeconds: number };
@@ -27,6 +37,7 @@ export class QuotaExceeded extends TvsError {
     super(
       refusal.window === "day" ? "DAY_QUOTA" : "MINUTE_QUOTA",
       `per-${refusal.window} quota exceeded; retry after ${refusal.retryAfterSeconds} s`,
+      { members: { retryAfterSeconds: refusal.retryAfterSeconds } },
     );
     this.refusal = refusal;
   }
@@ -94,8 +105,9 @@ export function createQuota(dependencies: QuotaDependencies) {
     },
     /** As far as this server knows. */
     state(partner: Partner): QuotaState {
-      const known = knownOf(partner, clock.now());
-      return stateOf({ partner, known, used: usedOrUnderWay(known) });
+      const now = clock.now();
+      const known = knownOf(partner, now);
+      return stateOf({ partner, known, used: usedOrUnderWay(known) }, now);
     },
   };
 }
@@ -210,7 +222,7 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       return used !== null;
     },
     /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
-    state: (): QuotaState | undefined => (said === undefined ? undefined : stateOf(account())),
+    state: (): QuotaState | undefined => (said === undefined ? undefined : stateOf(account(), clock.now())),
     end: () => reserve(0, 0),
   };
 }
@@ -226,13 +238,30 @@ function left({ perMinute, perDay }: Partner, used: WindowsUsed): Readonly<Recor
   return { minute: Math.max(0, perMinute - used.minute), day: Math.max(0, perDay - used.day) };
 }
 
-function stateOf({ partner, known, used }: Account): QuotaState {
+function stateOf({ partner, known, used }: Account, now: number): QuotaState {
+  const { perMinute, perDay } = partner;
   const { minute, day } = left(partner, used);
+  const resetAt = endOf("minute", known.minute);
   return {
-    limit: partner.perMinute,
+    limit: perMinute,
     remaining: Math.min(minute, day),
-    resetAt: endOf("minute", known.minute),
+    resetAt,
+    windows: [
+      { name: "minute", limit: perMinute, lasts: 60, left: minute, endsIn: secondsUntil(resetAt, now) },
+      {
+        name: "day",
+        limit: perDay,
+        lasts: 86_400,
+        left: day,
+        endsIn: secondsUntil(endOf("day", known.day), now),
+      },
+    ],
   };
+}
+
+/** @param time in Unix epoch seconds */
+function secondsUntil(time: number, now: number): number {
+  return Math.max(0, Math.ceil(time - now / 1000));
 }
 
 /**
@@ -242,6 +271,6 @@ function stateOf({ partner, known, used }: Account): QuotaState {
 function exceeded(account: Account, calls: number, now: number): QuotaExceeded {
   const window = left(account.partner, account.used).day < calls ? "day" : "minute";
   const resetAt = endOf(window, account.known[window]);
-  const retryAfterSeconds = Math.max(1, Math.ceil(resetAt - now / 1000));
-  return new QuotaExceeded({ ...stateOf(account), resetAt, window, retryAfterSeconds });
+  const retryAfterSeconds = Math.max(1, secondsUntil(resetAt, now));
+  return new QuotaExceeded({ ...stateOf(account, now), resetAt, window, retryAfterSeconds });
 }

@@ -33,8 +33,14 @@ export type Api = {
   ): ((caller: Caller) => Promise<Reply>) | null;
 };
 
-/** @param observe told of each call that was answered here */
-export function createApi(routes: readonly ApiRoute[], observe?: CallObserver): Api {
+/**
+ * @param issuer the service's own address
+ * @param observe told of each call that was answered here
+ */
+export function createApi(
+  routes: readonly ApiRoute[],
+  { issuer, observe }: { issuer: () => string; observe?: CallObserver | undefined },
+): Api {
   const router = new RegExpRouter<ApiRoute>();
   for (const route of routes) router.add(route.method, route.routerPath, route);
   return {
@@ -50,7 +56,7 @@ export function createApi(routes: readonly ApiRoute[], observe?: CallObserver): 
       };
       return async (caller) => {
         const trace = beginTrace(method, route.path);
-        const reply = await replyTo(route.handler, { ...caller, ...address, trace });
+        const reply = await replyTo(route.handler, { ...caller, ...address, trace, issuer });
         endTrace(trace, reply.status, observe);
         return reply;
       };

@@ -14,7 +14,7 @@ import { problemReply } from "./problem.ts";
 /** What the pages' handlers find in their Hono context. */
 export type AppEnv = {
   Bindings: ConnectionInfo;
-  Variables: { trace: CallTrace };
+  Variables: { trace: CallTrace; issuer: () => string };
 };
 
 /** What answers a request for a page or a document: it needs more of Hono's than calls of the API do. */
@@ -22,7 +22,8 @@ export type PageHandler = (c: Context<AppEnv>) => Response | Promise<Response>;
 
 /** The answer to a failure of a page, and to what is neither a page nor a call: no such path, no such method. */
 export function problemResponse(error: Error, c: Context<AppEnv>): Response {
-  const reply = problemReply(error, { trace: c.get("trace") });
+  const { header } = honoCaller(c);
+  const reply = problemReply(error, { trace: c.get("trace"), issuer: c.get("issuer"), header });
   setHeaders(c, reply.headers);
   return c.body(reply.body, reply.status as ContentfulStatusCode);
 }

@@ -26,6 +26,8 @@ export type HttpCall = {
   /** Its id, its route, and what becomes known of it. */
   readonly trace: CallTrace;
   readonly connection: ConnectionInfo;
+  /** The service's own address, which what is told of a failure leads to. */
+  readonly issuer: () => string;
   /** @param name in lower case */
   header(name: string): string | undefined;
   /** A member of the query, decoded; the first one where it is repeated. */
@@ -66,8 +68,17 @@ export function jsonReply(status: number, value: unknown, headers: Record<string
   return { status, headers, body: JSON.stringify(value) };
 }
 
-/** Sets the quota's headers (contract C15). */
+/** Sets the quota's headers: the contract's (C15), and the standard fields, which tell of each window. */
 export function setRateLimitHeaders(headers: Record<string, string>, state: QuotaState): void {
+  let policy = "";
+  let left = "";
+  for (const window of state.windows) {
+    const comma = policy === "" ? "" : ", ";
+    policy += `${comma}"${window.name}";q=${window.limit};w=${window.lasts}`;
+    left += `${comma}"${window.name}";r=${window.left};t=${window.endsIn}`;
+  }
+  headers["RateLimit-Policy"] = policy;
+  headers.RateLimit = left;
   headers["X-RateLimit-Limit"] = String(state.limit);
   headers["X-RateLimit-Remaining"] = String(state.remaining);
   headers["X-RateLimit-Reset"] = String(state.resetAt);
@@ -110,10 +121,11 @@ export function endTrace(trace: CallTrace, status: number, observe: CallObserver
   observe?.(trace);
 }
 
-/** The code of a refusal that a page makes in its own words; null where several have the status, or none. */
+/** The code of a failure that a page tells in its own words; null where several have the status, or none. */
 function usualCode(status: number): ApiErrorCode | null {
   if (status === 413) return "BODY_TOO_LARGE";
   if (status === 429) return "ADDRESS_QUOTA";
+  if (status === 503) return "SERVICE_UNAVAILABLE";
   return status === 400 || status === 415 ? "REQUEST_INVALID" : null;
 }
 

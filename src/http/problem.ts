@@ -1,5 +1,5 @@
+import { parseAccept } from "hono/utils/accept";
 import { type ErrorCode, isTvsError, publicCodeOf, TvsError } from "../domain/errors.ts";
-import { QuotaExceeded } from "../domain/quota.ts";
 import { log } from "../logger.ts";
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 import { type CallTrace, type Handler, type HttpCall, jsonReply, type Reply } from "./http-call.ts";
@@ -35,18 +35,50 @@ export async function replyTo(handler: Handler, call: HttpCall): Promise<Reply> 
   return reply;
 }
 
-/** Answers a failure in the contract's shape, `{statusCode, message}`, and notes its code on the call. */
-export function problemReply(error: unknown, { trace }: { trace: CallTrace }): Reply {
+/** What of a call decides how a failure of it is told. */
+type Failing = Pick<HttpCall, "trace" | "header" | "issuer">;
+
+/**
+ * Answers a failure and notes its code on the call: in the contract's shape, `{statusCode, message}`, or as problem
+ * details (RFC 9457) to who asks for them.
+ */
+export function problemReply(error: unknown, call: Failing): Reply {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const code = publicCodeOf(known.code);
-  const { status } = errorCodes[code];
-  trace.error = code;
-  if (status >= 500) logFailure(known, trace);
-  const headers: Record<string, string> = { "Cache-Control": "no-store" };
-  if (known instanceof QuotaExceeded) return quotaExceeded(known, headers);
-  if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
+  const { status, title } = errorCodes[code];
+  call.trace.error = code;
+  if (status >= 500) logFailure(known, call.trace);
+  const { members } = known;
+  const headers = failureHeaders(code, call.issuer());
+  headers["Cache-Control"] = "no-store";
+  if (members.retryAfterSeconds !== undefined) headers["Retry-After"] = String(members.retryAfterSeconds);
+  else if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="tvs"';
-  return jsonReply(status, { statusCode: status, message: publicMessage(known, code) }, headers);
+  const message = publicMessage(known, code);
+  if (!accepts(call.header("accept"), problemType))
+    return jsonReply(status, { statusCode: status, message, ...members }, headers);
+  const type = helpAddress(code, call.issuer());
+  const reply = jsonReply(status, { type, title, status, detail: message, code, ...members }, headers);
+  headers["Content-Type"] = problemType;
+  return reply;
+}
+
+const problemType = "application/problem+json";
+
+/** Whether an `Accept` names a type; a `q` of 0 is no. */
+export function accepts(accept: string | undefined, type: string): boolean {
+  // Nearly nobody does, and this comes before each refusal.
+  if (accept === undefined || !accept.toLowerCase().includes(type)) return false;
+  return parseAccept(accept).some((one) => one.type.toLowerCase() === type && one.q > 0);
+}
+
+/** The code of a failure, and where it is explained. */
+export function failureHeaders(code: ApiErrorCode, issuer: string): Record<string, string> {
+  return { "X-Error-Code": code, Link: `<${helpAddress(code, issuer)}>; rel="help"` };
+}
+
+function helpAddress(code: ApiErrorCode, issuer: string): string {
+  return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/docs#${code}`;
 }
 
 /** The words for the caller: what the operator must fix is none of his business. */
@@ -55,12 +87,6 @@ function publicMessage(error: TvsError, code: ApiErrorCode): string {
   return code === "SERVICE_UNAVAILABLE"
     ? "the service cannot answer at the moment; try again"
     : error.message;
-}
-
-function quotaExceeded({ refusal, message }: QuotaExceeded, headers: Record<string, string>): Reply {
-  const { retryAfterSeconds } = refusal;
-  headers["Retry-After"] = String(retryAfterSeconds);
-  return jsonReply(429, { statusCode: 429, message, retryAfterSeconds }, headers);
 }
 
 function logFailure(error: TvsError, { requestId, method, route }: CallTrace): void {

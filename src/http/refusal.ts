@@ -5,6 +5,8 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { v7 as uuidv7 } from "uuid";
+import type { ApiErrorCode } from "../partner/error-codes.ts";
+import { failureHeaders } from "./problem.ts";
 
 /**
  * What every answer over TLS says (RFC 6797): come by TLS only, for a year, because some ask once a year, before an
@@ -23,8 +25,18 @@ const messages: Record<RefusalStatus, string> = {
   500: "an unexpected error occurred; try again later",
 };
 
-function headersOf(body: string): Record<string, string> {
+const codes = {
+  400: "REQUEST_MALFORMED",
+  408: "REQUEST_TIMEOUT",
+  417: "EXPECTATION_FAILED",
+  431: "HEADERS_TOO_LARGE",
+  500: "INTERNAL",
+} as const satisfies Record<RefusalStatus, ApiErrorCode>;
+
+function headersOf(body: string, statusCode: RefusalStatus): Record<string, string> {
   return {
+    // The listener does not know the service's own address: the help is at the one that was asked.
+    ...failureHeaders(codes[statusCode], ""),
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
     "cache-control": "no-store",
@@ -39,7 +51,7 @@ function bodyOf(statusCode: RefusalStatus): string {
 /** The refusal as a Response, for a request that could still be read. */
 export function refusal(statusCode: RefusalStatus): Response {
   const body = bodyOf(statusCode);
-  return new Response(body, { status: statusCode, headers: headersOf(body) });
+  return new Response(body, { status: statusCode, headers: headersOf(body, statusCode) });
 }
 
 /**
@@ -47,7 +59,7 @@ export function refusal(statusCode: RefusalStatus): Response {
  */
 export function sendRefusal(outgoing: ServerResponse, statusCode: RefusalStatus): void {
   const body = bodyOf(statusCode);
-  outgoing.writeHead(statusCode, { ...headersOf(body), connection: "close" });
+  outgoing.writeHead(statusCode, { ...headersOf(body, statusCode), connection: "close" });
   outgoing.end(body);
 }
 
@@ -62,7 +74,7 @@ export function refuseSocket(socket: Socket, statusCode: RefusalStatus): void {
     "encrypted" in socket && socket.encrypted === true
       ? { [strictTransport.name]: strictTransport.value }
       : {};
-  const headers = Object.entries({ ...headersOf(body), ...secure, connection: "close" });
+  const headers = Object.entries({ ...headersOf(body, statusCode), ...secure, connection: "close" });
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.write(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines}\r\n${body}`);
   // Not `end`: a peer that never closes its half would keep the connection.

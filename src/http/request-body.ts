@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { TvsError } from "../domain/errors.ts";
+import type { ApiErrorCode } from "../partner/error-codes.ts";
 import { Refusal } from "../partner/reasons.ts";
 import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
 import type { HttpCall } from "./http-call.ts";
@@ -11,7 +12,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /**
  * Reads a request's JSON body, whatever its Content-Type says, and checks it.
  * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError REQUEST_INVALID naming the first member that is wrong, never its value; BODY_TOO_LARGE
+ * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, and what {@link check} throws
  */
 export async function readBody<Schema extends v.GenericSchema>(
   call: Pick<HttpCall, "body">,
@@ -45,14 +46,23 @@ function textOf(bytes: Uint8Array): string {
 }
 
 function invalid(message: string): TvsError {
-  return new TvsError("REQUEST_INVALID", message);
+  return new TvsError("BODY_NOT_JSON", message);
 }
 
 const notJson = () => invalid("the body must be JSON in UTF-8");
 
+const codes = new Map<string, ApiErrorCode>();
+
+/** Has what a schema says of a wrong value stand for a code of its own, instead of REQUEST_INVALID. */
+export function coded(code: ApiErrorCode, message: string): string {
+  codes.set(message, code);
+  return message;
+}
+
 /**
+ * Checks a value; the failure names the first member that is wrong, and never repeats it.
  * @param name how the message calls the whole value
- * @throws TvsError REQUEST_INVALID, for example `items[3].identifier.nin must be 11 digits`
+ * @throws TvsError REQUEST_INVALID or the one that is {@link coded}, for example `items[3].identifier.nin must be 11 digits`
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -64,7 +74,7 @@ export function check<Schema extends v.GenericSchema>(
   const [issue] = parsed.issues;
   const missing = issue.input === undefined;
   throw new TvsError(
-    "REQUEST_INVALID",
+    (missing ? undefined : codes.get(issue.message)) ?? "REQUEST_INVALID",
     `${memberName(issue, name)} ${missing ? "is required" : issue.message}`,
   );
 }

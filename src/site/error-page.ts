@@ -2,9 +2,9 @@
 
 import type { Context } from "hono";
 import { html } from "hono/html";
-import { parseAccept } from "hono/utils/accept";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type AppEnv, problemResponse } from "../http/hono-call.ts";
+import { accepts } from "../http/problem.ts";
 import { type Language, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
@@ -16,8 +16,7 @@ const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|hel
 
 /** Whether the caller is a browser that shows what it is given. */
 export function acceptsPage(c: Context): boolean {
-  const accepted = parseAccept(c.req.header("Accept") ?? "");
-  return accepted.some(({ type, q }) => type.toLowerCase() === "text/html" && q > 0);
+  return accepts(c.req.header("Accept"), "text/html");
 }
 
 type Words = Texts["failures"][500];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
 import { check, readBody } from "../../src/http/request-body.ts";
+import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 /** What the reader makes of the bytes of a request. */
 function read(body: BodyInit | null): Promise<unknown> {
@@ -8,7 +9,7 @@ function read(body: BodyInit | null): Promise<unknown> {
   return readBody({ body: bytes }, ninLookupSchema).catch(({ code, message }) => ({ code, message }));
 }
 
-const notJson = { code: "REQUEST_INVALID", message: "the body must be JSON in UTF-8" };
+const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };
 
 describe("a body", () => {
   test("is given back as it was sent, unknown members and all", async () => {
@@ -37,7 +38,7 @@ describe("a body", () => {
     '{"nin":"12345678901","n\\u0069n":"12345678902"}',
     '{"nin":"12345678901","x":{"y":[{"z":1,"z":1}]}}',
   ])("with a member twice is refused, and the value is not repeated: %s", async (body) => {
-    expect(await read(body)).toEqual({ code: "REQUEST_INVALID", message: "the body has a member twice" });
+    expect(await read(body)).toEqual({ code: "BODY_NOT_JSON", message: "the body has a member twice" });
   });
 
   test("that is nested too deeply is refused", async () => {
@@ -57,11 +58,15 @@ describe("a body", () => {
   });
 });
 
-function messageOf(schema: Parameters<typeof check>[0], value: unknown): string {
+function messageOf(
+  schema: Parameters<typeof check>[0],
+  value: unknown,
+  code: ApiErrorCode = "REQUEST_INVALID",
+): string {
   try {
     check(schema, value);
   } catch (error) {
-    expect(error).toMatchObject({ code: "REQUEST_INVALID" });
+    expect(error).toMatchObject({ code });
     return (error as Error).message;
   }
   throw new Error("it was accepted");
@@ -111,21 +116,29 @@ describe("what is wrong is named by its member, and its value is not repeated", 
   });
 
   test("an unknown purpose names what there is", () => {
-    const message = messageOf(eligibilityCheckSchema, { ...good, purpose: "SECRET_VALUE" });
+    const message = messageOf(
+      eligibilityCheckSchema,
+      { ...good, purpose: "SECRET_VALUE" },
+      "PURPOSE_UNKNOWN",
+    );
     expect(message).toStartWith("purpose must be one of BODYA_INVIGILATOR_ELIGIBILITY, ");
     expect(message).not.toContain("SECRET_VALUE");
   });
 
-  test.each<[unknown, string]>([
-    [{}, "items is required"],
-    [{ items: {} }, "items must be an array"],
-    [{ items: [] }, "items must have 1 to 100 elements"],
-    [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements"],
-    [{ items: [good, null] }, "items[1] must be an object"],
-    [{ items: [good, good, good, item({ nin: "x" })] }, "items[3].identifier.nin must be 11 digits"],
-    [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required"],
-  ])("a batch, case %#", (value, message) => {
-    expect(messageOf(batchCheckSchema, value)).toBe(message);
+  test.each<[unknown, string, ApiErrorCode]>([
+    [{}, "items is required", "REQUEST_INVALID"],
+    [{ items: {} }, "items must be an array", "REQUEST_INVALID"],
+    [{ items: [] }, "items must have 1 to 100 elements", "BATCH_SIZE"],
+    [{ items: new Array(101).fill(good) }, "items must have 1 to 100 elements", "BATCH_SIZE"],
+    [{ items: [good, null] }, "items[1] must be an object", "REQUEST_INVALID"],
+    [
+      { items: [good, good, good, item({ nin: "x" })] },
+      "items[3].identifier.nin must be 11 digits",
+      "REQUEST_INVALID",
+    ],
+    [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
+  ])("a batch, case %#", (value, message, code) => {
+    expect(messageOf(batchCheckSchema, value, code)).toBe(message);
   });
 
   test("a batch of a hundred is taken", () => {

@@ -154,17 +154,42 @@ describe("duplicates at the same time", () => {
 
 describe("the key", () => {
   test.each([
-    [0, false],
-    [1, true],
-    [255, true],
-    [256, false],
-  ])("of %d characters: allowed is %p", (length, allowed) =>
+    ["", false],
+    ["k", true],
+    ["k".repeat(255), true],
+    ["k".repeat(256), false],
+    [`"${"k".repeat(255)}"`, true],
+    [`"${"k".repeat(256)}"`, false],
+    ['""', false],
+    ['"', false],
+    ['"k', false],
+    ['"k" ', false],
+    ['"k";a=1', false],
+    ['"k", "l"', false],
+    ['"k"l"', false],
+    ['"k\\"', false],
+    ['"k\\x"', false],
+    ['"é"', false],
+    ['k"', true],
+    ["é", true],
+  ])("%p: allowed is %p", (key, allowed) =>
     withIdempotency(async ({ service, commit, runs }) => {
-      const error = await rejection(service.run({ ...request, key: "k".repeat(length) }, commit));
+      const error = await rejection(service.run({ ...request, key }, commit));
       const message = expect.stringContaining("Idempotency-Key");
       if (allowed) expect(error).toBeUndefined();
-      else expect(error).toMatchObject({ code: "REQUEST_INVALID", message });
+      else expect(error).toMatchObject({ code: "IDEMPOTENCY_KEY_INVALID", message });
       expect(runs()).toBe(allowed ? 1 : 0);
+    }),
+  );
+
+  test.each([
+    ["k", '"k"'],
+    ['a"b\\c', '"a\\"b\\\\c"'],
+  ])("%s is the same key as %s", (bare, quoted) =>
+    withIdempotency(async ({ service, commit, runs }) => {
+      await service.run({ ...request, key: bare }, commit);
+      expect(await service.run({ ...request, key: quoted }, commit)).toMatchObject({ replayed: true });
+      expect(runs()).toBe(1);
     }),
   );
 });

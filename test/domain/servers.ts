@@ -140,6 +140,7 @@ function httpCall({ requestId, operation, apiKey, headerKey, idempotencyKey, bod
       error: null,
       replayed: false,
     },
+    issuer: () => "",
     connection: { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
     header: (name) => headers[name],
     query: () => undefined,

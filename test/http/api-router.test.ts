@@ -190,7 +190,8 @@ test("pipelined calls are answered in their order", async () => {
 
 test("a connection is ended when an answer cannot be written, and the service goes on", async () => {
   const handler = async () => ({ status: 200, headers: { "X-Broken": "a\nb" }, body: "{}" });
-  const api = createApi([{ method: "GET", path: lookupPath, routerPath: lookupPath, handler }]);
+  const route = { method: "GET", path: lookupPath, routerPath: lookupPath, handler };
+  const api = createApi([route], { issuer: () => "" });
   const broken = await listen({ api, pages: world.app.pages }, { host: "127.0.0.1", port: 0 });
   try {
     const client = await openClient({ port: broken.port });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
 import * as contract from "../../src/partner/contract.ts";
+import { errorCodes } from "../../src/partner/error-codes.ts";
 import { codeLanguages } from "../../src/site/getting-started-languages.ts";
 import { referenceEnglish } from "../../src/site/texts/reference-en.ts";
 import { inTestLanguage } from "../../src/site/texts/test-language.ts";
@@ -28,9 +29,8 @@ const operations = [...Object.values(document.paths), ...Object.values(document.
 describe("the reference", () => {
   const idsOf = () => [...html.matchAll(/\sid="([^"]+)"/g)].map(([, id = ""]) => id);
 
-  test("has an address for every operation, schema, word, status and header of the document", () => {
+  test("has an address for every operation, schema, word, code and header of the document", () => {
     const headers = Object.keys((document.components as { headers: object }).headers);
-    const statuses = operations.flatMap(({ responses }) => Object.keys(responses));
     const wanted = [
       ...operations.map(({ operationId }) => operationId),
       ...schemaNames,
@@ -39,7 +39,7 @@ describe("the reference", () => {
       ...contract.certificateStatuses.map((word) => `CertificateStatus-${word}`),
       ...contract.purposes.map((word) => `VerificationPurpose-${word}`),
       ...contract.eventTypes.flatMap((word) => [`EventType-${word}`, `example-${word}`]),
-      ...statuses.filter((status) => /^[45]\d\d$/.test(status) && status !== "410").map((s) => `error-${s}`),
+      ...Object.keys(errorCodes),
       ...headers.map((name) => `header-${name}`),
       "SignedEnvelope.signature",
       "WebhookEvent.data.previousStatus",

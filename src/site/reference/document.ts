@@ -42,6 +42,7 @@ type Content = Readonly<
 
 export type Response = {
   readonly $ref?: string;
+  readonly "x-error-codes"?: readonly string[];
   readonly description: string;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly content?: Content;

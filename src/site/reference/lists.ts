@@ -2,9 +2,10 @@
 
 import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
+import { errorCodes } from "../../partner/error-codes.ts";
 import type { Markup } from "../markup.ts";
 import { jsonBox, plainBox } from "./code.ts";
-import { exampleOf, type Response, type Schema } from "./document.ts";
+import { exampleOf, type Schema } from "./document.ts";
 import { membersOf, parametersOf, typeOf } from "./members.ts";
 import { sentSchemas } from "./operations.ts";
 import { part, type Writer } from "./writer.ts";
@@ -12,7 +13,8 @@ import { part, type Writer } from "./writer.ts";
 /** The schemas that are lists of words, which have tables, and the others. */
 export function schemasOf({ document }: Writer) {
   const all = Object.entries(document.components.schemas);
-  const isList = ([, schema]: [string, Schema]) => schema["x-enumDescriptions"] !== undefined;
+  const isList = ([name, schema]: [string, Schema]) =>
+    schema["x-enumDescriptions"] !== undefined && name !== "ErrorCode";
   return { lists: all.filter(isList), others: all.filter((entry) => !isList(entry)) };
 }
 
@@ -52,48 +54,24 @@ function table(columns: readonly string[], [label, rows]: [label: string, rows: 
   )}</tbody></table>`;
 }
 
-/** Each status of a failure with every way to it, and the messages that come with it. */
+/** Every code of a failure, at the address to which `Link` leads: what it means and what to do. */
 export function errorsPart(writer: Writer): Markup {
-  const { texts, prose } = writer;
-  const byStatus = new Map<string, Response[]>();
-  for (const { operation } of writer.calls) {
-    for (const [status, response] of Object.entries(operation.responses)) {
-      if (Number(status) < 400) continue;
-      const known = byStatus.get(status) ?? [];
-      const followed = writer.follow(response);
-      if (!known.some(({ description }) => description === followed.description)) known.push(followed);
-      byStatus.set(status, known);
-    }
-  }
-  const rows = [...byStatus]
-    .sort(([one], [other]) => Number(one) - Number(other))
-    .map(([status, responses]) => ({
-      id: `error-${status}`,
-      name: html`${status} ${prose.said(STATUS_CODES[status] ?? "")}`,
-      cells: [
-        html`${responses.map(
-          (response) => html`<p>${prose.inline(response.description)}</p>
-${messagesOf(writer, response).map((message) => html`<p class="message"><code>${message}</code></p>`)}`,
-        )}`,
-      ],
-    }));
-  const what = html`<p>${texts.errorsLead}</p>${table([texts.status, texts.when], [texts.errors, rows])}`;
-  const quota = writer.document.components.schemas.RateLimitError;
-  const shown = html`${exampleBox(writer, "Error", writer.document.components.schemas.Error)}
-${exampleBox(writer, "RateLimitError", quota)}`;
+  const { texts, document, prose } = writer;
+  const rows = Object.entries(errorCodes).map(([code, { status, meaning, remedy }]) => ({
+    id: code,
+    name: codeWord(code),
+    cells: [
+      html`${status} ${prose.said(STATUS_CODES[status] ?? "")}`,
+      prose.inline(`${meaning} **${remedy}**`),
+    ],
+  }));
+  const columns = [texts.word, texts.status, texts.when];
+  const what = html`<p>${texts.errorsLead}</p>${table(columns, [texts.errors, rows])}`;
+  const { Error: plain, Problem: problem, RateLimitError: quota } = document.components.schemas;
+  const shown = html`${exampleBox(writer, "Error", plain)}
+${exampleBox(writer, "RateLimitError", quota)}
+${exampleBox(writer, "Problem", problem)}`;
   return part(writer, { id: "errors", title: texts.errors, rank: 2, what, shown });
-}
-
-function messagesOf(writer: Writer, response: Response): string[] {
-  const [content] = Object.values(response.content ?? {});
-  const values = [
-    content?.example,
-    ...Object.values(content?.examples ?? {}).map((one) => writer.follow(one).value),
-  ];
-  return values.flatMap((value) => {
-    const { message } = (value ?? {}) as { message?: string };
-    return message === undefined ? [] : [message];
-  });
 }
 
 export function headersPart(writer: Writer): Markup {

@@ -1,6 +1,5 @@
 /** The operations: what each takes and answers, and beside it a request in seven languages and its answers. */
 
-import { STATUS_CODES } from "node:http";
 import { html } from "hono/html";
 import { keyToPutIn } from "../../http/local-caller.ts";
 import { type CodeLanguage, codeLanguages } from "../getting-started-languages.ts";
@@ -44,7 +43,7 @@ ${membersOf(writer, follow(body), { direction: "sent", idBefore: null })}`
 }`;
 }
 
-/** What it answers; of failures the statuses alone, because each is explained once for all operations. */
+/** What it answers; of failures statuses and codes alone, because each is explained once for all operations. */
 function answersPart(writer: Writer, operation: Operation): Markup {
   const { texts } = writer;
   const answers = Object.entries(operation.responses).map(
@@ -55,8 +54,8 @@ function answersPart(writer: Writer, operation: Operation): Markup {
   return html`<h4>${texts.answers}</h4>
 <dl class="members">${good.map(([status, response]) => answerRow(writer, status, response))}
 <div><dt>${texts.errorsOf}</dt><dd><ul class="codes">${failed.map(
-    ([status]) =>
-      html`<li><a href="#error-${status}">${status}</a> ${writer.prose.said(STATUS_CODES[status] ?? "")}</li>`,
+    ([status, { "x-error-codes": codes = [] }]) =>
+      html`<li>${status}${codes.map((code) => html` <a href="#${code}"><code>${code}</code></a>`)}</li>`,
   )}</ul></dd></div>
 </dl>`;
 }

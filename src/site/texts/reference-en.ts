@@ -16,7 +16,7 @@ export const referenceEnglish = {
   wordsLead: "These words are stable: they never change their meaning, and new ones may be added.",
   errors: "Errors",
   errorsLead:
-    "Every failure, when it happens and what to do. Programs decide by the status; the message is for people.",
+    "Every failure, what it means and what to do. Programs decide by the code, which stands in the header X-Error-Code, or by the status; the message is for people.",
   headers: "Headers",
   schemas: "Schemas",
 

@@ -38,7 +38,8 @@ function operationOf(
 const ordinary = /^(content-|access-control-|vary$|x-content-type-options$)/;
 /** Documented headers that only some answers of a status carry: a database that is gone cannot say what is left. */
 function occasional(status: number): readonly string[] {
-  const quota = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+  const quota = ["limit", "remaining", "reset"].map((name) => `x-ratelimit-${name}`);
+  quota.push("ratelimit", "ratelimit-policy");
   return status >= 500 ? quota : ["idempotent-replayed"];
 }
 

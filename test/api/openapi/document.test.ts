@@ -4,6 +4,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
 import { createEvents, type Statuses } from "../../../src/domain/events.ts";
 import * as contract from "../../../src/partner/contract.ts";
+import { errorCodes } from "../../../src/partner/error-codes.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { openStatusLists } from "../../../src/partner/status-list.ts";
@@ -89,6 +90,7 @@ describe("the OpenAPI document", () => {
     expect(enumOf("Source")).toEqual([...contract.sources]);
     expect(enumOf("Reason")).toEqual([...contract.reasons]);
     expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
+    expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
   });
 
   test("has a sentence for every word of its lists, in their order", () => {

@@ -269,6 +269,9 @@ describe("the app refuses as the document shows", () => {
   const cases: [name: string, path: string, init: Init][] = [
     ["PublicInvalid", "/teacher/verify-license", {}],
     ["Invalid", `${prefix}/batch`, { as: "full", body: { items: [...ids, checkOf({ nin: "1" })] } }],
+    ["InvalidAddress", `${prefix}/lookup/by-tid/x`, { as: "full" }],
+    ["InvalidBody", `${prefix}/lookup/by-nin`, { as: "full", body: { nin: "1" } }],
+    ["InvalidCheck", eligibility, { as: "full", body: { identifier: { tId: 1 } } }],
     ["ScopeMissing", `${prefix}/lookup/by-nin`, { as: "unscoped", body: { nin: examples.nin } }],
     [
       "Forbidden",
@@ -336,7 +339,8 @@ describe("the app refuses as the document shows", () => {
     const refused = await rejection(calls.run(call, () => held.promise));
     held.resolve({ headers: {}, body: "" });
     await first;
-    const { body } = problemReply(refused, { trace: beginTrace("POST", eligibility) });
+    const trace = beginTrace("POST", eligibility);
+    const { body } = problemReply(refused, { trace, header: () => undefined, issuer: () => "" });
     expect(JSON.parse(body)).toEqual(shown("KeyInUse"));
   });
 
