@@ -256,6 +256,7 @@ describe("rows that a register has lost and gives again", () => {
       `DELETE FROM ${table} WHERE teacher_id = (SELECT max(id) FROM teachers)`;
     const forget = [
       ...["verified_before", "history", "events"].map(ofNewest),
+      "DELETE FROM told WHERE event NOT IN (SELECT id FROM events)",
       ...[newest("attestations"), newest("log_checkpoints", "size"), newest("teachers")],
     ];
     await operator.driver.batch(forget.map((sql) => ({ sql, args: [] })));

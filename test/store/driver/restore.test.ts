@@ -210,7 +210,8 @@ describe("a restore", () => {
     withBackup(true, async ({ target, options }) => {
       await execute(
         target,
-        `INSERT INTO partners VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1, NULL);
+        `INSERT INTO partners (partner_id, name, scopes, purposes, per_minute, per_day, batch_cost, created_at)
+          VALUES ('gone', 'n', '[]', '[]', 1, 1, 'call', 1);
         INSERT INTO api_keys VALUES ('k1', 'gone', x'00', 1, NULL, 2);
         INSERT INTO signing_keys VALUES ('kid1', 'compromised', '{}', NULL, 1, 1, 1, 2, 1);
         INSERT INTO teachers (reg_no, name, source, active, certificate_status, license_revoked_on, announced_status, version, updated_at)
