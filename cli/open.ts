@@ -35,6 +35,8 @@ import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/
 import { createSettingsStore } from "../src/store/settings.ts";
 import { createStatusListStore } from "../src/store/status-lists.ts";
 import { createTeacherStore } from "../src/store/teachers.ts";
+import { createToldStore } from "../src/store/told.ts";
+import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
 import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register/register.ts";
@@ -222,6 +224,8 @@ export function createStores(
     evidence: createEvidenceStore(driver, acting),
     changes: createChangeStore(driver),
     statusLists: createStatusListStore(driver),
+    told: createToldStore(driver),
+    watches: createWatchStore(driver),
   };
 }
 

@@ -106,7 +106,8 @@ const exportSubjectCommand = operatorCommand({
 });
 
 function exportText(held: SubjectExport): string {
-  const { exportedAt, record: stored, history, lookups, verifiedBy, notes } = held;
+  const { exportedAt, record: stored, history, lookups, verifiedBy, watchedBy, notes } = held;
+  const names = (partners: readonly string[]) => partners.map(printable).join("\n") || "no partner";
   const { profile = null, ...fields } = stored ?? {};
   const sections = [
     `exported at ${exportedAt}`,
@@ -117,7 +118,8 @@ function exportText(held: SubjectExport): string {
     ...(profile === null ? [] : [heading("PROFILE", printableJson(profile))]),
     heading("HISTORY", historyText(history)),
     heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
-    heading("VERIFIED BY", verifiedBy.length === 0 ? "no partner" : verifiedBy.map(printable).join("\n")),
+    heading("VERIFIED BY", names(verifiedBy)),
+    heading("WATCHED BY", names(watchedBy)),
     heading("NOTES", notes.join("\n")),
   ];
   return sections.join("\n\n");

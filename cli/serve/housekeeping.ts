@@ -8,6 +8,7 @@ import { startMaintenance } from "../../src/domain/pruning.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
 import { createSerial, repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
+import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
 import { fenced } from "../../src/store/driver/fenced.ts";
 import { housekeepingLease } from "../../src/store/nodes.ts";
@@ -130,9 +131,10 @@ function onError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Forgets idempotency records and quota windows that are over, and nodes that have long been gone. */
-async function prune({ idempotencyStore, quotaStore, nodes }: Stores, now: number): Promise<void> {
+/** Forgets idempotency records, quota windows and events to fetch that are over, and nodes that have long been gone. */
+async function prune({ idempotencyStore, quotaStore, nodes, told }: Stores, now: number): Promise<void> {
   await Promise.all([quotaStore.prune(forgottenWindows(now)), nodes.forget(nodeTimes.forgetMs)]);
   // A step at a time, so that no commit of a caller waits behind a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
+  await pruneTold(told, now);
 }

@@ -1,12 +1,23 @@
 /** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
+import { actAndRest } from "./serial.ts";
 
 /** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
 export const teacherChoices = ["all", "verified", "watched"] as const;
 export type TeacherChoice = (typeof teacherChoices)[number];
 
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
+
+export type ToldStore = {
+  /** The partners that have rows from before a time besides their newest one. */
+  prunable(before: number): Promise<string[]>;
+  /**
+   * Forgets which events a partner was told of before a time, but for the newest of all, from which it goes on fetching.
+   * @returns how many of them, the oldest first, up to the limit
+   */
+  prune(partnerId: string, which: { before: number; limit: number }): Promise<number>;
+};
 
 /** What a new partner is told of. */
 export const toldOfAll: Told = { events: eventTypes, teachers: "all" };
@@ -30,4 +41,18 @@ export function isTold(
   if (teacherId === null || disabledAt !== null || !told.events.includes(eventType)) return false;
   const isChosen = { all: true, verified: to.hasVerified, watched: to.isWatching };
   return isChosen[told.teachers];
+}
+
+/** How long events can be fetched. */
+export const keepToldMs = 30 * 86_400_000;
+/** Rows in one commit: short enough that a call which waits for the disk does not notice. */
+const prunedRows = 500;
+
+/** Forgets what partners were told longer ago than it is kept, in short commits with rests between them. */
+export async function pruneTold(told: ToldStore, now: number): Promise<void> {
+  const before = now - keepToldMs;
+  for (const partnerId of await told.prunable(before)) {
+    const step = () => told.prune(partnerId, { before, limit: prunedRows });
+    while ((await actAndRest(step)) === prunedRows);
+  }
 }

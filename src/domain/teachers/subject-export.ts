@@ -4,6 +4,7 @@ import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { KeptLog } from "../retention.ts";
+import type { WatchStore } from "../watches.ts";
 import { teacherHistory } from "./changes.ts";
 import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
@@ -28,6 +29,7 @@ export async function exportSubject(
     teachers: TeacherStore;
     attestations: AttestationStore;
     maintenance: AttestationMaintenance;
+    watches: WatchStore;
     blindIndex: BlindIndex;
     clock: Clock;
     kept: KeptLog;
@@ -36,7 +38,7 @@ export async function exportSubject(
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
-  const { teachers, attestations, maintenance, blindIndex, clock, kept } = stores;
+  const { teachers, attestations, maintenance, watches, blindIndex, clock, kept } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
@@ -54,6 +56,7 @@ export async function exportSubject(
         : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
     verifiedBy: teacherId === null ? [] : await maintenance.verifiedBy(teacherId),
+    watchedBy: teacher === null ? [] : await watches.watchersOf(teacher.regNo),
     notes: [...exportNotes, ...deletedNote(kept)],
   };
 }

@@ -7,7 +7,7 @@ import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { aTeacher } from "../../harness/samples.ts";
+import { anApiKey, aPartner, aTeacher } from "../../harness/samples.ts";
 import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 const regNo = "TR/LA/2020/000001";
@@ -141,6 +141,8 @@ describe.concurrent("tvs teachers export-subject", () => {
           issuedAt: 1_700_000_000,
         });
         const teacherId = await put(operator);
+        await operator.partners.add(aPartner("watcher"), anApiKey("watcher", "key"));
+        await operator.watches.change("watcher", { add: [regNo, "SOME/BO/DY/ELSE"], remove: [] });
         await verify(operator, { teacherId });
         await verify(operator, { teacherId: teacherId + 1, reference: "regNo:SOME/BO/DY/ELSE" });
       });
@@ -167,6 +169,7 @@ describe.concurrent("tvs teachers export-subject", () => {
         signature: expect.any(String),
       });
       expect(held.history).toHaveLength(3);
+      expect(held.watchedBy).toEqual(["watcher"]);
       expect(held.events.map((event: { eventType: string }) => event.eventType)).toEqual([
         "license.verified",
         "certificate.verified",

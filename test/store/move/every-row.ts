@@ -44,6 +44,7 @@ const statements = [
   "INSERT INTO webhook_endpoints (partner_id, url, secret, created_at) VALUES ('board', 'https://a.example/', x'00ff', 1)",
   `INSERT INTO told (partner_id, event, told_at) VALUES ('board', 1, 5), ('board', ${largeInteger}, 6), ('é', 2, 7)`,
   "INSERT INTO watches (partner_id, reg_no) VALUES ('board', 'LA/2019/PRI/1'), ('board', 'NOBODY/ß/0/1'), ('é', '6')",
+  "INSERT INTO watch_counts (partner_id, watched) VALUES ('board', 2), ('é', 1)",
   "INSERT INTO deliveries (delivery_id, event, partner_id, state, attempts, due_at, lease, created_at, finished_at) VALUES ('d1', 1, 'board', 'pending', 1, 20, 'node:token', 3, NULL), ('d2', 2, 'board', 'dead', 2, 0, NULL, 3, 4)",
   "INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms) VALUES (1, 1, 5, 500, NULL, 3), (2, 1, 5, NULL, 'no', 3), (2, 2, 6, NULL, 'no', 3)",
   `INSERT INTO verified_before (partner_id, teacher_id) VALUES ('board', ${largeInteger}), ('board', 9007199254740993), ('a', 7)`,

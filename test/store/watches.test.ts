@@ -1,0 +1,84 @@
+import { expect, test } from "bun:test";
+import { keepToldMs, pruneTold } from "../../src/domain/told.ts";
+import { statement } from "../../src/store/driver/driver.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createToldStore } from "../../src/store/told.ts";
+import { createWatchStore } from "../../src/store/watches.ts";
+import { describeDrivers } from "../harness/drivers.ts";
+import { anApiKey, aPartner } from "../harness/samples.ts";
+
+describeDrivers("what a partner is told of", (_kind, database) => {
+  const numbers = (from: number, count: number) =>
+    Array.from({ length: count }, (_, n) => `R/A/B/${from + n}`);
+
+  test("a watch list takes numbers in and out all or nothing, up to its limit, whoever adds at once", async () => {
+    const [driver, other] = [database.driver(), await database.another()];
+    const stores = [createWatchStore(driver), createWatchStore(other)] as const;
+    try {
+      const partners = createPartnerStore(driver);
+      for (const id of ["a", "b"])
+        await partners.add({ ...aPartner(id), watchLimit: 100 }, anApiKey(id, `key-${id}`));
+      const [one] = stores;
+      const all = async (id: string) => one.page(id, { after: "", limit: 500 });
+      const change = (id: string, add: string[], remove: string[] = []) => one.change(id, { add, remove });
+
+      expect(await change("b", numbers(0, 3))).toBe(3);
+      expect(await one.watchersOf("R/A/B/1")).toEqual(["b"]);
+      const adds = Array.from({ length: 40 }, (_, n) => {
+        const store = stores[n % 2] ?? one;
+        return store.change("a", { add: numbers(n * 3, 3), remove: [] });
+      });
+      const answers = await Promise.all(adds);
+      expect(answers.filter((watched) => watched !== null)).toHaveLength(33);
+      expect(answers.filter((watched) => watched === null)).toHaveLength(7);
+      const kept = await all("a");
+      expect(kept).toHaveLength(99);
+      // What one call asked for is there whole, or not at all.
+      expect(kept.sort()).toEqual(
+        adds.flatMap((_, n) => (answers[n] === null ? [] : numbers(n * 3, 3))).sort(),
+      );
+
+      const [first = "", second = ""] = kept;
+      const rows: [string[], string[], number | null][] = [
+        [["X/1/1/1", "X/1/1/2"], [], null],
+        [["X/1/1/1", "X/1/1/2"], [first, "NOT/IN/IT/1"], 100],
+        [["X/1/1/1"], [], 100],
+        [["X/1/1/3"], ["NOT/IN/IT/1"], null],
+        [[], [second], 99],
+      ];
+      for (const [add, remove, watched] of rows) expect(await change("a", add, remove)).toBe(watched);
+      // A limit that was lowered below what there is adds nothing, and takes out what it is told to.
+      await partners.update({ partnerId: "a", watchLimit: 5 });
+      expect(await change("a", ["X/1/1/3"], ["X/1/1/2"])).toBeNull();
+      expect(await change("a", [], ["X/1/1/2"])).toBe(98);
+      expect(await all("a")).toHaveLength(98);
+      expect(await all("b")).toEqual(numbers(0, 3));
+    } finally {
+      await other.close();
+    }
+  });
+
+  test("is forgotten after thirty days, from the oldest on, but for the newest of each partner", async () => {
+    const driver = database.driver();
+    const partners = createPartnerStore(driver);
+    const now = 100 * 86_400_000;
+    const limit = now - keepToldMs;
+    // Of `late` one lies between two old ones: what is kept has no gap. Of `busy` there is more than one step takes.
+    const rows: Record<string, number[]> = {
+      quiet: [1, 2, 3],
+      fresh: [limit, limit + 1],
+      late: [1, limit, 2, limit + 5],
+      busy: [...Array.from({ length: 1_200 }, () => 1), limit + 1, limit + 2],
+    };
+    for (const [id, times] of Object.entries(rows)) {
+      await partners.add(aPartner(id), anApiKey(id, `key-${id}`));
+      const insert = "INSERT INTO told SELECT ?, 1000 + key, value FROM json_each(?)";
+      await driver.batch([statement(insert, [id, JSON.stringify(times)])]);
+    }
+    await pruneTold(createToldStore(driver), now);
+    const sql = "SELECT event - 1000 AS place FROM told WHERE partner_id = ? ORDER BY event";
+    const left = async (id: string) => (await driver.query(sql, [id])).map(({ place }) => Number(place));
+    expect(await Promise.all(Object.keys(rows).map(left))).toEqual([[2], [0, 1], [1, 2, 3], [1_200, 1_201]]);
+    expect(await createToldStore(driver).prunable(limit)).toEqual([]);
+  });
+});
