@@ -155,6 +155,10 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** The `typ` of an event's token (RFC 8417), and what stands before the type in its claim `events`. */
+export const eventTokenType = "secevent+jwt";
+export const eventUrn = "urn:tvs:event:";
+
 /** What a webhook carries (contract C19): public identifiers and status words only. */
 export type WebhookEvent = {
   eventId: string;

@@ -83,6 +83,7 @@ export {
   verifyEnvelope,
   verifyEnvelopeSync,
 } from "./verify-envelope.ts";
+export { type EventOptions, type EventVerification, type SignedEvent, verifyEvent } from "./verify-event.ts";
 export {
   rowOfStatement,
   type Stated,

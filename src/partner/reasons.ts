@@ -40,8 +40,11 @@ export const refusalReasons = {
   JSON_LONE_SURROGATE: refused("A JSON string holds half of a character (a lone surrogate)."),
   JSON_NUMBER_RANGE: refused("A JSON number is too large to be held exactly."),
   ENVELOPE_MALFORMED: refused("A member that every envelope has is missing or has the wrong type."),
-  IS_A_STATEMENT: refused("This is a statement over a list, not an envelope: it is verified as a statement."),
-  IS_AN_ENVELOPE: refused("This is an envelope, not a statement over a list: it is verified as an envelope."),
+  IS_A_STATEMENT: refused(
+    "This is a statement over a list: it is verified as a statement, and as nothing else.",
+  ),
+  IS_AN_ENVELOPE: refused("This is an envelope: it is verified as an envelope, and as nothing else."),
+  IS_AN_EVENT: refused("This is a signed event: it says what changed, and is verified by verifyEvent alone."),
   STATEMENT_MALFORMED: refused("A part that every statement has, or one row of it, is missing or malformed."),
   JWS_MALFORMED: refused("The signature is not a compact JWS whose header and payload are JSON objects."),
   BASE64URL_NOT_CANONICAL: refused(

@@ -3,7 +3,7 @@
 import { decodeBase64url, decodeHash } from "./base64.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { isFlag, isText, isTextList, isWhole, oneOf, orNull, shape } from "./claims.ts";
-import { licenseStatuses, type StatementRow, statementType } from "./contract.ts";
+import { eventTokenType, licenseStatuses, type StatementRow, statementType } from "./contract.ts";
 import { type CompactJws, readJwsObject, splitCompactJws } from "./jws.ts";
 import { hashOfLeaf } from "./merkle-proof.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
@@ -62,6 +62,11 @@ export function isStatement(value: JsonValue): boolean {
   return typeOf(value.signature) === statementType || has("statementId", "rows") || has("row", "path");
 }
 
+/** Whether something calls itself a signed event: the token, or an entry of the events that has one. */
+export function isEvent(value: JsonValue): boolean {
+  return typeOf(isJsonObject(value) ? (value.set ?? value.signature) : value) === eventTokenType;
+}
+
 /**
  * The hash of a row's leaf: of its salt, and of the row without that as RFC 8785 JSON.
  *
@@ -107,7 +112,8 @@ export function readStatementForm(input: string | JsonValue): StatementForm | Re
   const isJson = typeof input !== "string" || /^[\t\n\r ]*\{/.test(input);
   const given = typeof input === "string" && isJson ? readStrictJson(input) : input;
   if (given instanceof Refusal) return given;
-  if (!isStatement(given)) return findNoEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
+  if (!isStatement(given))
+    return findNoEnvelope(given) ?? refuse(isEvent(given) ? "IS_AN_EVENT" : "IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");

@@ -2,7 +2,7 @@
 
 import { decodeHash, encodeBase64 } from "./base64.ts";
 import { isText, isWhole, orNull, readLimit, shape } from "./claims.ts";
-import { type SignedStatement, type StatementRow, statementType } from "./contract.ts";
+import { eventTokenType, type SignedStatement, type StatementRow, statementType } from "./contract.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
 import { isSameHash, pathToLeaf, rootOfInclusion, rootOfLeaves } from "./merkle-proof.ts";
 import { firstDifference, isSameSecond } from "./outer-members.ts";
@@ -103,6 +103,7 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
 function readStatementHeader(protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
   if (header instanceof Refusal || header.typ === statementType) return header;
+  if (header.typ === eventTokenType) return refuse("IS_AN_EVENT");
   return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
 }
 

@@ -26,6 +26,8 @@ const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "c
 const reasonsWithoutEnvelope = [
   // Of statements: test/partner/verify-statement.test.ts.
   ...["IS_AN_ENVELOPE", "IS_A_STATEMENT", "OUTER_STATEMENT_DIFFERS", "ROWS_DIFFER", "STATEMENT_MALFORMED"],
+  // Of events: test/partner/verify-event.test.ts.
+  "IS_AN_EVENT",
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
