@@ -4,6 +4,7 @@ import { routePath } from "hono/route";
 import { createEvidenceDocuments } from "./api/evidence-documents.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
+import { forSelf } from "./api/self-service.ts";
 import { createStatusDocuments } from "./api/status-documents.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
@@ -11,7 +12,7 @@ import { type AppEnv, setHeaders } from "./http/hono-call.ts";
 import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
 import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
 import { failureHeaders, problemReply } from "./http/problem.ts";
-import { type PartnerRoute, type PublicRoute, routerPath, routes } from "./routes.ts";
+import { type PartnerRoute, type PublicRoute, routerPath, routes, type SelfRoute } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
 import { createPageSender } from "./site/page-sender.ts";
@@ -78,8 +79,9 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
   };
 }
 
-function handlerOf(route: PartnerRoute | PublicRoute, dependencies: Dependencies): Handler {
+function handlerOf(route: PartnerRoute | SelfRoute | PublicRoute, dependencies: Dependencies): Handler {
   if ("scope" in route) return forPartners(route, dependencies);
+  if ("self" in route) return forSelf(route, dependencies);
   const handler: Handler = (call) => route.handler(call, dependencies);
   return route.cors ? openToAll(handler) : handler;
 }

@@ -1,20 +1,25 @@
 /**
- * Every address of the service, one row a route. From it follow the routes (app.ts), 405, the names under which calls are counted and logged, and the credential that a call must bring (partner-api.ts). What the
+ * Every address of the service, one row a route. From it follow the routes (app.ts), 405, the names under which calls are counted and logged, and the credential that a call must bring (api/partner-caller.ts). What the
  * calls are is told in data/openapi.yaml; the two are held to each other by tests.
  */
 import * as log from "./api/evidence-api.ts";
 import * as partner from "./api/partner-api.ts";
 import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from "./api/public-api.ts";
+import * as self from "./api/self-api.ts";
+import type { SelfServiceCall } from "./api/self-service.ts";
 import * as status from "./api/status-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 
 /** A call for partners. */
 export type PartnerRoute = RouteBase & partner.PartnerCall & { readonly traffic: "partner" };
 
+/** A call by which a partner sees or changes what is its own. */
+export type SelfRoute = RouteBase & SelfServiceCall & { readonly traffic: "partner" };
+
 /** A call for everybody. */
 export type PublicRoute = RouteBase & { readonly handler: PublicHandler };
 
-export type Route = PartnerRoute | PublicRoute | PageRoute;
+export type Route = PartnerRoute | SelfRoute | PublicRoute | PageRoute;
 
 const api = "/v1/inter-agency";
 
@@ -23,6 +28,14 @@ function forPartners(
   path: string,
   call: partner.PartnerCall & Pick<Route, "slashes">,
 ): PartnerRoute {
+  return { method, path: `${api}${path}`, traffic: "partner", ...call };
+}
+
+function ofItself(
+  method: Route["method"],
+  path: string,
+  call: SelfServiceCall & Pick<Route, "slashes">,
+): SelfRoute {
   return { method, path: `${api}${path}`, traffic: "partner", ...call };
 }
 
@@ -41,6 +54,7 @@ export const routes: readonly Route[] = [
   forPartners("POST", "/lookup/by-nin", { scope: "lookup_by_nin", handler: partner.lookUpByNin }),
   forPartners("POST", "/batch", { scope: "batch", handler: partner.checkBatch }),
   forPartners("POST", "/rosters", { scope: "roster", handler: partner.stateRoster }),
+  ofItself("GET", "/me", { self: self.showSelf }),
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

@@ -6,6 +6,7 @@ import type { EvidenceReader } from "./domain/evidence/evidence.ts";
 import type { Quota } from "./domain/quota.ts";
 import type { GoingLive } from "./domain/sandbox/going-live.ts";
 import type { Secrets } from "./domain/secrets.ts";
+import type { SelfService } from "./domain/self-service.ts";
 import type { StatusListSource } from "./domain/status-list/lists.ts";
 import type { PublicLookup } from "./domain/teachers/public-lookup.ts";
 import type { Verification } from "./domain/verification.ts";
@@ -18,6 +19,7 @@ export type Service = {
   readonly publicLookup: PublicLookup;
   readonly evidence: EvidenceReader;
   readonly statusLists: StatusListSource;
+  readonly self: SelfService;
   readonly quota: Quota;
   readonly secrets: Secrets;
   readonly keyKind: KeyKind;

@@ -10,6 +10,7 @@ import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
+import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
@@ -170,6 +171,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     ),
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
+    self: createSelfService({ webhooks: stores.webhooks, secrets }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,

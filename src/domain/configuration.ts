@@ -89,13 +89,21 @@ export async function createConfiguration(dependencies: ConfigurationDependencie
   };
 }
 
+/** What a change was judged by is not so any more: nothing was changed, and it is to be judged anew. */
+export class Superseded extends TvsError {
+  constructor() {
+    super("STORE_BUSY", "what the answer rests on is being changed; try again");
+  }
+}
+
 /** A change can come between judging a call and its commit; three in a row are a fault. */
 const maxAttempts = 3;
 
 /**
  * Tries an act until its commit stands, each time by a snapshot that was read after the last one was refused
  * (decision D4.8).
- * @param act is given the snapshot to judge by; null when its commit was refused, having stored nothing
+ * @param act is given the snapshot to judge by; null, or {@link Superseded}, when its commit was refused, having stored
+ *   nothing
  * @throws TvsError STORE_BUSY when what it rests on changed each time, and what `act` throws
  */
 export async function untilStored<T>(
@@ -103,10 +111,14 @@ export async function untilStored<T>(
   act: (snapshot: Snapshot) => Promise<T | null>,
 ): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const done = await act(attempt === 0 ? configuration.current() : await configuration.refresh());
+    const snapshot = attempt === 0 ? configuration.current() : await configuration.refresh();
+    const done = await act(snapshot).catch((error) => {
+      if (error instanceof Superseded) return null;
+      throw error;
+    });
     if (done !== null) return done;
   }
-  throw new TvsError("STORE_BUSY", "what the answer rests on is being changed; try again");
+  throw new Superseded();
 }
 
 /**

@@ -108,6 +108,22 @@ export async function loadCredentialBook(store: PartnerStore): Promise<Credentia
   };
 }
 
+type Credential = ApiKey | ClientCertificate;
+const byPartner = new WeakMap<CredentialBook, Map<string, Credential[]>>();
+
+/** A partner's keys that live and certificates that have not ended, in the order in which they came. */
+export function credentialsOf(book: CredentialBook, partnerId: string, now: number): Credential[] {
+  let known = byPartner.get(book);
+  if (known === undefined) {
+    const all: Credential[] = [...book.apiKeys.values(), ...book.certificates.values()];
+    known = Map.groupBy(all, (one) => one.partnerId);
+    byPartner.set(book, known);
+  }
+  return (known.get(partnerId) ?? []).filter((one) =>
+    "keyId" in one ? isLive(one, now) : now <= one.validTo,
+  );
+}
+
 /**
  * Finds who calls: certificate, Bearer key, header key, and the first *valid* one counts, so that an
  * unknown certificate does not hide a good key.

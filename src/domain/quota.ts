@@ -221,6 +221,8 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
       else committed(used);
       return used !== null;
     },
+    /** What has been used of the call's day, as far as this server knows, and when that ends, in milliseconds. */
+    day: () => ({ used: account().used.day, endsAt: endOf("day", entered().known.day) * 1000 }),
     /** As the database has said; undefined where it was not asked, because what one server remembers may be wrong. */
     state: (): QuotaState | undefined => (said === undefined ? undefined : stateOf(account(), clock.now())),
     end: () => reserve(0, 0),

@@ -12,7 +12,7 @@ type RouteName = { readonly route: string; readonly traffic: Traffic };
 
 const elsewhere: RouteName = { route: "other", traffic: "other" };
 
-export const methods = ["GET", "POST", "HEAD", "OPTIONS", "other"] as const;
+export const methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "other"] as const;
 
 /** The index in {@link methods}. */
 function methodOf(method: string): number {

@@ -18,7 +18,7 @@ import { envelopeFile, envelopeWorker, loadPdfLibrary, verifyEnvelopePage } from
 
 /** What every row of the table says. */
 export type RouteBase = {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** As the OpenAPI document, the metrics and the log write it. */
   readonly path: string;
   /** The last part of the path may hold slashes. */

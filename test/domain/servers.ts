@@ -5,6 +5,7 @@ import type { Signer } from "../../src/domain/envelopes.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createQuota } from "../../src/domain/quota.ts";
+import { createSelfService } from "../../src/domain/self-service.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import type { HttpCall } from "../../src/http/http-call.ts";
 import type { Service } from "../../src/service.ts";
@@ -18,6 +19,7 @@ import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
+import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { TestClock } from "../harness/clock.ts";
 import { aSettings, places, secrets } from "../harness/samples.ts";
 import type { Gate } from "./gate.ts";
@@ -72,6 +74,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     publicLookup: () => Promise.reject(new Error("not asked")),
     evidence: createEvidenceReader(createEvidenceStore(gated)),
     statusLists: { newest: () => Promise.reject(new Error("not asked")) },
+    self: createSelfService({ webhooks: createWebhookStore(gated), secrets }),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
     keyKind: "live",

@@ -145,9 +145,9 @@ describe("the routes", () => {
     expect(counted).toEqual(["other", ...new Set(expected)]);
   });
 
-  test("that ask for a scope are partner traffic, and no others", () => {
+  test("that ask for a credential are partner traffic, and no others", () => {
     const partner = routes.filter(({ traffic }) => traffic === "partner");
-    expect(partner).toEqual(routes.filter((route) => "scope" in route));
+    expect(partner).toEqual(routes.filter((route) => "scope" in route || "self" in route));
   });
 });
 

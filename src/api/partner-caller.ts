@@ -1,0 +1,173 @@
+/**
+ * What comes before any call of a partner, whatever it asks: who calls and whether it may, how the minute is paid that
+ * every such call costs, and what is told of the quota in the end.
+ */
+
+import { type Snapshot, untilStored } from "../domain/configuration.ts";
+import {
+  type Authenticated,
+  authenticate,
+  credentialRefused,
+  type Presented,
+  refusalOf,
+} from "../domain/credentials.ts";
+import { TvsError } from "../domain/errors.ts";
+import type { Scope } from "../domain/partners.ts";
+import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
+import type { Admitted } from "../domain/verification.ts";
+import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
+import type { PeerTest } from "../http/peer.ts";
+import { parseClientCertHeader } from "../http/peer.ts";
+import { isRefusal, isStoreFailure, isUnauthenticated, problemReply } from "../http/problem.ts";
+import type { Service } from "../service.ts";
+
+/** What answers partners' calls, and whose word it takes for a caller's certificate. */
+export type CallerParts = { readonly service: Service; readonly forwardsCertificates: PeerTest };
+
+/** One call of a partner, of which nothing is known yet but what it presents. */
+type Visit = {
+  readonly call: HttpCall;
+  readonly service: Service;
+  /** What the call must be allowed; null for one that is open to every partner. */
+  readonly scope: Scope | null;
+  readonly presented: Presented;
+  readonly quota: QuotaCall;
+};
+
+/** An attempt at a call that was let in, judged by one snapshot from the caller to the commit. */
+export type Attempt = Admitted & {
+  readonly call: HttpCall;
+  readonly quota: QuotaCall;
+  /**
+   * Pays the call's minute, once, however often it is asked, if what the attempt is judged by still holds.
+   * @returns false, having paid nothing: the call must be judged anew
+   */
+  pay(): Promise<boolean>;
+};
+
+/**
+ * A handler of partners' calls, which is tried until its commit stands.
+ * @param work one attempt; null when what it was judged by has changed meanwhile: it is to be judged anew, from the caller
+ *   on
+ */
+export function forCallers(
+  scope: Scope | null,
+  { service, forwardsCertificates }: CallerParts,
+  begin: (call: HttpCall) => (attempt: Attempt) => Promise<Reply | null>,
+): Handler {
+  return async (call) => {
+    const presented = presentedCredentials(call, forwardsCertificates);
+    const visit = { call, service, scope, presented, quota: service.quota.open() };
+    const work = begin(call);
+    try {
+      const paid = { by: "" };
+      const reply = await untilStored(service.configuration, (snapshot) =>
+        attempt(visit, snapshot, paid, work),
+      );
+      return told(reply, visit.quota.state());
+    } catch (error) {
+      return refused(error, visit);
+    } finally {
+      visit.quota.end();
+    }
+  };
+}
+
+/**
+ * One attempt to answer, in the order that is decided (D2.1): credential (401), scope (403), minute (429), and then the
+ * work. A call costs its minute once, however often it is judged anew, unless it turns out to be another partner's.
+ */
+async function attempt(
+  visit: Visit,
+  known: Snapshot,
+  paid: { by: string },
+  work: (attempt: Attempt) => Promise<Reply | null>,
+): Promise<Reply | null> {
+  const { call, quota } = visit;
+  const admitted = await admit(visit, known);
+  const { partner } = admitted.authenticated;
+  const { revision } = admitted.snapshot;
+  const isPaid = () => paid.by === partner.partnerId;
+  if (!isPaid()) quota.enter(partner);
+  const pay = async () => {
+    if (!isPaid() && (await quota.pay(revision))) paid.by = partner.partnerId;
+    return isPaid();
+  };
+  try {
+    return await work({ ...admitted, call, quota, pay });
+  } catch (error) {
+    // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
+    // its evidence would only keep it waiting once more.
+    if (isRefusal(error)) {
+      if (!(await pay())) return null;
+    } else if (!isStoreFailure(error)) await pay().catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Finds who calls, and whether it may. Who would be refused by what this thread remembers is looked for once more,
+ * because a command may have let it in a moment ago; a credential whose own text says that it is none costs no look.
+ * @throws TvsError CREDENTIAL_*, SCOPE_MISSING, STORE_*, CLOCK_WRONG
+ */
+async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
+  const { service, scope, presented, quota } = visit;
+  const may = ({ partner }: Authenticated) => scope === null || partner.scopes.includes(scope);
+  const first = identify(visit, known);
+  if (first !== null && may(first)) return { snapshot: known, authenticated: first };
+  const fault = refusalOf(presented, service.keyKind);
+  const mayBeNew = first !== null || fault === "unknown";
+  const snapshot = mayBeNew ? await service.configuration.refresh() : known;
+  const authenticated = mayBeNew ? identify(visit, snapshot) : null;
+  if (authenticated === null) throw credentialRefused(fault);
+  if (may(authenticated)) return { snapshot, authenticated };
+  await quota.look(authenticated.partner);
+  throw new TvsError("SCOPE_MISSING", `this credential lacks the scope ${scope}`);
+}
+
+/** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
+function identify({ call, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
+  const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
+  if (configuration.isStale())
+    throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
+  if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
+  const found = authenticate(presented, credentials, { kind, secrets, now: clock.now() });
+  if (found !== null) {
+    call.trace.partnerId = found.partner.partnerId;
+    call.trace.keyId = found.credential;
+  }
+  return found;
+}
+
+/** @throws TvsError CREDENTIAL_*: nobody's quota is told of */
+function refused(error: unknown, { call, quota }: Visit): Reply {
+  if (isUnauthenticated(error)) throw error;
+  const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
+  // Whether a database that failed has charged the call is not known.
+  const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
+  return told(problemReply(error, call), state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt });
+}
+
+/** A partner's answer, with what is known of its quota. */
+function told(reply: Reply, state: QuotaState | undefined): Reply {
+  if (state !== undefined) setRateLimitHeaders(reply.headers, state);
+  reply.headers["Cache-Control"] ??= "no-store";
+  return reply;
+}
+
+/**
+ * The client certificate counts from the TLS layer, or from a peer that is named for having checked it and for letting
+ * no caller's own `Client-Cert` through: a certificate is no secret.
+ */
+function presentedCredentials(call: HttpCall, forwardsCertificates: PeerTest): Presented {
+  const forwarded = forwardsCertificates(call) ? parseClientCertHeader(call.header("client-cert")) : null;
+  const authorization = call.header("authorization");
+  const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
+  return {
+    certificate: call.connection.clientCertificate,
+    forwardedCertificate: forwarded,
+    bearer,
+    otherAuthorization: authorization !== undefined && bearer === null,
+    headerKey: call.header("x-agency-api-key")?.trim() || null,
+  };
+}
