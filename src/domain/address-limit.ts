@@ -6,6 +6,8 @@ const windowMs = 60_000;
 /** Rows of counters; an address is counted in each, at a place that its keyed hash picks. */
 const rows = 4;
 const countersPerRow = 1 << 18;
+/** Counters of one minute. There are two such halves: while one counts, the other is cleared for the next minute. */
+const half = rows * countersPerRow;
 const secretBytes = 16;
 /** Keys whose places are remembered; beyond it all are forgotten. */
 const maxKnown = 16_384;
@@ -32,18 +34,18 @@ const personalPart = 3;
  * places in them.
  */
 export function newAddressCounts(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer((rows * countersPerRow + 1) * 4 + secretBytes);
+  const memory = new SharedArrayBuffer((2 * half + 1) * 4 + secretBytes);
   secretOf(memory).set(randomBytes(secretBytes));
   return memory;
 }
 
-/** Behind the counters, and the word that says which minute's old ones were cleared last. */
+/** Behind the counters, and the word that says which minute is counted in which half. */
 function secretOf(memory: SharedArrayBuffer): Uint8Array {
-  return new Uint8Array(memory, (rows * countersPerRow + 1) * 4, secretBytes);
+  return new Uint8Array(memory, (2 * half + 1) * 4, secretBytes);
 }
 
 /**
- * A limit per source address and minute in a fixed four megabytes, whatever the number of addresses: a
+ * A limit per source address and minute in a fixed eight megabytes, whatever the number of addresses: a
  * count-min sketch (Cormode and Muthukrishnan, 2005). An address is never counted too low, so the limit
  * always holds; it is counted too high only when others collide with it in every row, which a million
  * addresses a minute do not bring about at a limit of sixty. The places depend on a random key, so nobody can
@@ -88,14 +90,14 @@ function createSketch(
   return (budgets) => {
     const now = clock.now();
     const minute = Math.floor(now / windowMs);
-    counters.clearOld(minute);
+    const from = counters.halfOf(minute);
     const found: Found[] = budgets.map(({ key, limit }) => {
-      const at = placesOf(key);
-      return { at, used: counters.used(at, minute), limit };
+      const at = placesOf(key).map((place) => from + place);
+      return { at, used: counters.used(at), limit };
     });
     let allowed = found.every(({ used, limit }) => used < limit);
     for (const one of allowed ? found : []) {
-      one.used = counters.take(one.at, minute, one.limit);
+      one.used = counters.take(one.at, one.limit);
       // Another thread took the last one since: what was taken of the narrower block stays taken.
       if (one.used >= one.limit) allowed = false;
     }
@@ -127,48 +129,37 @@ function createPlaces(secret: Uint8Array): (key: string) => readonly number[] {
   };
 }
 
-// A counter is one word: the minute that it counts in, modulo 256, and what was counted. So nothing has to be cleared
-// when a minute ends, and one atomic operation can say both. A limit beyond what can be counted is none.
-const countBits = 24;
-const maxCount = 2 ** countBits - 1;
-const minutesTold = 256;
-/** Of what is old, as much is cleared each minute: all of it long before its minute's number comes again. */
-const clearedAMinute = (rows * countersPerRow) / 128;
-
 /** The counters of a sketch, which other threads change at the same time. */
 function openCounters(memory: SharedArrayBuffer) {
-  const length = rows * countersPerRow;
-  const words = new Uint32Array(memory, 0, length);
-  const cleared = new Uint32Array(memory, length * 4, 1);
+  const words = new Uint32Array(memory, 0, 2 * half);
+  /** The minute that is counted, and in its last bit in which half. */
+  const turn = new Uint32Array(memory, 2 * half * 4, 1);
 
-  /** What a word counts in a minute. A thread's clock may already have turned to the next: that counts here too. */
-  function countIn(word: number, minute: number): number {
-    const age = (minute - (word >>> countBits)) & (minutesTold - 1);
-    return age === 0 || age === minutesTold - 1 ? word & maxCount : 0;
-  }
-
-  /** The word that counts so many, in the word's own minute where it is the next one. */
-  function wordOf(before: number, minute: number, count: number): number {
-    const isNext = before >>> countBits === ((minute + 1) & (minutesTold - 1)) && (before & maxCount) > 0;
-    return ((((isNext ? minute + 1 : minute) & (minutesTold - 1)) << countBits) | count) >>> 0;
-  }
-
-  function raise(place: number, minute: number, count: number): void {
+  function raise(place: number, count: number): void {
     for (;;) {
-      const word = Atomics.load(words, place);
-      if (countIn(word, minute) >= count) return;
-      if (Atomics.compareExchange(words, place, word, wordOf(word, minute, count)) === word) return;
+      const known = Atomics.load(words, place);
+      if (known >= count || Atomics.compareExchange(words, place, known, count) === known) return;
     }
   }
 
-  function used(at: readonly number[], minute: number): number {
-    let least = maxCount;
-    for (const place of at) least = Math.min(least, countIn(Atomics.load(words, place), minute));
-    return least;
+  function used(at: readonly number[]): number {
+    return Math.min(...at.map((place) => Atomics.load(words, place)));
   }
 
   return {
-    /** How often a key was counted in a minute: the least of its counters. */
+    /** Where the half begins in which a minute is counted. Whoever is the first of a minute turns to the other half. */
+    halfOf(minute: number): number {
+      const before = Atomics.load(turn, 0);
+      const counted = before >>> 1;
+      // A thread's clock may turn to a minute later than another's: what it takes counts in that one already.
+      if (counted !== minute && counted !== minute + 1) {
+        const next = ((minute << 1) | (~before & 1)) >>> 0;
+        const isOurs = Atomics.compareExchange(turn, 0, before, next) === before;
+        if (isOurs) words.fill(0, (before & 1) * half, ((before & 1) + 1) * half);
+      }
+      return (Atomics.load(turn, 0) & 1) * half;
+    },
+    /** How often a key was counted: the least of its counters. */
     used,
     /**
      * Counts a key once more, unless its limit is reached.
@@ -177,34 +168,14 @@ function openCounters(memory: SharedArrayBuffer) {
     // Only the smallest counters grow ("conservative update"), which keeps the others' excess low. Of several threads
     // that count one key at once, each raises all of its counters but one, and then that one: whoever finds it
     // changed meanwhile was not the one who counted, and looks again. So no two of them count the same call.
-    take(at: readonly number[], minute: number, limit: number): number {
+    take(at: readonly number[], limit: number): number {
       for (;;) {
-        const before = used(at, minute);
-        if (before >= limit || before === maxCount) return before;
-        const decisive = at.findIndex((place) => countIn(Atomics.load(words, place), minute) === before);
-        const place = at[decisive];
-        if (place === undefined) continue;
-        const word = Atomics.load(words, place);
-        if (countIn(word, minute) !== before) continue;
-        for (const other of at) if (other !== place) raise(other, minute, before + 1);
-        const counted = wordOf(word, minute, before + 1);
-        if (Atomics.compareExchange(words, place, word, counted) === word) return before;
-      }
-    },
-    /** Clears some of the counters whose minute is long over, once a minute. */
-    clearOld(minute: number): void {
-      const last = Atomics.load(cleared, 0);
-      if (last === minute || last === minute + 1) return;
-      if (Atomics.compareExchange(cleared, 0, last, minute) !== last || last === 0) return;
-      // After a long silence everything is cleared, what a minute that has the number of the next one left too.
-      const isLate = minute < last || minute - last >= length / clearedAMinute;
-      const isOld = (word: number) =>
-        isLate ? word >>> countBits !== (minute & (minutesTold - 1)) : countIn(word, minute) === 0;
-      const steps = isLate ? length : (minute - last) * clearedAMinute;
-      for (let step = 0; step < steps; step++) {
-        const place = (last * clearedAMinute + step) % length;
-        const word = Atomics.load(words, place);
-        if (word !== 0 && isOld(word)) Atomics.compareExchange(words, place, word, 0);
+        const before = used(at);
+        if (before >= limit) return before;
+        const decisive = at.find((place) => Atomics.load(words, place) === before);
+        if (decisive === undefined) continue;
+        for (const other of at) if (other !== decisive) raise(other, before + 1);
+        if (Atomics.compareExchange(words, decisive, before, before + 1) === before) return before;
       }
     },
   };
