@@ -68,3 +68,10 @@ export async function expectDocumented(response: Response, path: string, method:
   expect(answerErrors(name, body)).toEqual([]);
   return body;
 }
+
+/** The codes that the document has of an answer to a call of a route. */
+export function codesOf(route: string, method: string, status: number): readonly string[] {
+  const { responses } = operationOf(route, method);
+  const described = resolve(responses[status]?.$ref ?? "#/missing") as Record<string, string[]> | undefined;
+  return described?.["x-error-codes"] ?? [];
+}

@@ -1,0 +1,269 @@
+/** Every code of the API with the situations that give it: a code without one does not compile. */
+import { createApp } from "../../src/app.ts";
+import type { Call } from "../../src/domain/calls.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { createIdempotency } from "../../src/domain/idempotency.ts";
+import type { Partner } from "../../src/domain/partners.ts";
+import type { ListenLimits } from "../../src/http/limits.ts";
+import { listen } from "../../src/http/listen.ts";
+import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
+import type { Service } from "../../src/service.ts";
+import { answerOf } from "../harness/answer.ts";
+import { openClient } from "../harness/raw-client.ts";
+import { aPartner } from "../harness/samples.ts";
+import { known, openTestService, refusedPurpose } from "../harness/service.ts";
+
+type Asked = {
+  readonly key?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+  readonly from?: string;
+  /** What of the service is another one. */
+  readonly but?: Partial<Service>;
+};
+
+export type Situations = Awaited<ReturnType<typeof openSituations>>;
+
+/** Asks what gives the code, with these further headers. */
+type Cause = (on: Situations, headers: Record<string, string>) => Promise<Response>;
+
+/** A service with partners of every kind, and what it says of its calls. */
+export async function openSituations() {
+  const world = await openTestService();
+  const { operator, service } = world;
+  const { partners } = operator.stores;
+  const now = service.clock.now();
+  const calls: Call[] = [];
+  const observed = { ...service, onCall: (call: Call) => void calls.push(call) };
+
+  async function partner(partnerId: string, changes: Partial<Partner>, expiresAt: number | null = null) {
+    const { text, record } = mintApiKey(partnerId, { kind: "live", secrets: operator.secrets, now });
+    const like = { scopes: ["eligibility", "batch"], perMinute: 1_000, perDay: 1_000 } as const;
+    await partners.add({ ...aPartner(partnerId), ...like, ...changes }, { ...record, expiresAt });
+    return { text, keyId: record.keyId };
+  }
+  const revoked = await partner("revoked", {});
+  await partners.revokeKey(revoked.keyId, now);
+  const keys = {
+    full: world.keyOf("full") ?? "",
+    unscoped: world.keyOf("unscoped") ?? "",
+    noMinute: world.keyOf("spent") ?? "",
+    noDay: (await partner("no-day", { perDay: 0 })).text,
+    revoked: revoked.text,
+    expired: (await partner("expired", {}, now - 1)).text,
+    disabled: (await partner("disabled", { disabledAt: now })).text,
+    unknown: mintApiKey("nobody", { kind: "live", secrets: operator.secrets, now }).text,
+    sandbox: mintApiKey("nobody", { kind: "test", secrets: operator.secrets, now }).text,
+  };
+  await service.configuration.refresh();
+
+  async function ask(path: string, asked: Asked = {}): Promise<Response> {
+    const { key, body, from, but } = asked;
+    const app = createApp({ ...observed, ...but }, { publicPerMinute: 1, trustedProxies: [] });
+    const headers = new Headers(asked.headers);
+    if (key !== undefined) headers.set("Authorization", `Bearer ${key}`);
+    const sent =
+      body === undefined || typeof body === "string" || body instanceof Uint8Array
+        ? (body as BodyInit | undefined)
+        : JSON.stringify(body);
+    const method = asked.method ?? (sent === undefined ? "GET" : "POST");
+    const init: RequestInit = { method, headers, ...(sent === undefined ? {} : { body: sent }) };
+    const response = await answerOf(app, path, init, from);
+    // The limit is the app's own: the second lookup is beyond it.
+    return response.ok && from !== undefined ? answerOf(app, path, init, from) : response;
+  }
+
+  /** What a listener answers to bytes. */
+  async function send(bytes: string, limits: Partial<ListenLimits> = {}): Promise<Response> {
+    const listener = await listen(world.app, { host: "127.0.0.1", port: 0, limits });
+    try {
+      const client = await openClient({ port: listener.port });
+      client.write(bytes);
+      const [, status, head = "", body] =
+        /^HTTP\/1\.1 (\d+)[^\r]*\r\n(.*?)\r\n\r\n(.*)$/s.exec(await client.closed) ?? [];
+      const headers = head.split("\r\n").map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]);
+      return new Response(body, { status: Number(status), headers });
+    } finally {
+      await listener.close();
+    }
+  }
+
+  return { world, keys, calls, ask, send, close: () => world.close() };
+}
+
+const api = "/v1/inter-agency";
+const eligibility = `${api}/eligibility-check`;
+const purpose = "GENERAL_PUBLIC_VERIFICATION";
+const question = { identifier: { tId: known.tId }, purpose };
+const lookup = `/teacher/verify-license?searchTerm=${known.tId}`;
+
+/** A call that only differs by its body. */
+const body =
+  (value: unknown, path = eligibility): Cause =>
+  ({ ask, keys }, headers) =>
+    ask(path, { key: keys.full, headers, body: value });
+
+const withKey =
+  (name: keyof Situations["keys"], changes: Partial<Asked> = {}): Cause =>
+  ({ ask, keys }, headers) =>
+    ask(eligibility, { key: keys[name], headers, body: question, ...changes });
+
+const withHeaders =
+  (more: Record<string, string>): Cause =>
+  ({ ask, keys }, headers) =>
+    ask(eligibility, { key: keys.full, headers: { ...headers, ...more }, body: question });
+
+/** An answer that fails with an error. */
+const failing =
+  (error: Error): Cause =>
+  ({ ask, keys, world }, headers) => {
+    const answer = () => Promise.reject(error);
+    const verification = { ...world.service.verification, answer };
+    return ask(eligibility, { key: keys.full, headers, body: question, but: { verification } });
+  };
+
+const items = (length: number) => ({ items: new Array(length).fill(question) });
+const roster = (length: number) => ({
+  purpose,
+  list: { name: "A school" },
+  teachers: Array.from({ length }, (_, tId) => ({ tId })),
+});
+
+export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<string, Cause>>>> = {
+  CREDENTIAL_REQUIRED: {
+    "no credential": ({ ask }, headers) => ask(eligibility, { headers, body: question }),
+    "a key without the word Bearer": ({ ask, keys }, headers) =>
+      ask(eligibility, { headers: { ...headers, Authorization: keys.full }, body: question }),
+  },
+  CREDENTIAL_MISTYPED: {
+    "a key that was cut off": ({ ask, keys }, headers) =>
+      ask(eligibility, { key: keys.full.slice(0, -1), headers, body: question }),
+  },
+  CREDENTIAL_WRONG_SERVICE: {
+    "a sandbox's key": withKey("sandbox"),
+    "a live key, in a sandbox": withKey("full", { but: { keyKind: "test" } }),
+  },
+  CREDENTIAL_INVALID: {
+    "an unknown key": withKey("unknown"),
+    "a revoked key": withKey("revoked"),
+    "an expired key": withKey("expired"),
+    "a disabled partner's key": withKey("disabled"),
+  },
+  SCOPE_MISSING: { "a call that was not agreed": withKey("unscoped") },
+  PURPOSE_NOT_ALLOWED: { "a purpose that was not agreed": body({ ...question, purpose: refusedPurpose }) },
+  PURPOSE_UNKNOWN: {
+    "a purpose that there is not": body({ ...question, purpose: "CURIOSITY" }),
+    "one of a batch": body({ items: [question, { ...question, purpose: "CURIOSITY" }] }, `${api}/batch`),
+    "one of a roster": body({ ...roster(1), purpose: "CURIOSITY" }, `${api}/rosters`),
+  },
+  SELF_SERVICE_OFF: {},
+  BODY_NOT_JSON: {
+    "half of a body": body('{"identifier":'),
+    "a member twice": body(`{"purpose":"${purpose}","purpose":"${purpose}"}`),
+    "33 levels": body(`${"[".repeat(33)}${"]".repeat(33)}`),
+    Latin1: body(new Uint8Array([0x22, 0xe9, 0x22])),
+  },
+  BODY_TOO_LARGE: { "257 KiB": body(" ".repeat(257 * 1024)) },
+  REQUEST_INVALID: {
+    "no purpose": body({ identifier: question.identifier }),
+    "two numbers of one teacher": body({ ...question, identifier: { tId: 1, nin: known.nin } }),
+    "an id of letters": ({ ask, keys }, headers) =>
+      ask(`${api}/lookup/by-tid/x`, { key: keys.full, headers }),
+    "no search term": ({ ask }, headers) => ask("/teacher/verify-license", { headers }),
+  },
+  BATCH_SIZE: {
+    "no item": body(items(0), `${api}/batch`),
+    "101 items": body(items(101), `${api}/batch`),
+    "an empty roster": body(roster(0), `${api}/rosters`),
+    "2,001 teachers": body(roster(2_001), `${api}/rosters`),
+  },
+  ITERATOR_INVALID: {},
+  IDEMPOTENCY_KEY_INVALID: {
+    "256 characters": withHeaders({ "Idempotency-Key": "k".repeat(256) }),
+    "half of a quoted string": withHeaders({ "Idempotency-Key": '"k' }),
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    // Two seconds of real time: that is how long a duplicate waits for the call that is still running.
+    "the first call is still running": async ({ ask, keys, world: { operator, service } }, headers) => {
+      const idempotency = createIdempotency(operator.stores.idempotencyStore, service.secrets, service.clock);
+      const call = { partnerId: "full", endpoint: "", key: "k", body: {} };
+      const held = Promise.withResolvers<null>();
+      const first = idempotency.run(call, () => held.promise);
+      const answer = () => idempotency.run(call, () => held.promise) as never;
+      const verification = { ...service.verification, answer };
+      const refused = await ask(eligibility, {
+        key: keys.full,
+        headers,
+        body: question,
+        but: { verification },
+      });
+      held.resolve(null);
+      await first;
+      return refused;
+    },
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    "another body": async ({ ask, keys }, headers) => {
+      const asked = { key: keys.full, headers: { ...headers, "Idempotency-Key": "used" } };
+      await ask(eligibility, { ...asked, body: question });
+      return ask(eligibility, { ...asked, body: { ...question, context: {} } });
+    },
+  },
+  MINUTE_QUOTA: { "a spent minute": withKey("noMinute") },
+  DAY_QUOTA: { "a spent day": withKey("noDay") },
+  CHANGE_QUOTA: {},
+  ADDRESS_QUOTA: {
+    "a spent address": ({ ask }, headers) => ask(lookup, { headers, from: "192.0.2.1" }),
+    "on the page": ({ ask }, headers) => ask(`/?tId=${known.tId}`, { headers, from: "192.0.2.1" }),
+  },
+  DELIVERY_UNKNOWN: {},
+  DELIVERY_UNDER_WAY: {},
+  NO_WEBHOOK: {},
+  WEBHOOK_ADDRESS_REFUSED: {},
+  WEBHOOK_DISABLED: {},
+  KEY_UNKNOWN: {},
+  KEY_LIMIT: {},
+  KEY_ASKING: {},
+  EVENTS_GONE: {},
+  WATCH_LIMIT: {},
+  PATH_UNKNOWN: {
+    "no such call": ({ ask }, headers) => ask(`${api}/nothing`, { headers }),
+    "no such page": ({ ask }, headers) => ask("/nothing", { headers }),
+  },
+  NOT_KNOWN: {
+    "a leaf that is not in the log": ({ ask }, headers) =>
+      ask(`${api}/log/inclusion/${"0".repeat(64)}`, { headers }),
+    "a list that there is not": ({ ask }, headers) => ask(`${api}/status/999999`, { headers }),
+  },
+  METHOD_NOT_ALLOWED: {
+    "of a call": ({ ask }, headers) => ask(eligibility, { method: "DELETE", headers }),
+    "of the public lookup": ({ ask }, headers) => ask("/teacher/verify-license", { method: "POST", headers }),
+  },
+  REQUEST_MALFORMED: {
+    "no HTTP": ({ send }) => send("nonsense\r\n\r\n"),
+    "two hosts": ({ send }) => send("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+  },
+  REQUEST_TIMEOUT: {
+    "half of a head": ({ send }) =>
+      send("GET / HTTP/1.1\r\nHos", { headersTimeoutMs: 40, requestTimeoutMs: 40 }),
+  },
+  EXPECTATION_FAILED: {
+    "another expectation": ({ send }) => send("GET / HTTP/1.1\r\nHost: a\r\nExpect: magic\r\n\r\n"),
+  },
+  HEADERS_TOO_LARGE: {
+    "a long head": ({ send }) => send(`GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(40_000)}\r\n\r\n`),
+  },
+  INTERNAL: {
+    "what nobody expected": failing(new Error("a secret cause")),
+    "a command's own failure": failing(new TvsError("CONFIG_INVALID", "a secret cause")),
+  },
+  SERVICE_UNAVAILABLE: {
+    "a clock that is wrong": withKey("full", { but: { isClockWrong: () => true } }),
+    "a database that is gone": failing(new TvsError("STORE_UNAVAILABLE", "a secret cause")),
+    "a health probe that fails": ({ ask }, headers) =>
+      ask(`${api}/health`, { headers, but: { isEnding: () => true } }),
+  },
+  OVERLOADED: { "too many that wait": failing(new TvsError("OVERLOADED", "too much at once; try again")) },
+};
