@@ -5,6 +5,7 @@ import { credentialsOf } from "./credentials.ts";
 import { createIterators, type Iterators } from "./iterators.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
+import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
 
@@ -48,7 +49,7 @@ export function describeSelf(
     quota: { perMinute, perDay, usedToday: day.used, dayEndsAt: isoTime(day.endsAt) },
     credential: asking === undefined ? null : describeCredential(asking),
     credentials: credentialsOf(credentials, partnerId, now).map(describeCredential),
-    told,
+    told: describeTold(told),
     webhook: endpoint && { url: endpoint.url, state: endpoint.disabledAt === null ? "enabled" : "disabled" },
     selfService,
   };

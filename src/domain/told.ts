@@ -56,3 +56,8 @@ export async function pruneTold(told: ToldStore, now: number): Promise<void> {
     while ((await actAndRest(step)) === prunedRows);
   }
 }
+
+/** The filter in the words of those whom it is for: a list of all types of events is `all`, also when there are more. */
+export function describeTold({ events, teachers }: Told) {
+  return { events: events.length === eventTypes.length ? ("all" as const) : events, teachers };
+}

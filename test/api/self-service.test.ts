@@ -14,6 +14,7 @@ describe("what a partner sees of itself", () => {
     const seen = await response.json();
     expect([response.status, response.headers.get("Cache-Control")]).toEqual([200, "no-store"]);
     expect(seen).toMatchObject({ partnerId: "full", webhook: null, selfService: false });
+    expect(seen.told).toEqual({ events: "all", teachers: "all" });
     expect(seen.credentials).toEqual([seen.credential]);
     expect(seen.quota).toEqual({
       perMinute: 5000,
