@@ -28,6 +28,7 @@ import { findPrograms, type Programs, threadsOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
 import { verifyBench } from "./verify.ts";
+import { watchedBench } from "./watched.ts";
 import { worthBench } from "./worth.ts";
 
 const benches: Readonly<Record<string, Bench>> = {
@@ -46,6 +47,7 @@ const benches: Readonly<Record<string, Bench>> = {
   silent: silentBench,
   idle: idleBench,
   nodes: nodesBench,
+  watched: watchedBench,
   growth: growthBench,
   worth: worthBench,
 };
