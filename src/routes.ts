@@ -8,6 +8,7 @@ import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from ".
 import * as self from "./api/self-api.ts";
 import type { SelfServiceCall } from "./api/self-service.ts";
 import * as status from "./api/status-api.ts";
+import * as watch from "./api/watch-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 
 /** A call for partners. */
@@ -55,6 +56,10 @@ export const routes: readonly Route[] = [
   forPartners("POST", "/batch", { scope: "batch", handler: partner.checkBatch }),
   forPartners("POST", "/rosters", { scope: "roster", handler: partner.stateRoster }),
   ofItself("GET", "/me", { self: self.showSelf }),
+  ofItself("GET", "/watch", { self: watch.listWatched }),
+  ofItself("POST", "/watch", { self: watch.changeWatched }),
+  ofItself("PUT", "/watch/{regNo}", { slashes: true, self: watch.watchOne }),
+  ofItself("DELETE", "/watch/{regNo}", { slashes: true, self: watch.unwatchOne }),
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

@@ -31,7 +31,9 @@ import type { Service } from "../../src/service.ts";
 import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
+import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { createWatchStore } from "../../src/store/watches.ts";
 import type { Operator } from "../open.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
@@ -171,7 +173,11 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     ),
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
-    self: createSelfService({ webhooks: stores.webhooks, secrets }),
+    self: createSelfService({
+      webhooks: stores.webhooks,
+      secrets,
+      watches: (revision) => createWatchStore(atRevision(basis.driver, revision)),
+    }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
     keyKind,

@@ -7,6 +7,7 @@ import type { ApiKey, ClientCertificate } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
+import type { WatchStore } from "./watches.ts";
 import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
@@ -14,12 +15,15 @@ export type SelfService = ReturnType<typeof createSelfService>;
 type SelfServiceDependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoint">;
   readonly secrets: Secrets;
+  /** Changes watch lists only while a revision is the newest. */
+  readonly watches: (revision: number) => WatchStore;
 };
 
-export function createSelfService({ webhooks, secrets }: SelfServiceDependencies) {
+export function createSelfService({ webhooks, secrets, watches }: SelfServiceDependencies) {
   const iterators: Iterators = createIterators(secrets);
   return {
     iterators,
+    watches,
     /** A partner's webhook endpoint; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
   };

@@ -1,7 +1,12 @@
 /** Whom partners watch: registration numbers, whether somebody has them or not, so that nothing tells who is registered. */
 
-/** Canonical numbers; none is in both. */
-type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
+import { TvsError } from "./errors.ts";
+import type { Partner } from "./partners.ts";
+import { meantTerm } from "./teachers/mistyped-term.ts";
+import { canonicalRegNo } from "./teachers/teachers.ts";
+
+/** Canonical numbers, each once and none in both. */
+export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export type WatchStore = {
   /**
@@ -14,3 +19,29 @@ export type WatchStore = {
   /** Which partners watch a number, in the order of their ids. */
   watchersOf(regNo: string): Promise<string[]>;
 };
+
+/** How many numbers one call may change. */
+export const maxWatchChange = 2_000;
+
+/** A number as it is watched, understood as in the look-ups. @returns null for a text that is no registration number */
+export function watchedRegNo(text: string): string | null {
+  return canonicalRegNo(text) ?? canonicalRegNo(meantTerm(text.trim()));
+}
+
+/**
+ * Changes whom a partner watches.
+ * @returns how many it watches now
+ * @throws TvsError WATCH_LIMIT, having changed nothing
+ */
+export async function changeWatches(
+  watches: WatchStore,
+  { partnerId, watchLimit }: Partner,
+  change: WatchChange,
+): Promise<number> {
+  const watched = await watches.change(partnerId, change);
+  if (watched !== null) return watched;
+  throw new TvsError(
+    "WATCH_LIMIT",
+    `that would be more than the ${watchLimit} teachers that you may watch; nothing was changed`,
+  );
+}

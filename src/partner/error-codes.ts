@@ -85,7 +85,7 @@ export const errorCodes = {
     400,
     "Too few or too many items",
     "The list in the body is empty, or longer than this call takes. Nothing of it was run.",
-    "Send 1 to 100 items in a batch, and 1 to 2,000 teachers in a roster; split what is longer.",
+    "Send 1 to 100 items in a batch, 1 to 2,000 teachers in a roster, and up to 2,000 numbers to watch; split what is longer.",
   ),
   ITERATOR_INVALID: entry(
     400,

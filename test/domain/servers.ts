@@ -11,6 +11,7 @@ import type { HttpCall } from "../../src/http/http-call.ts";
 import type { Service } from "../../src/service.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
+import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
@@ -19,6 +20,7 @@ import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
+import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { TestClock } from "../harness/clock.ts";
 import { aSettings, places, secrets } from "../harness/samples.ts";
@@ -74,7 +76,11 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     publicLookup: () => Promise.reject(new Error("not asked")),
     evidence: createEvidenceReader(createEvidenceStore(gated)),
     statusLists: { newest: () => Promise.reject(new Error("not asked")) },
-    self: createSelfService({ webhooks: createWebhookStore(gated), secrets }),
+    self: createSelfService({
+      webhooks: createWebhookStore(gated),
+      secrets,
+      watches: (revision) => createWatchStore(atRevision(gated, revision)),
+    }),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
     keyKind: "live",

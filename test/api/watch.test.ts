@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
+
+const path = "/v1/inter-agency/watch";
+const regNos = (from: number, count: number) => Array.from({ length: count }, (_, n) => `N/O/N/${from + n}`);
+let world: TestService;
+beforeAll(async () => {
+  world = await openTestService();
+});
+afterAll(() => world.close());
+
+const ask = (at: string, method: string, body?: unknown, as: PartnerName = "full") =>
+  world.call(`${path}${at}`, { as, method, ...(body === undefined ? {} : { body }) });
+const all = (as: PartnerName = "full") => world.operator.watches.page(as, { after: "", limit: 9_999 });
+const clear = async () => world.operator.watches.change("full", { add: [], remove: await all() });
+
+test.each([
+  encodeURIComponent(known.regNo),
+  known.regNo,
+  known.regNo.toLowerCase(),
+  known.regNo.replaceAll("/", "-"),
+  `${encodeURIComponent(known.regNo)}%20`,
+])("%s is the number that a look-up takes it for, put in twice and taken out twice", async (written) => {
+  for (const [method, watched] of [
+    ["PUT", [known.regNo]],
+    ["PUT", [known.regNo]],
+    ["DELETE", []],
+    ["DELETE", []],
+  ] as const) {
+    const answer = await ask(`/${written}`, method);
+    expect([answer.status, await answer.text(), await all()]).toEqual([204, "", [...watched]]);
+  }
+});
+
+test("nothing tells whether somebody has a number", async () => {
+  const answers = [];
+  for (const regNo of [known.regNo, "N/O/B/ODY"]) {
+    const each = [
+      await ask(`/${regNo}`, "PUT"),
+      await ask("", "GET"),
+      await ask("", "POST", { add: [regNo] }),
+      await ask("", "POST", { remove: [regNo] }),
+    ];
+    const told = each.map(async (answer) => {
+      const headers = [...answer.headers].filter(([name]) => !/request-id|ratelimit/.test(name));
+      return [
+        answer.status,
+        headers,
+        (await answer.text()).replace(regNo, "NUMBER").replace(/"iterator":"[^"]+"/, ""),
+      ];
+    });
+    answers.push(await Promise.all(told));
+  }
+  expect(answers[0]).toEqual(answers[1] as never);
+});
+
+test("a partner's list is its own, read page by page while it changes", async () => {
+  await clear();
+  expect(await (await ask("", "POST", { add: regNos(1, 5) })).json()).toEqual({ watched: 5 });
+  expect(await (await ask("", "POST", { add: ["O/T/H/ER"] }, "unscoped")).json()).toEqual({ watched: 1 });
+  const page = async (query: string, as?: PartnerName) => (await ask(query, "GET", undefined, as)).json();
+  const first = await page("?limit=2");
+  expect(first).toEqual({ data: regNos(1, 2), iterator: expect.any(String), done: false });
+  await ask("", "POST", { remove: ["N/O/N/2"], add: ["N/O/N/22", "A/A/A/1"] });
+  const second = await page(`?limit=2&after=${first.iterator}`);
+  expect([second.data, second.done]).toEqual([["N/O/N/22", "N/O/N/3"], false]);
+  const last = await page(`?limit=2&after=${second.iterator}`);
+  expect([last.data, last.done]).toEqual([regNos(4, 2), true]);
+  expect(await page(`?after=${last.iterator}`)).toEqual({ data: [], iterator: last.iterator, done: true });
+  expect((await page(`?after=${last.iterator}`, "unscoped")).statusCode).toBe(400);
+  expect((await page("", "unscoped")).data).toEqual(["O/T/H/ER"]);
+});
+
+const many = regNos(0, 2_001);
+const bad = [...regNos(0, 1_234), "A/B/C"];
+const refused: [string, string, string, unknown, string][] = [
+  [
+    "a bad number, by its place",
+    "",
+    "POST",
+    { add: bad },
+    "add[1234] must have four segments separated by /",
+  ],
+  ["what is no text", "", "POST", { remove: [1] }, "remove[0] must be text"],
+  [
+    "a number in both lists",
+    "",
+    "POST",
+    { add: ["a/b/c/d", "A/B/C/E"], remove: ["A/B/C/e"] },
+    "add[1] must not be in remove as well",
+  ],
+  ["too many in one list", "", "POST", { add: many }, "add must have at most 2000"],
+  [
+    "too many in both",
+    "",
+    "POST",
+    { add: many.slice(0, 1_000), remove: many.slice(1_000) },
+    "the body must have at most 2000",
+  ],
+  ["what is no list", "", "POST", { add: "A/B/C/D" }, "add must be an array"],
+  ["what is no object", "", "POST", [], "the body must be an object"],
+  ["a number in the path that is none", "/A/B/C", "PUT", undefined, "regNo must have four segments"],
+  ["a control character", "/A/B/C/D%00", "PUT", undefined, "regNo must have four segments"],
+  ["what is no UTF-8", "/A/B/C/%ff", "DELETE", undefined, "regNo must be percent-encoded UTF-8"],
+];
+test.each(refused)("%s is refused, and changes nothing", async (_name, at, method, body, message) => {
+  const before = await all();
+  const answer = await ask(at, method, body);
+  const told = await answer.json();
+  expect([answer.status, told.message]).toEqual([400, expect.stringContaining(message)]);
+  const code = message.includes("at most") ? "BATCH_SIZE" : "REQUEST_INVALID";
+  expect(answer.headers.get("X-Error-Code")).toBe(code);
+  expect(await all()).toEqual(before);
+});
+
+test("2,000 numbers are taken at once, and none beyond the limit", async () => {
+  await clear();
+  expect(await (await ask("", "POST", { add: many.slice(1) })).json()).toEqual({ watched: 2_000 });
+  await world.operator.partners.update({ partnerId: "full", watchLimit: 2_001 });
+  for (const [at, method, body] of [
+    ["", "POST", { add: ["X/1/1/1", "X/1/1/2"] }],
+    ["/X/1/1/1", "PUT"],
+    ["/X/1/1/2", "PUT"],
+  ] as const) {
+    const answer = await ask(at, method, body);
+    const isOver = at !== "/X/1/1/1";
+    expect([answer.status, answer.headers.get("X-Error-Code")]).toEqual(
+      isOver ? [409, "WATCH_LIMIT"] : [204, null],
+    );
+  }
+  expect(await all()).toHaveLength(2_001);
+});
+
+test("who was disabled or let in a moment ago is judged by that, in the commit of the change", async () => {
+  await clear();
+  const { stores, clock } = world.operator;
+  await stores.partners.disable("full", clock.now());
+  expect([(await ask("/A/B/C/D", "PUT")).status, await all()]).toEqual([401, []]);
+  await stores.partners.disable("full", null);
+  expect([(await ask("/A/B/C/D", "PUT")).status, await all()]).toEqual([204, ["A/B/C/D"]]);
+  expect((await ask("/A/B/C/E", "PUT", undefined, "spent")).status).toBe(429);
+});
