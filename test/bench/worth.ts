@@ -73,11 +73,11 @@ export const mechanisms: readonly Mechanism[] = [
     to: `openCounters(memory); createPlaces(secretOf(memory));
   let counts = new Map<string, number>();
   let countsIn = 0;
-  const placesOf = (key: string) => key;
+  const placesOf = (key: string) => [key];
   const counters = {
-    clearOld(minute: number) { if (minute !== countsIn) { counts = new Map(); countsIn = minute; } },
-    used: (at: string, _minute: number) => counts.get(at) ?? 0,
-    take(at: string, _minute: number, _limit: number) {
+    halfOf(minute: number) { if (minute !== countsIn) { counts = new Map(); countsIn = minute; } return ""; },
+    used: ([at = ""]: string[]) => counts.get(at) ?? 0,
+    take([at = ""]: string[], _limit: number) {
       const before = counts.get(at) ?? 0;
       counts.set(at, before + 1);
       return before;
