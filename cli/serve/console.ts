@@ -62,7 +62,7 @@ const maxConnections = 64;
 /**
  * Takes the console's port before the service is opened: a busy one is told before a register is made.
  * @param port 0 picks a free one
- * @throws ListenError
+ * @throws TvsError REFUSED
  */
 export async function takeConsolePort(port: number): Promise<ConsolePort> {
   const opening = Promise.withResolvers<App>();

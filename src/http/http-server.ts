@@ -52,7 +52,7 @@ function shared({ limits, backlog, isTrusted }: ServerParts) {
 /**
  * A server for HTTPS that asks for a client certificate.
  *
- * @throws ListenError (`TLS_INVALID`)
+ * @throws TvsError REFUSED
  */
 export function createSecureServer(parts: ServerParts, credentials: TlsCredentials): HttpServer {
   const { limits } = parts;

@@ -56,8 +56,7 @@ export type Listener = {
  * Opens the service's sockets.
  *
  * @param app answers each request; those that come while it is only promised wait for it
- * @throws ListenError for the reason `PORT_IN_USE`, `PORT_FORBIDDEN`, `HOST_UNAVAILABLE`, `TLS_INVALID`,
- * `LISTEN_FAILED`
+ * @throws TvsError REFUSED, with what to do, where a socket cannot be opened or the TLS pair is wrong
  */
 export async function listen(app: App | Promise<App>, options: ListenOptions): Promise<Listener> {
   const { host, port, tls, sharing = "alone" } = options;

@@ -7,8 +7,8 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { TvsError } from "../domain/errors.ts";
 import type { BoundedListener, BoundedServerOptions } from "./bounded-messages.ts";
-import { ListenError } from "./listen-error.ts";
 
 export type TlsCredentials = {
   /** The certificate chain, PEM. */
@@ -35,7 +35,7 @@ type TlsServerOptions = {
  *
  * @returns the server that listens, the one that reads HTTP, which is the same but for Bun, and what ends the handshakes
  * that are under way
- * @throws ListenError (`TLS_INVALID`)
+ * @throws TvsError REFUSED
  */
 export function createTlsServers(options: TlsServerOptions) {
   assertCredentials(options.credentials);
@@ -67,11 +67,11 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   } catch (error) {
     const text =
       "the TLS certificate or its key cannot be read: both must be PEM files, the key without a passphrase";
-    throw new ListenError("TLS_INVALID", text, error);
+    throw new TvsError("REFUSED", text, { cause: error });
   }
   if (!fits) {
-    throw new ListenError(
-      "TLS_INVALID",
+    throw new TvsError(
+      "REFUSED",
       "the TLS key does not belong to the TLS certificate: give the pair's own key",
     );
   }

@@ -6,6 +6,6 @@ import { listen } from "../../src/http/listen.ts";
 const app = { pages: { fetch: () => new Response("thread", { headers: { Connection: "close" } }) } };
 const said = await listen(app, { ...workerData, sharing: "further" }).then(
   () => "listening",
-  (error: { reason: string }) => error.reason,
+  (error: Error) => error.message,
 );
 parentPort?.postMessage(said);
