@@ -5,6 +5,7 @@ import { type MovedClock, moveClock, parseClock } from "../../src/domain/sandbox
 import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
 import { demoPartner, readRelay, readSandboxState, writeRelay } from "../../src/domain/sandbox/state.ts";
 import { sandboxTeachers, stateTeachers } from "../../src/domain/sandbox/teachers.ts";
+import { toldOfAll } from "../../src/domain/told.ts";
 import { removeWebhook } from "../../src/domain/webhooks.ts";
 import { command, group, operand } from "../command.ts";
 import type { Operator } from "../open.ts";
@@ -64,8 +65,8 @@ function clockText(moved: MovedClock): string {
 
 const resetCommand = command({
   description:
-    "Sandbox only: put the made-up teachers, the day and the demo partner's endpoint back to the beginning; partners " +
-    "are not told. Attestations, keys, other partners and teachers of your own stay",
+    "Sandbox only: put the made-up teachers, the day, the demo partner's endpoint, watch list and what it is told of " +
+    "back to the beginning; partners are not told. Attestations, keys, other partners and teachers of your own stay",
   example: "tvs sandbox reset",
   async run({ args }) {
     await withSandbox(args, async (operator) => {
@@ -74,6 +75,7 @@ const resetCommand = command({
       // Opened by the day that was; what is put back is judged by the true one.
       const teachers = await putTeachersBack({ ...operator, calendar: createCalendar(timeZone) });
       const endpoint = await resetEndpoint(operator);
+      await resetTold(operator);
       const value = { date: createCalendar(timeZone).dateAt(operator.clock.now()), teachers, endpoint };
       print(args, value, () =>
         record({
@@ -98,6 +100,14 @@ async function resetEndpoint(operator: Operator): Promise<"none" | "removed" | "
   if ((await webhooks.endpoint(demoPartner)) === null) return "none";
   await removeWebhook(operator, demoPartner);
   return "removed";
+}
+
+async function resetTold({ partners, watches }: Operator): Promise<void> {
+  // The first service that is started over a sandbox makes the demo partner.
+  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
+  const { watchLimit } = await partners.update({ partnerId: demoPartner, told: toldOfAll });
+  const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });
+  await watches.change(demoPartner, { add: [], remove: watched });
 }
 
 const teachersCommand = command({

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyId } from "../../../src/domain/credentials.ts";
+import { eventTypes } from "../../../src/partner/contract.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
@@ -112,6 +113,39 @@ describe("tvs partners set, disable, enable", () => {
     expect(changed).toMatchObject({ perMinute: 7, perDay: 1000, batchCost: "item", name: "An Agency" });
     expect((await json("set", "changing", "--scopes", "batch")).scopes).toEqual(["batch"]);
     expect(await json("show", "changing")).toMatchObject({ perMinute: 7, scopes: ["batch"] });
+  });
+
+  test("changes what it is told of, how many it may watch and whether it serves itself, and records what is other", async () => {
+    const usual = {
+      selfService: false,
+      watchLimit: 100_000,
+      told: { events: [...eventTypes], teachers: "all" },
+    };
+    expect(await json("add", "told", ...terms)).toMatchObject(usual);
+    const own = ["--self-service", "on", "--watch-limit", "5", "--teachers", "watched"];
+    expect(await json("add", "toldToo", ...terms, ...own)).toMatchObject({
+      selfService: true,
+      watchLimit: 5,
+    });
+    const changes = [...own, "--events", "license.revoked"];
+    for (let n = 0; n < 2; n++) await json("set", "told", ...changes);
+    await json("set", "told", "--self-service", "off");
+    const told = { events: ["license.revoked"], teachers: "watched" };
+    const shown = await json("show", "told");
+    expect(shown).toMatchObject({ selfService: false, watchLimit: 5, told });
+    expect(shown.changes.map(({ detail }: { detail: string }) => detail).slice(0, -1)).toEqual([
+      "selfService false",
+      "selfService true; watchLimit 5; events license.revoked; teachers watched",
+    ]);
+    const text = (await run("show", "told")).stdout;
+    expect(text).toMatch(/^teachers +watched$/m);
+    expect(text).toMatch(/^selfService +off$/m);
+    for (const wrong of [
+      ["--watch-limit", "10000001"],
+      ["--self-service", "yes"],
+      ["--teachers", "some"],
+    ])
+      expect((await run("set", "told", ...wrong)).code).toBe(2);
   });
 
   test("disabling keeps its first time; enabling clears it", async () => {

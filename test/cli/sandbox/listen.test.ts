@@ -161,7 +161,16 @@ test("the day is moved for the running service within a second, and reset puts a
   expect(await json("sandbox clock")).toMatchObject({ aheadDays: 30 });
   await json("trigger license.revoked 1001");
   expect(await status(1001)).toBe("REVOKED");
+  const watch = async (path = "", method = "GET") => {
+    const url = `${service.url}/v1/inter-agency/watch${path}`;
+    return (await fetch(url, { method, headers: { "x-agency-api-key": apiKey } })).text();
+  };
+  await watch("/TR/2019/LA/000001", "PUT");
+  expect(await watch()).toContain('["TR/2019/LA/000001"]');
+  await json("partners set demo --teachers watched --sandbox");
   expect(await json("sandbox reset")).toMatchObject({ endpoint: "none" });
+  expect(await json("partners show demo --sandbox")).toMatchObject({ told: { teachers: "all" } });
+  expect(await watch()).toContain('"data":[]');
   expect(await withinOneSecond(async () => (await status(1013)) === "VALID")).toBe(true);
   expect(await status(1001)).toBe("VALID");
   expect(await json("sandbox clock")).toMatchObject({ aheadDays: 0 });

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { eventTypes } from "../../../src/partner/contract.ts";
 import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate, schemaVersion } from "../../../src/store/driver/migrations.ts";
+import { createPartnerStore } from "../../../src/store/partners.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -204,6 +206,30 @@ test("what was used of a quota, and who signed a stored answer, is still known",
     const kids = await driver.query("SELECT kid FROM idempotency ORDER BY id");
     expect(kids.map(({ kid }) => kid)).toEqual(["one", "two"]);
   }));
+
+test("a partner is told of what its endpoint was, and one without an endpoint of all", () =>
+  withDriver(async (driver) => {
+    await migrateTo(driver, 16);
+    const partner = "INSERT INTO partners VALUES (?, 'n', '[]', '[]', 1, 1, 'call', 1, NULL)";
+    await driver.batch([
+      ...["bare", "hooked"].map((id) => statement(partner, [id])),
+      statement(
+        `INSERT INTO webhook_endpoints (partner_id, url, events, teachers, secret, created_at)
+          VALUES ('hooked', 'https://a.example/', '["license.revoked"]', 'verified', x'00', 1)`,
+      ),
+    ]);
+    await migrate(driver, 1);
+    const told = (await createPartnerStore(driver).partners()).map((one) => [
+      one.told,
+      one.selfService,
+      one.watchLimit,
+    ]);
+    expect(told).toEqual([
+      [{ events: [...eventTypes], teachers: "all" }, false, 100_000],
+      [{ events: ["license.revoked"], teachers: "verified" }, false, 100_000],
+    ]);
+  }));
+
 describe("a revocation from before its origin was kept is the operator's", () => {
   type Line = [action: string, licenseFrom: string | null, licenseTo: string];
   const added: Line = ["import", null, "VALID"];
