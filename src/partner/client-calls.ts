@@ -1,7 +1,7 @@
 /** One call of the client, from the first attempt to the last: deadlines, retries and waits (contract C24). */
 
 import { concatenated } from "./bytes.ts";
-import { ClientError, type ClientErrorCode, failureOf } from "./client-error.ts";
+import { ClientError, failureOf } from "./client-error.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
 /** What every call of a client has in common. */
@@ -65,14 +65,11 @@ export type Received = {
   readonly endedAtMs: number;
 };
 
-/** What may go well the next time; the service runs a call with an idempotency key once, however often it comes. */
-const worthAnother: ReadonlySet<ClientErrorCode> = new Set([
-  "KEY_IN_USE",
-  "QUOTA_EXCEEDED",
-  "UNAVAILABLE",
-  "TIMED_OUT",
-  "UNREACHABLE",
-]);
+/** Whether it may go well the next time; the service runs a call with an idempotency key once, however often it comes. */
+function isWorthAnother({ code, status }: ClientError): boolean {
+  const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
+  return mayHelp || status === 429 || (status !== null && status >= 500);
+}
 
 const firstBackOffMs = 1_000;
 /** So that clients which failed together do not come back together. */
@@ -82,13 +79,14 @@ const jitter = 0.2;
  * How long to wait before the next attempt: 1 s, 2 s, 4 s and up to a fifth more, or as long as the service asks.
  * @returns null when there is to be none
  */
-function waitBefore({ code, retryAfterSeconds }: ClientError, attempts: number, connection: Connection) {
+function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
-  if (!worthAnother.has(code) || attempts > maxRetries) return null;
+  const { status, retryAfterSeconds } = error;
+  if (!isWorthAnother(error) || attempts > maxRetries) return null;
   const asked = retryAfterSeconds ?? 0;
   if (asked > maxWaitSeconds) return null;
   const backOffMs = firstBackOffMs * 2 ** (attempts - 1) * (1 + Math.random() * jitter);
-  return code === "QUOTA_EXCEEDED" && asked > 0 ? asked * 1_000 : Math.max(asked * 1_000, backOffMs);
+  return status === 429 && asked > 0 ? asked * 1_000 : Math.max(asked * 1_000, backOffMs);
 }
 
 function headersOf({ apiKey }: Connection, { isPublic = false, body, idempotencyKey }: Call) {

@@ -1,26 +1,21 @@
 /** How a call of the client fails. */
 
+import type { ApiErrorCode } from "./error-codes.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 
-/** Every way in which a call can fail, with one sentence each. The names are stable. */
+/** The client's own words, for a call that brought no answer, or none to rely on. The names are stable. */
 export const clientErrorCodes = {
-  REQUEST_INVALID: "The service refused the call as malformed (400, 413): mend it before it is sent again.",
-  UNAUTHORIZED: "The service knows no such credential, or it has ended (401).",
-  FORBIDDEN: "The scope for this call or the purpose is not among those that were agreed (403).",
-  NOT_FOUND: "There is nothing at this address (404, 405): is baseUrl right?",
-  KEY_IN_USE: "The same call is still being answered under this idempotency key (409).",
-  KEY_REUSED: "The idempotency key was used with another body (422).",
-  QUOTA_EXCEEDED: "The quota of this minute or this day is spent (429).",
-  UNAVAILABLE: "The service could not answer (5xx), each time it was asked.",
   TIMED_OUT: "No answer came in time, each time it was asked.",
-  UNREACHABLE: "The service could not be reached, each time it was tried.",
+  UNREACHABLE:
+    "The service could not be reached, each time it was tried: what answered, if anything, was a gateway.",
   ANSWER_UNEXPECTED: "What answered is not the service, or not the service that this client knows.",
   ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on.",
   ANSWER_MISMATCH: "The answer is not one to what was asked: it must not be relied on.",
 } as const;
-export type ClientErrorCode = keyof typeof clientErrorCodes;
+/** The service's word where it refused or failed, which the API reference explains; a newer service may have more. */
+export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
 
 /** What is known of a call that failed. */
 type ClientErrorDetails = {
@@ -30,6 +25,8 @@ type ClientErrorDetails = {
   readonly requestId?: string | null;
   /** How long the service asks to wait. */
   readonly retryAfterSeconds?: number | null;
+  /** After which all events follow that are kept; only with `EVENTS_GONE`. */
+  readonly oldest?: string | null;
   /** What each of the answer's envelopes was judged to be; only with `ENVELOPE_REFUSED`. */
   readonly verifications?: readonly Verification[];
   readonly cause?: unknown;
@@ -45,6 +42,8 @@ export class ClientError extends Error {
   readonly status: number | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
+  /** After which all events follow that are kept; only with `EVENTS_GONE`. */
+  readonly oldest: string | null;
   readonly verifications: readonly Verification[];
   /** The key under which the call may be made again without running twice; null for calls that have none. */
   idempotencyKey: string | null = null;
@@ -57,34 +56,26 @@ export class ClientError extends Error {
     this.status = details.status ?? null;
     this.requestId = details.requestId ?? null;
     this.retryAfterSeconds = details.retryAfterSeconds ?? null;
+    this.oldest = details.oldest ?? null;
     this.verifications = details.verifications ?? [];
   }
 }
 
-const codesByStatus: Readonly<Record<number, ClientErrorCode>> = {
-  400: "REQUEST_INVALID",
-  401: "UNAUTHORIZED",
-  403: "FORBIDDEN",
-  404: "NOT_FOUND",
-  405: "NOT_FOUND",
-  409: "KEY_IN_USE",
-  413: "REQUEST_INVALID",
-  422: "KEY_REUSED",
-  429: "QUOTA_EXCEEDED",
-};
-
-function codeOf(status: number): ClientErrorCode {
-  return codesByStatus[status] ?? (status >= 500 ? "UNAVAILABLE" : "ANSWER_UNEXPECTED");
+/** The service names each of its own failures. */
+function codeOf(status: number, headers: Headers): ClientErrorCode {
+  const named = headers.get("x-error-code") ?? "";
+  if (/^[A-Z][A-Z_]{1,40}$/.test(named)) return named as ClientErrorCode;
+  return status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
 }
 
 /** Longer ones are not the service's. */
-const maxMessageLength = 500;
+const maxTextLength = 500;
 
-/** The service's own sentence, which never repeats what was sent; null when the body has none. */
-function messageOf(text: string): string | null {
-  const body = readStrictJson(text);
-  if (body instanceof Refusal || !isJsonObject(body) || typeof body.message !== "string") return null;
-  return body.message.length > maxMessageLength ? null : body.message;
+/** A text of the failure's body: the service's own sentence, which never repeats what was sent; null when it has none. */
+function textOf(body: string, name: "message" | "oldest"): string | null {
+  const read = readStrictJson(body);
+  const text = read instanceof Refusal || !isJsonObject(read) ? null : read[name];
+  return typeof text === "string" && text.length <= maxTextLength ? text : null;
 }
 
 /** Seconds of `Retry-After` (contract C23 has the same number in the body); null for a date or none. */
@@ -100,15 +91,15 @@ function waitOf(headers: Headers): number | null {
  * @param text its body
  */
 export function failureOf({ status, headers }: Response, text: string): ClientError {
-  const code = codeOf(status);
+  const code = codeOf(status, headers);
   const isRedirect = status === 0 || (status >= 300 && status < 400);
-  const said = messageOf(text);
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
-    : `${status}: ${said ?? clientErrorCodes[code]}`;
+    : `${status}: ${textOf(text, "message") ?? code}`;
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
     requestId: headers.get("x-request-id"),
     retryAfterSeconds: waitOf(headers),
+    oldest: textOf(text, "oldest"),
   });
 }

@@ -52,6 +52,7 @@ export type {
   StatementSummary,
   WebhookEvent,
 } from "./contract.ts";
+export type { ApiErrorCode } from "./error-codes.ts";
 export { type EnvelopeItem, readEnvelopes } from "./input.ts";
 export { createKeySet, type KeySet, type KeySetSources } from "./key-set.ts";
 export type { Checkpoint, TreeHead } from "./log-checkpoint.ts";

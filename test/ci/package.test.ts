@@ -101,7 +101,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     expect(await installed.script(runtime, askService, args)).toEqual({
       found: true,
       verdicts: ["valid", "valid", "valid"],
-      refused: "UNAUTHORIZED",
+      refused: "CREDENTIAL_MISTYPED",
     });
   });
 

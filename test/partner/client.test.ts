@@ -185,7 +185,7 @@ describe("a client", () => {
       answer: ({ path }) => (path.includes("check") ? problem(503) : undefined),
     });
     const error = await failure(client.checkEligibility(check));
-    expect(error).toMatchObject({ code: "UNAVAILABLE", status: 503, attempts: 4, message: "503: not now" });
+    expect(error).toMatchObject({ code: "UNREACHABLE", status: 503, attempts: 4, message: "503: not now" });
     for (const [index, wait] of waits.entries()) {
       expect(wait).toBeGreaterThanOrEqual(1_000 * 2 ** index);
       expect(wait).toBeLessThan(1_200 * 2 ** index);
@@ -215,9 +215,11 @@ describe("a client", () => {
     });
     await short.client.lookUpByTId(known.tId);
     expect(short.waits).toEqual([17_000]);
-    const long = aClient({ answer: () => problem(429, { "Retry-After": "40000" }) });
+    const long = aClient({
+      answer: () => problem(429, { "Retry-After": "40000", "X-Error-Code": "DAY_QUOTA" }),
+    });
     expect(await failure(long.client.lookUpByTId(1))).toMatchObject({
-      code: "QUOTA_EXCEEDED",
+      code: "DAY_QUOTA",
       retryAfterSeconds: 40_000,
       attempts: 1,
     });
@@ -242,11 +244,11 @@ describe("a client", () => {
     });
     expect(await Promise.all(codes)).toEqual([
       "REQUEST_INVALID 1",
-      "UNAUTHORIZED 1",
-      "FORBIDDEN 1",
-      "FORBIDDEN 1",
-      "KEY_REUSED 1",
-      "QUOTA_EXCEEDED 1",
+      "CREDENTIAL_MISTYPED 1",
+      "SCOPE_MISSING 1",
+      "PURPOSE_NOT_ALLOWED 1",
+      "IDEMPOTENCY_KEY_REUSED 1",
+      "MINUTE_QUOTA 1",
     ]);
   });
 });
@@ -267,7 +269,7 @@ describe("what is not the service", () => {
       () => new Response(null, { status: 302, headers: { Location: "/" } }),
       "ANSWER_UNEXPECTED",
     ],
-    ["nothing there", () => new Response("no", { status: 404 }), "NOT_FOUND"],
+    ["nothing there", () => new Response("no", { status: 404 }), "ANSWER_UNEXPECTED"],
   ];
   test.each(answers)("is told from it: %s", async (_, answer, code) => {
     const { client, sent } = aClient({ answer });

@@ -24,6 +24,7 @@ test("the package gives partners these values and no others, under its own name"
     "rowOfStatement",
     "verifyEnvelope",
     "verifyEnvelopeSync",
+    "verifyEvent",
     "verifyStatement",
     "verifyWebhook",
     "warnings",

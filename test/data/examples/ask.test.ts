@@ -134,7 +134,7 @@ describe.each([...languages])("$name's ask", (language) => {
     const ask = await language.prepare("ask", folder);
     const refused = await run(language, [...ask, service.url, purpose, regNo], "tvs_test_nobody");
     expect(refused.code).not.toBe(0);
-    expect(refused.error).toContain("API key");
+    expect(refused.error).toMatch(/CREDENTIAL_MISTYPED[\s\S]*API key/);
   });
 
   test.skipIf(!language.isHere)(`takes its key to no other address, in ${language.name}`, async () => {
