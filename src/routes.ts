@@ -60,6 +60,7 @@ export const routes: readonly Route[] = [
   ofItself("POST", "/watch", { self: watch.changeWatched }),
   ofItself("PUT", "/watch/{regNo}", { slashes: true, self: watch.watchOne }),
   ofItself("DELETE", "/watch/{regNo}", { slashes: true, self: watch.unwatchOne }),
+  ofItself("GET", "/events", { self: self.fetchEvents }),
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

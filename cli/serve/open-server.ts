@@ -174,9 +174,9 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
     self: createSelfService({
-      webhooks: stores.webhooks,
-      secrets,
       watches: (revision) => createWatchStore(atRevision(basis.driver, revision)),
+      ...{ webhooks: stores.webhooks, told: stores.told, secrets, configuration },
+      signer: countedSigner(signer, work),
     }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,

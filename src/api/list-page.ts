@@ -23,20 +23,22 @@ type ReadPage<Place> = {
  * Answers with a page of a list: `?after=ITERATOR&limit=`, `{data, iterator, done}`. An empty page gives back the iterator
  * it was asked for by.
  * @param list by which iterators of one list are told from those of another; it changes with what they hold
- * @param read the page
+ * @param read the page; null to be judged anew
  * @throws TvsError REQUEST_INVALID, ITERATOR_INVALID
  */
 export async function listPage<Place>(
   call: Pick<HttpCall, "query">,
   { iterators, partnerId, list }: { iterators: Iterators; partnerId: string; list: string },
-  read: (asked: AskedPage<Place>) => Promise<ReadPage<Place>>,
-): Promise<Reply> {
+  read: (asked: AskedPage<Place>) => Promise<ReadPage<Place> | null>,
+): Promise<Reply | null> {
   const after = call.query("after");
   const limit = Number(call.query("limit") ?? defaultLimit);
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new TvsError("REQUEST_INVALID", `limit must be a whole number from 1 to ${maxLimit}`);
   const place = after === undefined ? null : (iterators.open(partnerId, list, after) as Place);
-  const { data, end, done } = await read({ after: place, limit });
+  const page = await read({ after: place, limit });
+  if (page === null) return null;
+  const { data, end, done } = page;
   const iterator = end === null ? (after ?? null) : iterators.seal(partnerId, list, end);
   return jsonReply(200, { data, iterator, done });
 }

@@ -1,6 +1,6 @@
 import { type Clock, createCalendar } from "./clock.ts";
 import { loadCredentialBook } from "./credentials.ts";
-import { TvsError } from "./errors.ts";
+import { isTvsError, TvsError } from "./errors.ts";
 import {
   jwks,
   type KeyRing,
@@ -119,6 +119,27 @@ export async function untilStored<T>(
     if (done !== null) return done;
   }
   throw new Superseded();
+}
+
+/**
+ * Work that signs by the active key of a snapshot.
+ * @returns null when the key was rotated meanwhile, because a rotation takes the old key from the signer a moment before
+ * it replaces the snapshot that names it
+ * @throws what the work throws
+ */
+export async function unlessRotated<T>(
+  configuration: Configuration,
+  snapshot: Snapshot,
+  work: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
+    const { kid } = snapshot.keys.active;
+    if ((await configuration.refresh()).keys.active.kid === kid) throw error;
+    return null;
+  }
 }
 
 /**

@@ -1,11 +1,14 @@
 /** What partners see and change of their own, without the operator. */
 
 import { isoTime } from "./clock.ts";
+import type { Configuration } from "./configuration.ts";
 import { credentialsOf } from "./credentials.ts";
+import type { Signer } from "./envelopes.ts";
+import { createFetchedEvents } from "./fetched-events.ts";
 import { createIterators, type Iterators } from "./iterators.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
-import { describeTold } from "./told.ts";
+import { describeTold, type ToldStore } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 import type { WatchStore } from "./watches.ts";
 import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
@@ -17,13 +20,17 @@ type SelfServiceDependencies = {
   readonly secrets: Secrets;
   /** Changes watch lists only while a revision is the newest. */
   readonly watches: (revision: number) => WatchStore;
+  readonly told: Pick<ToldStore, "page">;
+  readonly signer: Signer;
+  readonly configuration: Configuration;
 };
 
-export function createSelfService({ webhooks, secrets, watches }: SelfServiceDependencies) {
+export function createSelfService({ webhooks, secrets, watches, ...fetching }: SelfServiceDependencies) {
   const iterators: Iterators = createIterators(secrets);
   return {
     iterators,
     watches,
+    events: createFetchedEvents({ ...fetching, iterators }),
     /** A partner's webhook endpoint; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
   };

@@ -14,6 +14,21 @@ export function createSerial(): Serial {
   };
 }
 
+/** The same for each name by itself; nothing is kept of a name for which no act is under way. */
+export function createSerials(): <T>(name: string, act: () => Promise<T>) => Promise<T> {
+  const serials = new Map<string, { run: Serial; acts: number }>();
+  return async (name, act) => {
+    const serial = serials.get(name) ?? { run: createSerial(), acts: 0 };
+    serials.set(name, serial);
+    serial.acts++;
+    try {
+      return await serial.run(act);
+    } finally {
+      if (--serial.acts === 0) serials.delete(name);
+    }
+  };
+}
+
 /** Acts, and then rests for as long: half of the time belongs to the callers, however much there is to do. */
 export async function actAndRest<T>(act: () => Promise<T>): Promise<T> {
   const startedAt = performance.now();

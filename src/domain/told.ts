@@ -9,11 +9,28 @@ export type TeacherChoice = (typeof teacherChoices)[number];
 
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
+/** An event that a partner was told of. */
+export type ToldEvent = {
+  /** Its place in the order of commits. */
+  readonly event: number;
+  /** When it was committed, in milliseconds since the epoch. */
+  readonly toldAt: number;
+  readonly eventId: string;
+  /** The event as it was fixed, in JSON. */
+  readonly content: string;
+};
+
 export type ToldStore = {
-  /** The partners that have rows from before a time besides their newest one. */
+  /** Which events a partner was told of, from one on, as long as they are kept; and the revision at which they were read. */
+  page(
+    partnerId: string,
+    range: { from: number; limit: number },
+  ): Promise<{ revision: number; events: ToldEvent[] }>;
+  /** The partners of which there is something to forget of before a time. */
   prunable(before: number): Promise<string[]>;
   /**
-   * Forgets which events a partner was told of before a time, but for the newest of all, from which it goes on fetching.
+   * Forgets which events a partner was told of before a time, but for the last of them: who has fetched that one goes on
+   * from it, and has missed nothing.
    * @returns how many of them, the oldest first, up to the limit
    */
   prune(partnerId: string, which: { before: number; limit: number }): Promise<number>;

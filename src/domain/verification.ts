@@ -10,11 +10,10 @@ import {
 } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import type { Clock } from "./clock.ts";
-import type { Configuration, Snapshot } from "./configuration.ts";
+import { type Configuration, type Snapshot, unlessRotated } from "./configuration.ts";
 import type { Authenticated } from "./credentials.ts";
 import { eligibilityResult } from "./eligibility.ts";
 import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./envelopes.ts";
-import { isTvsError } from "./errors.ts";
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
@@ -102,8 +101,10 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     call: VerificationCall,
     reservation: Reservation | null,
   ): Promise<StoredAnswer | null> {
-    const { snapshot, quota } = call;
-    const done = await workUnlessRotated(call);
+    const { snapshot, quota, list } = call;
+    const done = await unlessRotated(configuration, snapshot, () =>
+      list === undefined ? attest(dependencies, call) : state(dependencies, call, list),
+    );
     if (done === null) return null;
     const { answer, ...evidence } = done;
     const used = await attestations.record({
@@ -114,22 +115,6 @@ export function createVerification(dependencies: VerificationDependencies): Veri
     if (used === null) await quota.reread();
     else quota.committed(used);
     return used === null ? null : answer;
-  }
-
-  /**
-   * The work of a call; null when the key was rotated meanwhile, because a rotation takes the old key from the signer a
-   * moment before it replaces the snapshot that names it.
-   */
-  async function workUnlessRotated(call: VerificationCall): Promise<Done | null> {
-    try {
-      const { list } = call;
-      return await (list === undefined ? attest(dependencies, call) : state(dependencies, call, list));
-    } catch (error) {
-      if (!isTvsError(error, "SIGNER_UNAVAILABLE")) throw error;
-      const { kid } = call.snapshot.keys.active;
-      if ((await configuration.refresh()).keys.active.kid === kid) throw error;
-      return null;
-    }
   }
 
   return {

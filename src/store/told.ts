@@ -1,20 +1,37 @@
 import type { ToldStore } from "../domain/told.ts";
 import type { Driver } from "./driver/driver.ts";
-import { text } from "./driver/rows.ts";
+import { integer, text } from "./driver/rows.ts";
 
-/** Whose oldest row is old and not the newest as well. */
-const prunable = `SELECT partner_id FROM partners WHERE
-  (SELECT told_at FROM told WHERE told.partner_id = partners.partner_id ORDER BY event LIMIT 1) < ?
-  AND (SELECT min(event) <> max(event) FROM told WHERE told.partner_id = partners.partner_id)`;
-/** From the oldest on: a row that lies behind one that is kept is kept too, so what is kept has no gap. */
-const prune = `DELETE FROM told WHERE partner_id = ?1 AND event IN
-    (SELECT event FROM (SELECT event, max(told_at) OVER (ORDER BY event) AS newest FROM
-      (SELECT event, told_at FROM told WHERE partner_id = ?1 ORDER BY event LIMIT ?3)) WHERE newest < ?2)
-  AND event < (SELECT max(event) FROM told WHERE partner_id = ?1) RETURNING 1 AS gone`;
+const oldest = "SELECT told_at FROM told WHERE told.partner_id = partners.partner_id ORDER BY event LIMIT 1";
+/** Whose two oldest rows are old. */
+const prunable = `SELECT partner_id FROM partners WHERE (${oldest}) < ?1 AND (${oldest} OFFSET 1) < ?1`;
+/** From the oldest on, without a gap, each only when the one behind it is old too. */
+const prune = `DELETE FROM told WHERE partner_id = ?1 AND event IN (SELECT event FROM
+  (SELECT event, lead(event) OVER (ORDER BY event) AS next,
+    max(told_at) OVER (ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS newest FROM
+    (SELECT event, told_at FROM told WHERE partner_id = ?1 ORDER BY event LIMIT ?3 + 1))
+  WHERE newest < ?2 AND next IS NOT NULL) RETURNING 1 AS gone`;
+/** One statement, so that the revision is that of the moment of the reading. */
+const page = `SELECT revision.value AS revision, told.* FROM revision LEFT JOIN
+  (SELECT event, told_at, event_id, content FROM told CROSS JOIN events ON events.id = event
+    WHERE partner_id = ?1 AND event >= ?2 ORDER BY event LIMIT ?3) AS told
+  WHERE revision.id = 1 ORDER BY event`;
 
 /** Which events each partner was told of; they are written with the events ({@link file://./events.ts}). */
 export function createToldStore(driver: Driver): ToldStore {
   return {
+    async page(partnerId, { from, limit }) {
+      const rows = await driver.query(page, [partnerId, from, limit]);
+      const events = rows
+        .filter((row) => row.event !== null)
+        .map((row) => ({
+          event: integer(row, "event"),
+          toldAt: integer(row, "told_at"),
+          eventId: text(row, "event_id"),
+          content: text(row, "content"),
+        }));
+      return { revision: integer(rows[0] ?? {}, "revision"), events };
+    },
     async prunable(before) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },

@@ -13,7 +13,7 @@ async function pageOf(query: Record<string, string>, { partnerId = "full", list 
     const data = numbers.filter((one) => one > (after ?? 0)).slice(0, limit);
     return { data, end: data.at(-1) ?? null, done: (data.at(-1) ?? after) === 7 };
   });
-  return JSON.parse(reply.body) as { data: number[]; iterator: string; done: boolean };
+  return JSON.parse(String(reply?.body)) as { data: number[]; iterator: string; done: boolean };
 }
 
 describe("a list in pages", () => {

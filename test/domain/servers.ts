@@ -20,6 +20,7 @@ import { createPartnerStore } from "../../src/store/partners.ts";
 import { createQuotaStore } from "../../src/store/quota.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
+import { createToldStore } from "../../src/store/told.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { TestClock } from "../harness/clock.ts";
@@ -77,9 +78,14 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     evidence: createEvidenceReader(createEvidenceStore(gated)),
     statusLists: { newest: () => Promise.reject(new Error("not asked")) },
     self: createSelfService({
-      webhooks: createWebhookStore(gated),
-      secrets,
       watches: (revision) => createWatchStore(atRevision(gated, revision)),
+      ...{
+        webhooks: createWebhookStore(gated),
+        told: createToldStore(gated),
+        secrets,
+        configuration,
+        signer,
+      },
     }),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,
