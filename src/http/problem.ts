@@ -26,6 +26,8 @@ export function isStoreFailure(error: unknown): boolean {
 
 /** Seconds after which a caller may try again what failed for a passing reason (contract C24). */
 const retryAfterSeconds = "1";
+/** Conflicts that end by themselves. */
+const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
 /** Answers a call, whatever happens, with the headers that every answer has. */
 export async function replyTo(handler: Handler, call: HttpCall): Promise<Reply> {
@@ -52,7 +54,7 @@ export function problemReply(error: unknown, call: Failing): Reply {
   const headers = failureHeaders(code, call.issuer());
   headers["Cache-Control"] = "no-store";
   if (members.retryAfterSeconds !== undefined) headers["Retry-After"] = String(members.retryAfterSeconds);
-  else if (status === 503 || status === 409) headers["Retry-After"] = retryAfterSeconds;
+  else if (status === 503 || passing.has(code)) headers["Retry-After"] = retryAfterSeconds;
   if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="tvs"';
   const message = publicMessage(known, code);
   if (!accepts(call.header("accept"), problemType))

@@ -226,6 +226,8 @@ describe("the page in another language", () => {
       ...codeLanguages.map(({ name }) => name),
       "GET",
       "POST",
+      "PUT",
+      "DELETE",
       ...schemaNames,
       ...Object.keys(headers),
     ];

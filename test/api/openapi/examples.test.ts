@@ -98,6 +98,7 @@ async function openExampleWorld() {
     unscoped: await addPartner("unscoped", { scopes: ["eligibility"] }),
     noMinute: await addPartner("no-minute", { perMinute: 0 }),
     noDay: await addPartner("no-day", { perDay: 0 }),
+    fewWatched: await addPartner("few-watched", { watchLimit: 1_000 }),
   };
   await put(content);
   await service.configuration.refresh();
@@ -265,6 +266,7 @@ describe("the app refuses as the document shows", () => {
   const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
   const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
 
+  const manyNumbers = Array.from({ length: 1_001 }, (_, number) => `TR/2019/LA/${number}`);
   type Init = Parameters<typeof world.ask>[1];
   const cases: [name: string, path: string, init: Init][] = [
     ["PublicInvalid", "/teacher/verify-license", {}],
@@ -278,6 +280,9 @@ describe("the app refuses as the document shows", () => {
       eligibility,
       { as: "full", body: { ...examples.eligibilityCheck, purpose: "EMPLOYER_BACKGROUND_CHECK" } },
     ],
+    ["InvalidPage", `${prefix}/watch?limit=501`, { as: "full" }],
+    ["InvalidWatch", `${prefix}/watch`, { as: "full", body: { add: [regNo, "1"] } }],
+    ["WatchLimit", `${prefix}/watch`, { as: "fewWatched", body: { add: manyNumbers } }],
     ["NotFound", `${prefix}/lookup`, {}],
     ["MethodNotAllowed", eligibility, { method: "DELETE" }],
     ["LogInvalid", `${prefix}/log/inclusion/${examples.leafHash.toUpperCase()}`, {}],
