@@ -76,6 +76,10 @@ export function createAdminApp({ sources, exposition, sessions, port }: AdminOpt
 /** What the console's pages load besides. */
 const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
   "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
+  "/copy-button.js": programFile(
+    "text/javascript",
+    () => import("../site/copy-button.client.js", { with: { type: "text" } }),
+  ),
   "/console.js": programFile(
     "text/javascript",
     () => import("./console.client.js", { with: { type: "text" } }),

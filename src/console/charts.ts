@@ -83,7 +83,7 @@ function drawing(chart: Chart, points: readonly Point[], timeZone: string): Mark
   const from = to - spanMs;
   const top = Math.max(0.01, ...keys.flatMap((key) => points.map((point) => point[key] ?? 0)));
   const peakAt = points.find((point) => keys.some((key) => point[key] === top))?.at;
-  const when = peakAt === undefined ? "" : ` at ${moment(peakAt, timeZone).slice(-5)}`;
+  const peak = peakAt === undefined ? "" : `peak ${figure(top)} at ${moment(peakAt, timeZone).slice(-5)}`;
   const lines = keys.map((key, index) => {
     const path = points
       .flatMap((point) => {
@@ -95,5 +95,5 @@ function drawing(chart: Chart, points: readonly Point[], timeZone: string): Mark
       .join(" ");
     return `<polyline class="s${index + 1}" points="${path}"/>`;
   });
-  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">peak ${figure(top)}${when}</span>`;
+  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak}</span>`;
 }

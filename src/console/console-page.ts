@@ -72,7 +72,7 @@ ${panel("imports", state)}
 </main>
 <footer><p>This page only reads. To act, paste a command into a terminal on this machine. Percentiles are of the last five minutes. The same figures for Prometheus: <a href="/metrics">/metrics</a>. <a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>, or <code>tvs help</code></p></footer>`;
   const head = html`<noscript><meta http-equiv="refresh" content="10"></noscript>
-<script src="/console.js" defer></script>`;
+<script type="module" src="/console.js"></script>`;
   return consoleDocument("tvs console", { head, body });
 }
 

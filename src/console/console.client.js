@@ -1,86 +1,67 @@
 // The console's script: it asks for what has changed every two seconds and puts it in place. The page is complete
 // without it. Everything it shows was written and escaped by the service.
-(() => {
-  const pollMs = 2000;
-  const timeoutMs = 8000;
-  const freshness = document.getElementById("freshness");
-  const freshnessText = freshness.querySelector("[data-text]");
+import { copyButton } from "./copy-button.js";
 
-  // Times stand in the service's time zone, as in the tables, wherever the browser is.
-  const { timeZone } = document.querySelector("main").dataset;
-  const toSecond = new Intl.DateTimeFormat("en-GB", { timeZone, timeStyle: "medium" });
-  let lastAnswer = new Date();
+const pollMs = 2000;
+const timeoutMs = 8000;
+const freshness = document.getElementById("freshness");
+const freshnessText = freshness.querySelector("[data-text]");
 
-  function addCopyButtons(parent) {
-    for (const command of parent.querySelectorAll(".command")) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "copy";
-      button.textContent = "Copy";
-      button.setAttribute("aria-label", `Copy: ${command.textContent}`);
-      button.addEventListener("click", () => copy(command, button));
-      command.after(button);
+// Times stand in the service's time zone, as in the tables, wherever the browser is.
+const { timeZone } = document.querySelector("main").dataset;
+const toSecond = new Intl.DateTimeFormat("en-GB", { timeZone, timeStyle: "medium" });
+let lastAnswer = new Date();
+
+const words = { copy: "Copy", copied: "Copied", copyFailed: "Not copied" };
+function addCopyButtons(parent) {
+  for (const command of parent.querySelectorAll(".command"))
+    command.after(copyButton(command, { name: command.textContent, words }));
+}
+
+const shown = {};
+function showSection(name, markup) {
+  const place = document.querySelector(`[data-section="${name}"]`);
+  // What is being read or copied stays under the reader's hand.
+  const isHeld = place?.contains(document.activeElement) || holdsSelection(place);
+  if (!place || isHeld || shown[name] === markup) return;
+  shown[name] = markup;
+  const scrolled = place.querySelector(".scroll")?.scrollLeft ?? 0;
+  place.innerHTML = markup;
+  addCopyButtons(place);
+  const scroller = place.querySelector(".scroll");
+  if (scroller) scroller.scrollLeft = scrolled;
+}
+
+function holdsSelection(place) {
+  const selection = getSelection();
+  return Boolean(place && selection && !selection.isCollapsed && place.contains(selection.anchorNode));
+}
+
+function tell(state, words) {
+  if (freshness.className !== state) freshness.className = state;
+  if (freshnessText.textContent !== words) freshnessText.textContent = words;
+}
+
+async function poll() {
+  try {
+    const response = await fetch("/live.json", { signal: AbortSignal.timeout(timeoutMs) });
+    const answer = await response.json();
+    if (response.status === 401) {
+      tell("is-lost", answer.message);
+      return;
     }
+    if (!response.ok) throw new Error(answer.message);
+    for (const [name, markup] of Object.entries(answer.sections)) showSection(name, markup);
+    tell("is-live", "live, every two seconds");
+    lastAnswer = new Date();
+  } catch {
+    tell(
+      "is-lost",
+      `no answer from the service since ${toSecond.format(lastAnswer)}; what stands here is old`,
+    );
   }
+  setTimeout(poll, pollMs);
+}
 
-  async function copy(command, button) {
-    try {
-      await navigator.clipboard.writeText(command.textContent);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(command);
-      button.textContent = "Selected";
-    }
-    setTimeout(() => {
-      button.textContent = "Copy";
-    }, 1500);
-  }
-
-  const shown = {};
-  function showSection(name, markup) {
-    const place = document.querySelector(`[data-section="${name}"]`);
-    // What is being read or copied stays under the reader's hand.
-    const isHeld = place?.contains(document.activeElement) || holdsSelection(place);
-    if (!place || isHeld || shown[name] === markup) return;
-    shown[name] = markup;
-    const scrolled = place.querySelector(".scroll")?.scrollLeft ?? 0;
-    place.innerHTML = markup;
-    addCopyButtons(place);
-    const scroller = place.querySelector(".scroll");
-    if (scroller) scroller.scrollLeft = scrolled;
-  }
-
-  function holdsSelection(place) {
-    const selection = getSelection();
-    return Boolean(place && selection && !selection.isCollapsed && place.contains(selection.anchorNode));
-  }
-
-  function tell(state, words) {
-    if (freshness.className !== state) freshness.className = state;
-    if (freshnessText.textContent !== words) freshnessText.textContent = words;
-  }
-
-  async function poll() {
-    try {
-      const response = await fetch("/live.json", { signal: AbortSignal.timeout(timeoutMs) });
-      const answer = await response.json();
-      if (response.status === 401) {
-        tell("is-lost", answer.message);
-        return;
-      }
-      if (!response.ok) throw new Error(answer.message);
-      for (const [name, markup] of Object.entries(answer.sections)) showSection(name, markup);
-      tell("is-live", "live, every two seconds");
-      lastAnswer = new Date();
-    } catch {
-      tell(
-        "is-lost",
-        `no answer from the service since ${toSecond.format(lastAnswer)}; what stands here is old`,
-      );
-    }
-    setTimeout(poll, pollMs);
-  }
-
-  addCopyButtons(document);
-  poll();
-})();
+addCopyButtons(document);
+poll();
