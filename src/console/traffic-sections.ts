@@ -86,8 +86,8 @@ export function refusalsSection(state: ConsoleState): Markup {
     .slice(0, shownCallers)
     .map(({ partnerId, keyId, lastAt, sinceStart, recent }) => [
       partnerId ?? html`<span class="unit">no valid credential</span>`,
-      byStatus(recent),
-      byStatus(sinceStart),
+      told(recent),
+      told(sinceStart),
       html`<span class="kid">${keyId ?? "–"}</span>`,
       moment(lastAt, timeZone),
     ]);
@@ -115,10 +115,8 @@ function limitedLookups({ requests }: ConsoleState): Markup {
     : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
 }
 
-function byStatus(counts: ReadonlyMap<number, number>): string {
-  return counts.size === 0
-    ? "–"
-    : [...counts].map(([status, times]) => `${status}: ${count(times)}`).join(", ");
+function told(counts: ReadonlyMap<string | number, number>): string {
+  return counts.size === 0 ? "–" : [...counts].map(([kind, times]) => `${kind}: ${count(times)}`).join(", ");
 }
 
 /** Of the class that begins at `from`: how many, and when it is not only 200, which. */
@@ -127,7 +125,7 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
   if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
-  return byStatus(new Map(own));
+  return told(new Map(own));
 }
 
 function sum(values: readonly number[]): number {

@@ -1,6 +1,7 @@
 /** What is counted in memory: the traffic and the work done for it. */
 
 import { licenseStatuses } from "../partner/contract.ts";
+import { errorCodes } from "../partner/error-codes.ts";
 import {
   byLabel,
   counter,
@@ -37,11 +38,11 @@ export const counterFamilies: readonly Family[] = [
   ),
   counter(
     "tvs_calls_refused_total",
-    "Partner calls answered with 4xx, by partner and HTTP status; a 401 has no partner",
+    "Partner calls answered with 4xx, by partner, error code and HTTP status; a 401 has no partner",
     ({ refusals }) =>
-      refusals.byPartner().map(({ partnerId, status, count }) => ({
+      refusals.byPartner().map(({ partnerId, code, count }) => ({
         value: count,
-        labels: partnerId === null ? { status } : { partner: partnerId, status },
+        labels: { ...(partnerId !== null && { partner: partnerId }), code, status: errorCodes[code].status },
       })),
   ),
   counter(

@@ -1,4 +1,5 @@
 import type { Call } from "../domain/calls.ts";
+import type { ApiErrorCode } from "../partner/error-codes.ts";
 
 export type Refusals = ReturnType<typeof createRefusals>;
 
@@ -21,7 +22,7 @@ type Counted = {
   keyId: string | null;
   /** When the last one was, in milliseconds since the epoch. */
   lastAt: number;
-  statuses: Map<number, Counts>;
+  codes: Map<ApiErrorCode, Counts>;
 };
 /** `minutes` is a ring: the place of a minute is the number of the minute, modulo its length. */
 type Counts = { total: number; minute: number; minutes: Uint32Array };
@@ -35,22 +36,22 @@ export function createRefusals(clock: { now(): number }) {
     const known = callers.get(name);
     if (known !== undefined) return known;
     if (callers.size >= maxCallers && keyId !== null) return callerOf(partnerId, null);
-    const fresh = { partnerId, keyId, lastAt: 0, statuses: new Map<number, Counts>() };
+    const fresh = { partnerId, keyId, lastAt: 0, codes: new Map<ApiErrorCode, Counts>() };
     callers.set(name, fresh);
     return fresh;
   }
 
   return {
-    observe(call: Pick<Call, "partnerId" | "keyId" | "status">): void {
-      if (!isRefusal(call)) return;
-      const { partnerId, keyId, status } = call;
+    observe(call: Pick<Call, "partnerId" | "keyId" | "status" | "error">): void {
+      const { partnerId, keyId, error: code } = call;
+      if (code === null || !isRefusal(call)) return;
       const now = clock.now();
       const caller = callerOf(partnerId, keyId);
       caller.lastAt = now;
-      let counts = caller.statuses.get(status);
+      let counts = caller.codes.get(code);
       if (counts === undefined) {
         counts = { total: 0, minute: 0, minutes: new Uint32Array(recentMinutes) };
-        caller.statuses.set(status, counts);
+        caller.codes.set(code, counts);
       }
       const minute = Math.floor(now / minuteMs);
       forget(counts, minute);
@@ -59,30 +60,34 @@ export function createRefusals(clock: { now(): number }) {
       counts.total++;
     },
     /**
-     * What every caller was refused, by HTTP status, who was refused last first: since the start, and of the last quarter
+     * What every caller was refused, by code, who was refused last first: since the start, and of the last quarter
      * of an hour, to the minute.
      */
     callers() {
       const minute = Math.floor(clock.now() / minuteMs);
-      const all = [...callers.values()].map(({ partnerId, keyId, lastAt, statuses }) => ({
+      const all = [...callers.values()].map(({ partnerId, keyId, lastAt, codes }) => ({
         partnerId,
         keyId,
         lastAt,
-        sinceStart: byStatus(statuses, ({ total }) => total),
-        recent: byStatus(statuses, (counts) => {
+        sinceStart: byCode(codes, ({ total }) => total),
+        recent: byCode(codes, (counts) => {
           forget(counts, minute);
           return counts.minutes.reduce((sum, one) => sum + one, 0);
         }),
       }));
       return all.sort((one, other) => other.lastAt - one.lastAt);
     },
-    /** What a partner was refused since the start, whatever the key, by status; null for no partner. */
-    byPartner(): { readonly partnerId: string | null; readonly status: number; readonly count: number }[] {
-      const sums = new Map<string, { partnerId: string | null; status: number; count: number }>();
-      for (const { partnerId, statuses } of callers.values()) {
-        for (const [status, { total }] of statuses) {
-          const name = `${status} ${partnerId ?? ""}`;
-          const sum = sums.get(name) ?? { partnerId, status, count: 0 };
+    /** What a partner was refused since the start, whatever the key, by code; null for no partner. */
+    byPartner(): {
+      readonly partnerId: string | null;
+      readonly code: ApiErrorCode;
+      readonly count: number;
+    }[] {
+      const sums = new Map<string, { partnerId: string | null; code: ApiErrorCode; count: number }>();
+      for (const { partnerId, codes } of callers.values()) {
+        for (const [code, { total }] of codes) {
+          const name = `${code} ${partnerId ?? ""}`;
+          const sum = sums.get(name) ?? { partnerId, code, count: 0 };
           sum.count += total;
           sums.set(name, sum);
         }
@@ -99,8 +104,8 @@ function forget(counts: Counts, minute: number): void {
   counts.minute = Math.max(counts.minute, minute);
 }
 
-/** The counts by status, without the statuses that were not met. */
-function byStatus(statuses: ReadonlyMap<number, Counts>, count: (counts: Counts) => number) {
-  const counted = [...statuses].map(([status, counts]) => [status, count(counts)] as const);
-  return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => one - other));
+/** The counts by code, without the codes that were not met. */
+function byCode(codes: ReadonlyMap<ApiErrorCode, Counts>, count: (counts: Counts) => number) {
+  const counted = [...codes].map(([code, counts]) => [code, count(counts)] as const);
+  return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

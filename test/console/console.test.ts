@@ -173,15 +173,23 @@ describe("the console", () => {
     await call("batch", key);
     await call("batch", "nobody's");
     const shown = await section();
-    expect(shown).toContain(`refused-often 400: 1, 403: 2 400: 1, 403: 2 ${record.keyId} `);
-    expect(shown).toMatch(/no valid credential 401: [1-9]\d* 401: [1-9]\d* – /);
+    expect(shown).toContain(
+      `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${record.keyId} `,
+    );
+    expect(shown).toMatch(
+      /no valid credential .*?CREDENTIAL_MISTYPED: [1-9].*? – /,
+    );
     expect(shown).toContain("--access-log");
     world.forward(15 * 60_000);
     await call("batch", key);
-    expect(await section()).toContain(`refused-often 400: 1 400: 2, 403: 2 ${record.keyId} `);
+    expect(await section()).toContain(
+      `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${record.keyId} `,
+    );
     const metrics = (await world.call("/metrics")).text;
-    expect(metrics).toContain('tvs_calls_refused_total{partner="refused-often",status="403"} 2');
-    expect(metrics).toMatch(/^tvs_calls_refused_total\{status="401"\} [1-9]/m);
+    expect(metrics).toContain(
+      'tvs_calls_refused_total{partner="refused-often",code="SCOPE_MISSING",status="403"} 2',
+    );
+    expect(metrics).toMatch(/^tvs_calls_refused_total\{code="CREDENTIAL_MISTYPED",status="401"\} [1-9]/m);
     expect(metrics).not.toContain(record.keyId);
   });
 

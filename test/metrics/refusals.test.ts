@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
+import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 let now = 0;
 let refusals: Refusals;
@@ -8,15 +9,22 @@ beforeEach(() => {
   refusals = createRefusals({ now: () => now });
 });
 
+const errors: Record<number, ApiErrorCode> = {
+  401: "CREDENTIAL_REQUIRED",
+  403: "SCOPE_MISSING",
+  404: "PATH_UNKNOWN",
+  429: "MINUTE_QUOTA",
+  503: "OVERLOADED",
+};
 const refuse = (partnerId: string | null, status: number, keyId = partnerId === null ? null : "k1") =>
-  refusals.observe({ partnerId, keyId, status });
+  refusals.observe({ partnerId, keyId, status, error: errors[status] ?? null });
 const shown = () =>
   refusals
     .callers()
     .map(({ partnerId, keyId, recent, sinceStart }) => [partnerId, keyId, [...recent], [...sinceStart]]);
 
 describe("refusals", () => {
-  test("are counted by partner, key and status, who was refused last first", () => {
+  test("are counted by partner, key and code, who was refused last first", () => {
     refuse("a", 429);
     refuse("a", 403);
     refuse("a", 403, "k2");
@@ -25,25 +33,25 @@ describe("refusals", () => {
     now += 1;
     refuse(null, 401);
     expect(shown()).toEqual([
-      [null, null, [[401, 1]], [[401, 1]]],
+      [null, null, [["CREDENTIAL_REQUIRED", 1]], [["CREDENTIAL_REQUIRED", 1]]],
       [
         "a",
         "k1",
         [
-          [403, 1],
-          [429, 2],
+          ["MINUTE_QUOTA", 2],
+          ["SCOPE_MISSING", 1],
         ],
         [
-          [403, 1],
-          [429, 2],
+          ["MINUTE_QUOTA", 2],
+          ["SCOPE_MISSING", 1],
         ],
       ],
-      ["a", "k2", [[403, 1]], [[403, 1]]],
+      ["a", "k2", [["SCOPE_MISSING", 1]], [["SCOPE_MISSING", 1]]],
     ]);
     expect(refusals.byPartner()).toEqual([
-      { partnerId: "a", status: 429, count: 2 },
-      { partnerId: "a", status: 403, count: 2 },
-      { partnerId: null, status: 401, count: 1 },
+      { partnerId: "a", code: "MINUTE_QUOTA", count: 2 },
+      { partnerId: "a", code: "SCOPE_MISSING", count: 2 },
+      { partnerId: null, code: "CREDENTIAL_REQUIRED", count: 1 },
     ]);
   });
 
@@ -60,20 +68,20 @@ describe("refusals", () => {
     now += 60_000;
     refuse("a", 429);
     now += 13 * 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [[429, 2]], [[429, 2]]]]);
+    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 2]], [["MINUTE_QUOTA", 2]]]]);
     now += 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [[429, 1]], [[429, 2]]]]);
+    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 2]]]]);
     now += 60_000;
-    expect(shown()).toMatchObject([["a", "k1", [], [[429, 2]]]]);
+    expect(shown()).toMatchObject([["a", "k1", [], [["MINUTE_QUOTA", 2]]]]);
     now += 365 * 86_400_000;
     refuse("a", 429);
-    expect(shown()).toMatchObject([["a", "k1", [[429, 1]], [[429, 3]]]]);
+    expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
   });
 
   test("take bounded memory: of very many keys, those of further partners are counted together", () => {
     for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
     for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
     expect(refusals.callers()).toHaveLength(10_001);
-    expect(refusals.byPartner()).toContainEqual({ partnerId: "b", status: 403, count: 100 });
+    expect(refusals.byPartner()).toContainEqual({ partnerId: "b", code: "SCOPE_MISSING", count: 100 });
   });
 });
