@@ -20,8 +20,6 @@ CREATE TABLE watches (
   PRIMARY KEY (partner_id, reg_no)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX watches_by_reg_no ON watches (reg_no);
-
 -- How many these are: counting a hundred thousand takes ten milliseconds, in which nobody else could commit.
 CREATE TABLE watch_counts (
   partner_id TEXT PRIMARY KEY,
