@@ -1,6 +1,7 @@
 /** A register of made-up teachers, and status changes to it through the command line, each with its known event. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sleep } from "../harness/eventually.ts";
 import { runWell } from "../harness/program.ts";
 import type { Register } from "./register.ts";
 
@@ -47,6 +48,16 @@ export async function makeChanges(changes: Changes, count: number): Promise<void
     await importRows(changes, { rows: imported, flags: ["--allow-change"] });
     changes.done += imported.length;
     for (const n of all.slice(0, singlesInRound)) await changeByCommand(changes, n);
+  }
+}
+
+/** Waits until so many changes are made, so that kills are spread over all of them. */
+export async function reached(
+  changes: Changes,
+  { goal, changing }: { goal: number; changing: Promise<void> },
+): Promise<void> {
+  while (changes.done < goal) {
+    await Promise.race([changing, sleep(5)]);
   }
 }
 

@@ -5,7 +5,7 @@ import { startService } from "../harness/program.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
 import { broken, damageOf, roundsOf } from "./killed.ts";
 import { openDatabase } from "./register.ts";
-import { type Changes, importRegister, makeChanges, prepareChanges } from "./status-changes.ts";
+import { importRegister, makeChanges, prepareChanges, reached } from "./status-changes.ts";
 import { addSubscribers, judgeWebhooks, settle } from "./subscribers.ts";
 
 /**
@@ -56,13 +56,3 @@ test(
     }),
   90_000,
 );
-
-/** Waits until so many changes are made, so that the kills are spread over all of them. */
-async function reached(
-  changes: Changes,
-  { goal, changing }: { goal: number; changing: Promise<void> },
-): Promise<void> {
-  while (changes.done < goal) {
-    await Promise.race([changing, sleep(5)]);
-  }
-}
