@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 const path = "/v1/inter-agency/watch";
@@ -12,7 +12,10 @@ afterAll(() => world.close());
 const ask = (at: string, method: string, body?: unknown, as: PartnerName = "full") =>
   world.call(`${path}${at}`, { as, method, ...(body === undefined ? {} : { body }) });
 const all = (as: PartnerName = "full") => world.operator.watches.page(as, { after: "", limit: 9_999 });
-const clear = async () => world.operator.watches.change("full", { add: [], remove: await all() });
+beforeEach(async () => {
+  for (const as of ["full", "unscoped"] as const)
+    await world.operator.watches.change(as, { add: [], remove: await all(as) });
+});
 
 test.each([
   encodeURIComponent(known.regNo),
@@ -55,7 +58,6 @@ test("nothing tells whether somebody has a number", async () => {
 });
 
 test("a partner's list is its own, read page by page while it changes", async () => {
-  await clear();
   expect(await (await ask("", "POST", { add: regNos(1, 5) })).json()).toEqual({ watched: 5 });
   expect(await (await ask("", "POST", { add: ["O/T/H/ER"] }, "unscoped")).json()).toEqual({ watched: 1 });
   const page = async (query: string, as?: PartnerName) => (await ask(query, "GET", undefined, as)).json();
@@ -114,7 +116,6 @@ test.each(refused)("%s is refused, and changes nothing", async (_name, at, metho
 });
 
 test("2,000 numbers are taken at once, and none beyond the limit", async () => {
-  await clear();
   expect(await (await ask("", "POST", { add: many.slice(1) })).json()).toEqual({ watched: 2_000 });
   await world.operator.partners.update({ partnerId: "full", watchLimit: 2_001 });
   for (const [at, method, body] of [
@@ -132,7 +133,6 @@ test("2,000 numbers are taken at once, and none beyond the limit", async () => {
 });
 
 test("who was disabled or let in a moment ago is judged by that, in the commit of the change", async () => {
-  await clear();
   const { stores, clock } = world.operator;
   await stores.partners.disable("full", clock.now());
   expect([(await ask("/A/B/C/D", "PUT")).status, await all()]).toEqual([401, []]);
