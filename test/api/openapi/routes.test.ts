@@ -52,6 +52,7 @@ describe("further answers are as documented", () => {
     ["document", 200, `${prefix}/openapi.json`],
     ["document, known", 304, `${prefix}/openapi.json`, { headers: { "If-None-Match": "*" } }],
     ["what was agreed", 200, `${prefix}/me`, { as: "full" }],
+    ["events", 200, `${prefix}/events`, { as: "full" }],
     ["no JSON", 400, eligibility, { as: "full", body: "{" }],
     ["number of three segments", 400, regNoPath("A/B/C"), { as: "full" }],
     ["id of letters", 400, `${prefix}/lookup/by-tid/x1`, { as: "full" }],
