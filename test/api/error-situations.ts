@@ -51,6 +51,7 @@ export async function openSituations() {
     unscoped: world.keyOf("unscoped") ?? "",
     noMinute: world.keyOf("spent") ?? "",
     noDay: (await partner("no-day", { perDay: 0 })).text,
+    watcher: (await partner("watcher", { watchLimit: 1 })).text,
     revoked: revoked.text,
     expired: (await partner("expired", {}, now - 1)).text,
     disabled: (await partner("disabled", { disabledAt: now })).text,
@@ -115,6 +116,12 @@ const withHeaders =
   ({ ask, keys }, headers) =>
     ask(eligibility, { key: keys.full, headers: { ...headers, ...more }, body: question });
 
+/** What the next page of a list is asked by. */
+const withIterator =
+  (list: string, of: Parameters<Situations["world"]["service"]["self"]["iterators"]["seal"]>): Cause =>
+  ({ ask, keys, world }, headers) =>
+    ask(`${api}/${list}?after=${world.service.self.iterators.seal(...of)}`, { key: keys.full, headers });
+
 /** An answer that fails with an error. */
 const failing =
   (error: Error): Cause =>
@@ -178,8 +185,13 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "101 items": body(items(101), `${api}/batch`),
     "an empty roster": body(roster(0), `${api}/rosters`),
     "2,001 teachers": body(roster(2_001), `${api}/rosters`),
+    "2,001 numbers to watch": body({ add: new Array(2_001).fill(known.regNo) }, `${api}/watch`),
   },
-  ITERATOR_INVALID: {},
+  ITERATOR_INVALID: {
+    "a made-up one": ({ ask, keys }, headers) => ask(`${api}/watch?after=x`, { key: keys.full, headers }),
+    "another partner's": withIterator("watch", ["unscoped", "watch", ""]),
+    "another list's": withIterator("watch", ["full", "events", ""]),
+  },
   IDEMPOTENCY_KEY_INVALID: {
     "256 characters": withHeaders({ "Idempotency-Key": "k".repeat(256) }),
     "half of a quoted string": withHeaders({ "Idempotency-Key": '"k' }),
@@ -226,8 +238,13 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   KEY_UNKNOWN: {},
   KEY_LIMIT: {},
   KEY_ASKING: {},
-  EVENTS_GONE: {},
-  WATCH_LIMIT: {},
+  EVENTS_GONE: {
+    "from before what is kept": withIterator("events", ["full", "events", [999_999, "gone"]]),
+  },
+  WATCH_LIMIT: {
+    "two more, where one fits": ({ ask, keys }, headers) =>
+      ask(`${api}/watch`, { key: keys.watcher, headers, body: { add: ["A/B/C/1", "A/B/C/2"] } }),
+  },
   PATH_UNKNOWN: {
     "no such call": ({ ask }, headers) => ask(`${api}/nothing`, { headers }),
     "no such page": ({ ask }, headers) => ask("/nothing", { headers }),
