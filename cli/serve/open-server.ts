@@ -1,5 +1,6 @@
 /** What each serving thread opens for itself over the database, and the memory that all of them share. */
 
+import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import type { Clock } from "../../src/domain/clock.ts";
@@ -10,7 +11,7 @@ import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import { createSelfService } from "../../src/domain/self-service.ts";
+import { createSelfService, type OwnStores } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
@@ -30,10 +31,13 @@ import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
+import { atPace } from "../../src/store/changes.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
+import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { Operator } from "../open.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
@@ -174,9 +178,17 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
     self: createSelfService({
-      watches: (revision) => createWatchStore(atRevision(basis.driver, revision)),
-      ...{ webhooks: stores.webhooks, told: stores.told, secrets, configuration },
+      ...{ webhooks: stores.webhooks, told: stores.told, secrets, configuration, keyKind, clock },
       signer: countedSigner(signer, work),
+      watches: (revision) => createWatchStore(atRevision(basis.driver, revision)),
+      storesOf: (partnerId, revision) => ownStores(basis, partnerId, revision),
+      async check(url) {
+        const { allowPrivateWebhooks: allowPrivate } = configuration.current().settings;
+        await resolveEndpoint(url, { allowPrivate }).catch((error) => {
+          log.warn("a partner's webhook address was refused", { detail: String(error) });
+          throw error;
+        });
+      },
     }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,
@@ -188,6 +200,17 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
       Promise.all([disk.probe(), configuration.refresh(), sign(), requireClock(node)]),
     ),
     onCall: observe,
+  };
+}
+
+/** Stores in a partner's name. What is due again after a change is no part of it, and must not undo it. */
+function ownStores({ driver, stores, clock }: ServerBasis, partnerId: string, revision: number): OwnStores {
+  const acting = { actor: `partner:${partnerId}`, clock };
+  const own = atPace(atRevision(driver, revision), { partnerId, clock });
+  const { makeDue } = stores.webhooks;
+  return {
+    partners: createPartnerStore(own, acting),
+    webhooks: { ...createWebhookStore(own, acting), makeDue },
   };
 }
 

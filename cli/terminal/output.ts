@@ -1,3 +1,4 @@
+import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
 import { printable } from "./printable.ts";
@@ -135,10 +136,9 @@ export function heading(title: string): string {
  * @throws TvsError USAGE
  */
 export function parseDuration(text: string, flag: string): number {
-  const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  if (match === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
-  return Number(match[1]) * (units[match[2] ?? "s"] ?? 0);
+  const duration = readDuration(text);
+  if (duration === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
+  return duration;
 }
 
 /**

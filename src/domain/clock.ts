@@ -151,3 +151,10 @@ export function uuidFrom(time: number): string {
     .padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
+
+/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds; null for what is none */
+export function readDuration(text: string): number | null {
+  const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  return match === null ? null : Number(match[1]) * (units[match[2] ?? "s"] ?? 0);
+}

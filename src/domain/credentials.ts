@@ -276,12 +276,13 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
 
 /**
  * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
+ * @param options `madeWith` the credential by which its partner has it made
  * @throws TvsError REFUSED when two keys live already, naming which to revoke
  */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
-  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
+  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number; madeWith?: string },
 ): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
   const live = await liveKeys(store, partnerId, options.now);
   if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
@@ -289,7 +290,7 @@ export async function issueApiKey(
   const [current] = live;
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
   const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
-  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
+  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys, madeWith: options.madeWith }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }

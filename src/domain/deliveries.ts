@@ -14,6 +14,8 @@ export type HeldBy = "endpoint" | "partner" | "restore";
 
 /** One event for one partner's endpoint. Times are milliseconds since the epoch. */
 export type Delivery = {
+  /** By which they are in the order in which they were made. */
+  readonly id: number;
   readonly deliveryId: string;
   readonly eventId: string;
   readonly eventType: EventType;
@@ -54,6 +56,8 @@ export type DeliveryFilter = {
   readonly partnerId?: string | undefined;
   /** Made at this time or later, in milliseconds since the epoch. */
   readonly since?: number | undefined;
+  /** Made before the one that has this {@link Delivery.id}. */
+  readonly before?: number | undefined;
   readonly limit: number;
 };
 
@@ -74,8 +78,11 @@ export type DeliveryStore = {
   /** Newest first. */
   deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
   delivery(deliveryId: string): Promise<DeliveryDetail | null>;
-  /** Makes a pending or dead delivery due now, with its whole schedule before it. */
-  retry(deliveryId: string, now: number): Promise<RetryOutcome>;
+  /**
+   * Makes a pending or dead delivery due now, with its whole schedule before it.
+   * @param partnerId whose it must be, who may have one sent again that was acknowledged; anybody's when left out
+   */
+  retry(deliveryId: string, now: number, partnerId?: string): Promise<RetryOutcome>;
   /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
   retryDead(
     now: number,

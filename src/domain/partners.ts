@@ -85,7 +85,10 @@ export type PartnerStore = {
    * Adds a key and shortens another's life, in one act.
    * @returns false, having changed nothing, when `maxLive` keys of the partner live already
    */
-  addKey(key: ApiKey, options: { shortened: KeyEnd | null; maxLive: number }): Promise<boolean>;
+  addKey(
+    key: ApiKey,
+    options: { shortened: KeyEnd | null; maxLive: number; madeWith?: string | undefined },
+  ): Promise<boolean>;
   /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
   revokeKey(keyId: string, at: number): Promise<ApiKey | null>;
   /** @throws TvsError REFUSED when the certificate belongs to a partner already */

@@ -5,7 +5,7 @@ import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
 import { type Partner, type PartnerStore, requirePartner } from "./partners.ts";
-import type { Secrets } from "./secrets.ts";
+import { equalBytes, type Secrets } from "./secrets.ts";
 import type { Told } from "./told.ts";
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
@@ -72,7 +72,7 @@ export type WebhookDependencies = {
 };
 
 /** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
-type EndpointCheck = (url: string) => Promise<unknown>;
+export type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
 const maxSecretOverlapMs = 7 * 24 * 3_600_000;
@@ -86,7 +86,7 @@ function secretName(partnerId: string): string {
  * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
  * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
  * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
- * @returns the secret in clear, for the partner
+ * @returns the secret in clear, for the partner, and whether the endpoint is new
  * @throws TvsError NOT_KNOWN, REFUSED
  */
 export async function setWebhook(
@@ -101,7 +101,7 @@ export async function setWebhook(
     /** Whether it is to be disabled, as by the operator, from the same write on. */
     isDisabled?: boolean;
   },
-): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+): Promise<{ endpoint: WebhookEndpoint; secret: string; isNew: boolean }> {
   const { webhooks, partners, secrets, clock } = dependencies;
   const { partnerId, url, told, isDisabled = false } = given;
   await requirePartner(partners, partnerId);
@@ -111,7 +111,7 @@ export async function setWebhook(
   const endpoint = await webhooks.set(terms);
   if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
-  return { endpoint, secret: newest };
+  return { endpoint, secret: newest, isNew: equalBytes(endpoint.secret, sealed) };
 }
 
 /**

@@ -39,7 +39,8 @@ const details = `SELECT deliveries.*, event_id, event_type, content AS body, sta
 
 const retry = `UPDATE deliveries SET state = 'pending', finished_at = NULL, lease = NULL, due_at = ?2,
     schedule_from = attempts
-  WHERE delivery_id = ?1 AND (state = 'dead' OR (state = 'pending' AND (lease IS NULL OR due_at <= ?2)))
+  WHERE delivery_id = ?1 AND partner_id = coalesce(?3, partner_id)
+    AND (state = 'dead' OR (state = 'delivered' AND ?3 IS NOT NULL) OR (state = 'pending' AND (lease IS NULL OR due_at <= ?2)))
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints) RETURNING id`;
 const lookAfterRetry = `SELECT state, partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
   FROM deliveries WHERE delivery_id = ?`;
@@ -99,9 +100,9 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
       );
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
-    async retry(deliveryId, now) {
+    async retry(deliveryId, now, partnerId) {
       const rows = await driver.batch([
-        { sql: retry, args: [deliveryId, now] },
+        { sql: retry, args: [deliveryId, now, partnerId ?? null] },
         bumpRevision,
         recorded({ action: "retried", kind: "delivery", id: deliveryId }),
         { sql: lookAfterRetry, args: [deliveryId] },
@@ -140,7 +141,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
  * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
-function pageOf({ state, partnerId, since, limit }: DeliveryFilter): SqlStatement {
+function pageOf({ state, partnerId, since, before, limit }: DeliveryFilter): SqlStatement {
   const indexes: Partial<Record<DeliveryState, string>> = {
     pending: "deliveries_pending",
     dead: "deliveries_dead",
@@ -151,6 +152,7 @@ function pageOf({ state, partnerId, since, limit }: DeliveryFilter): SqlStatemen
   const conditions = [
     ...(state === undefined ? [] : [`state = '${state}'`]),
     ...(partnerId === undefined ? [] : [`partner_id = ${bind(partnerId)}`]),
+    ...(before === undefined ? [] : [`id < ${bind(before)}`]),
     ...(since === undefined
       ? []
       : [`created_at >= ${bind(since)}`, `id > ${idsFrom(bind(since - disorderMs))}`]),
@@ -174,6 +176,7 @@ function delivery(row: Row): Delivery {
   const dueAt = integer(row, "due_at");
   const createdAt = integer(row, "created_at");
   return {
+    id: integer(row, "id"),
     deliveryId: text(row, "delivery_id"),
     eventId: text(row, "event_id"),
     eventType: text(row, "event_type") as EventType,

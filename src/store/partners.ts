@@ -92,12 +92,13 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
         { sql: disablePartner, args: [at, partnerId] },
         ofPartner(partnerId, at === null ? "enabled" : "disabled"),
       ]),
-    async addKey(key, { shortened, maxLive }) {
+    async addKey(key, { shortened, maxLive, madeWith }) {
       const shorten =
         shortened === null
           ? []
           : [{ sql: shortenKey, args: [shortened.expiresAt, shortened.keyId, key.keyId] }];
-      const issued = ofPartner(key.partnerId, "key issued", key.keyId);
+      const by = madeWith === undefined ? "" : ` with ${madeWith}`;
+      const issued = ofPartner(key.partnerId, "key issued", `${key.keyId}${by}`);
       const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
       return rows?.length === 1;
     },

@@ -2,17 +2,19 @@ import { service } from "../domain/changes.ts";
 import type { DisabledReason, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import type { Driver, Row } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
 import { partnerChange } from "./partners.ts";
 
+/** Of one that is so already nothing is changed, and so nothing is recorded. */
 const set = `INSERT INTO webhook_endpoints
     (partner_id, url, secret, created_at, disabled_at, disabled_reason)
   VALUES (?1, ?2, ?3, ?4, iif(?5, ?4, NULL), iif(?5, 'operator', NULL))
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = excluded.disabled_at,
     disabled_reason = excluded.disabled_reason, failing_since = NULL, last_error = NULL
-  RETURNING *`;
+    WHERE url <> excluded.url OR excluded.disabled_at IS NOT NULL
+      OR coalesce(webhook_endpoints.disabled_at, failing_since, last_error) IS NOT NULL`;
 /**
  * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
  * counts.
@@ -34,11 +36,6 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
-  async function change(sql: string, args: readonly Value[], ...further: Statement[]) {
-    const [rows] = await driver.batch([{ sql, args }, ...further]);
-    return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
-  }
-
   async function endpoint(partnerId: string): Promise<WebhookEndpoint | null> {
     const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
     return row === undefined ? null : webhookEndpoint(row);
@@ -55,12 +52,20 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const args = [partnerId, url, secret, at, isDisabled ? 1 : 0];
       const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
       // Of the address only where it leads: the rest may hold what opens it.
-      const made = await change(set, args, ofEndpoint(partnerId, "set", URL.parse(url)?.origin), ...filter);
+      await driver.batch([
+        { sql: set, args },
+        ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
+        ...filter,
+      ]);
+      const made = await endpoint(partnerId);
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },
-    rotateSecret: (partnerId, { replaced, secret, previousUntil }) =>
-      change(rotate, [previousUntil, secret, partnerId, replaced], ofEndpoint(partnerId, "secret rotated")),
+    async rotateSecret(partnerId, { replaced, secret, previousUntil }) {
+      const args = [previousUntil, secret, partnerId, replaced];
+      const [rows] = await driver.batch([{ sql: rotate, args }, ofEndpoint(partnerId, "secret rotated")]);
+      return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
+    },
     async disable(partnerId, at) {
       await driver.batch([{ sql: disable, args: [at, partnerId] }, ofEndpoint(partnerId, "disabled")]);
       return endpoint(partnerId);

@@ -78,14 +78,11 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     evidence: createEvidenceReader(createEvidenceStore(gated)),
     statusLists: { newest: () => Promise.reject(new Error("not asked")) },
     self: createSelfService({
+      ...{ told: createToldStore(gated), secrets, configuration, signer, keyKind: "live", clock },
+      webhooks: createWebhookStore(gated),
       watches: (revision) => createWatchStore(atRevision(gated, revision)),
-      ...{
-        webhooks: createWebhookStore(gated),
-        told: createToldStore(gated),
-        secrets,
-        configuration,
-        signer,
-      },
+      storesOf: () => ({ partners: createPartnerStore(gated), webhooks: createWebhookStore(gated) }),
+      check: async () => {},
     }),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,

@@ -8,6 +8,7 @@ const running = { endpoint: { disabledReason: null }, serviceRunning: true, now 
 
 function aDelivery(changes: Partial<Delivery> = {}): Delivery {
   return {
+    id: 1,
     deliveryId: "d1",
     eventId: "e1",
     eventType: "license.revoked",
