@@ -1,6 +1,6 @@
 /** What the client sends and gets. A test holds these types to the OpenAPI document. */
 
-import type { Certificate, Purpose } from "./contract.ts";
+import type { Certificate, EventType, Purpose, WebhookEvent } from "./contract.ts";
 
 /** One question: may this teacher be relied on for this purpose? Unknown members are ignored. */
 export type EligibilityCheckRequest = {
@@ -137,3 +137,52 @@ export type PublicLicense = {
   /** Calendar days to the expiry day, 0 on that day and after it; null unless the status is `VALID` or `EXPIRED`. */
   daysRemaining: number | null;
 };
+
+/** What the service knows of you, and what you may do. */
+export type Me = {
+  /** Who you are here: the claim `aud` of what is signed for you. */
+  partnerId: string;
+  /** Your name, as the operator has it. */
+  name: string;
+  /** Which calls you may make. */
+  scopes: string[];
+  /** What you may ask for. */
+  purposes: Purpose[];
+  quota: { perMinute: number; perDay: number; usedToday: number; dayEndsAt: string };
+  /** The one that you have asked with. */
+  credential: OwnCredential;
+  /** All that open the service in your name now. */
+  credentials: OwnCredential[];
+  told: Told;
+  /** Where deliveries go; null where you only fetch. */
+  webhook: { url: string; state: "enabled" | "disabled" } | null;
+  /** Whether you may change keys, webhook and what you are told of by yourself. The operator grants it. */
+  selfService: boolean;
+};
+
+/** An API key by its `keyId`, or a client certificate by its `fingerprint`. */
+export type OwnCredential = { createdAt: string; expiresAt: string | null } & (
+  | { keyId: string; fingerprint?: never }
+  | { fingerprint: string; keyId?: never }
+);
+
+/** What you are told of: one filter, for the webhook and for the events that you fetch. */
+export type Told = { events: "all" | EventType[]; teachers: "all" | "verified" | "watched" };
+
+/** An event, and in `set` the proof that you were told it. */
+export type FetchedEvent = WebhookEvent & { set: string };
+
+/** A page of events, in the order in which they were committed. */
+export type Events = Page<FetchedEvent>;
+
+/** A page of the watch list: registration numbers, as they are written canonically. */
+export type Watched = Page<RegNo>;
+
+/** What is so after a change of the watch list. */
+export type WatchCount = {
+  /** How many you watch now. */
+  watched: number;
+};
+
+/** What is there; `iterator` is the `after` by which to go on from there, and `done` says that there was no more. */
+type Page<T> = { data: T[]; iterator: string | null; done: boolean };

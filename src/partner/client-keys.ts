@@ -7,6 +7,7 @@ import { createKeySet, type KeySet } from "./key-set.ts";
 import type { JsonValue } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
+import { type EventVerification, verifyEvent } from "./verify-event.ts";
 import { type StatementVerification, verifyStatement } from "./verify-statement.ts";
 
 /** By what a client verifies the answers that it gets. */
@@ -35,6 +36,8 @@ type JudgeAnswers = {
   envelopes(values: readonly JsonValue[], signal: AbortSignal | undefined): Promise<Answer[]>;
   /** @returns null when the client was not told to verify */
   statement(value: JsonValue, signal: AbortSignal | undefined): Promise<StatementVerification | null>;
+  /** @returns null when the client was not told to verify */
+  events(sets: readonly JsonValue[], signal: AbortSignal | undefined): Promise<EventVerification[] | null>;
 };
 
 /** As long as the service says that its key set may be kept. */
@@ -112,7 +115,11 @@ function judgeBy(connection: Connection, options: ClientVerification): JudgeAll 
  */
 export function createJudge(connection: Connection, options: ClientVerification | undefined): JudgeAnswers {
   if (options === undefined)
-    return { envelopes: async (values) => values.map(unverified), statement: async () => null };
+    return {
+      envelopes: async (values) => values.map(unverified),
+      statement: async () => null,
+      events: async () => null,
+    };
   const judgeAll = judgeBy(connection, options);
   return {
     async envelopes(values, signal) {
@@ -127,5 +134,6 @@ export function createJudge(connection: Connection, options: ClientVerification 
       const [verification = null] = await judgeAll([value], verifyStatement, signal);
       return verification;
     },
+    events: (sets, signal) => judgeAll(sets, verifyEvent, signal),
   };
 }

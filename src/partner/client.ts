@@ -2,10 +2,15 @@
 
 import type {
   EligibilityCheckRequest,
+  Events,
+  FetchedEvent,
   Health,
   Identifier,
+  Me,
   PublicLookup,
   RosterRequest,
+  WatchCount,
+  Watched,
 } from "./api-types.ts";
 import { toHex } from "./bytes.ts";
 import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
@@ -47,6 +52,13 @@ export type CheckOptions = CallOptions & {
   readonly idempotencyKey?: string;
 };
 
+/** Which page of a list: the first one, or that after an `iterator`. */
+export type PageOptions = CallOptions & {
+  readonly after?: string | null;
+  /** How many at most: from 1 to 500; 100 by default. */
+  readonly limit?: number;
+};
+
 /** One verified answer with its evidence. */
 export type CheckAnswer = Answer & {
   /** The envelope exactly as it was received: keep this, and it can be verified for ever. */
@@ -85,6 +97,20 @@ export type Client = {
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
   /** The number travels in the body, never in an address. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
+  /** What was agreed with you, and what is left of it. */
+  me(options?: CallOptions): Promise<Me>;
+  /**
+   * A page of what happened since `after`: what is signed, where the client verifies. Keep the page's `iterator` once you
+   * have dealt with it, and ask with it again, at once until `done`. `EVENTS_GONE` has `oldest` to go on from.
+   */
+  events(page?: PageOptions): Promise<Events>;
+  /** Whom the filter `watched` is about, by registration number. */
+  readonly watch: {
+    /** One, or up to 2,000; all or nothing. */
+    add(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
+    remove(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
+    list(page?: PageOptions): Promise<Watched>;
+  };
   /** What everybody may ask: by any search term, unsigned, and without the key. */
   verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
   /** Whether the service works, and who it says that it is; asked once, because a failure is the answer. */
@@ -216,7 +242,18 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
       throw unusable("ANSWER_MISMATCH", `do not rely on the answer: ${mismatch}`, received);
     return { statement: signed, verification, text: received.text, call: received.info };
   }
-  return { one, many, statement };
+  async function events(call: Call): Promise<Events> {
+    const received = await send(connection, call);
+    const page = readObject(received) as unknown as Events;
+    if (!Array.isArray(page.data)) throw unexpected("the answer is no page of events", received);
+    const sets = page.data.map(({ set }) => set);
+    const verified = await judge.events(sets, call.signal).catch(told(received));
+    return {
+      ...page,
+      data: page.data.map((one, at) => ({ ...one, ...verified?.[at]?.event }) as FetchedEvent),
+    };
+  }
+  return { one, many, statement, events };
 }
 
 /**
@@ -242,11 +279,17 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
  */
 export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
-  const { one, many, statement } = partnerCalls(connection, options.verify);
-  const ask = async (path: string, { signal }: CallOptions, maxRetries = connection.maxRetries) => {
-    const call = { method: "GET", path, isPublic: true, signal } as const;
-    return readObject(await send({ ...connection, maxRetries }, call)) as unknown;
+  const { one, many, statement, events } = partnerCalls(connection, options.verify);
+  const ask = async <T>(call: Partial<Call> & { path: string }, maxRetries = connection.maxRetries) =>
+    readObject(await send({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
+  const page = (path: string, { after, limit, signal }: PageOptions): Call => {
+    const given = Object.entries({ after, limit }).flatMap(([name, value]) =>
+      value == null ? [] : [[name, `${value}`]],
+    );
+    return { method: "GET", path: `${api}${path}?${new URLSearchParams(given)}`, signal };
   };
+  const watch = (body: object, { signal }: CallOptions) =>
+    ask<WatchCount>({ method: "POST", path: `${api}/watch`, body, signal });
   const get = (path: string, asked: Identifier, { signal }: CallOptions) =>
     one({ method: "GET", path: `${api}${path}`, signal }, asked);
   const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): Call => ({
@@ -270,8 +313,15 @@ export function createClient(options: ClientOptions): Client {
     lookUpByTId: (tId, call = {}) => get(`/lookup/by-tid/${encodeURIComponent(tId)}`, { tId }, call),
     lookUpByNin: (nin, { signal } = {}) =>
       one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }, { nin }),
-    verifyLicense: async (term, call = {}) =>
-      (await ask(`/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`, call)) as PublicLookup,
-    getHealth: async (call = {}) => (await ask(`${api}/health`, call, 0)) as Health,
+    me: ({ signal } = {}) => ask<Me>({ path: `${api}/me`, signal }),
+    events: (options = {}) => events(page("/events", options)),
+    watch: {
+      add: (regNos, call = {}) => watch({ add: [regNos].flat() }, call),
+      remove: (regNos, call = {}) => watch({ remove: [regNos].flat() }, call),
+      list: (options = {}) => ask<Watched>(page("/watch", options)),
+    },
+    verifyLicense: (term, { signal } = {}) =>
+      ask({ path: `/teacher/verify-license?searchTerm=${encodeURIComponent(term)}`, isPublic: true, signal }),
+    getHealth: ({ signal } = {}) => ask({ path: `${api}/health`, isPublic: true, signal }, 0),
   };
 }

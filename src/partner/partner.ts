@@ -20,12 +20,19 @@
 export { type AnswerAge, describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
+  Events,
+  FetchedEvent,
   Health,
   Identifier,
   ListedTeacher,
+  Me,
+  OwnCredential,
   PublicLookup,
   RequestContext,
   RosterRequest,
+  Told,
+  WatchCount,
+  Watched,
 } from "./api-types.ts";
 export {
   type BatchAnswer,
@@ -35,6 +42,7 @@ export {
   type Client,
   type ClientOptions,
   createClient,
+  type PageOptions,
   type StatementAnswer,
 } from "./client.ts";
 export type { CallInfo, Quota } from "./client-calls.ts";

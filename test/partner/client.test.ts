@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { ClientError, type ClientOptions, createClient, createKeySet, verifyEnvelope } from "tvs/partner";
+import { aTeacherWrite } from "../harness/samples.ts";
 import {
   known,
   openTestService,
@@ -114,6 +115,41 @@ describe("a client", () => {
       answer: ({ path }) => (path.endsWith("rosters") ? replyOf(changed, statement) : undefined),
     });
     expect(await failure(forged.client.stateRoster(asked))).toMatchObject({ code: "ENVELOPE_REFUSED" });
+  });
+
+  test("fetches events once each, as they are signed, of whom it watches", async () => {
+    const { client, of } = aClient();
+    expect(await client.me()).toMatchObject({ partnerId: "full", told: { teachers: "all" }, webhook: null });
+    const [one, other] = ["A/1/B/1", "A/1/B/2"];
+    expect(await client.watch.add([one, other])).toEqual({ watched: 2 });
+    expect(await client.watch.remove(one)).toEqual({ watched: 1 });
+    expect(await client.watch.list({ limit: 1 })).toMatchObject({ data: [other], done: true });
+    const { iterator } = await client.events();
+    await world.operator.stores.teachers.apply([aTeacherWrite(one)]);
+    const first = await client.events({ after: iterator, limit: 1 });
+    const second = await client.events({ after: first.iterator });
+    const types = [first, second].map(({ data }) => data.map(({ eventType }) => eventType));
+    expect(types).toEqual([["license.verified"], ["certificate.verified"]]);
+    expect(second.done).toBe(true);
+    expect(of("events?")[1]?.path).toEndWith("limit=1");
+
+    const forged = structuredClone(second);
+    Object.assign(forged.data[0]?.data ?? {}, { regNo: other });
+    const changed = aClient({
+      answer: ({ path }) => (path.includes("/events") ? Response.json(forged) : undefined),
+    });
+    expect((await changed.client.events()).data).toEqual(second.data);
+    const stranger = aClient({ verify: { issuer, audience: "another" } });
+    expect(await failure(stranger.client.events())).toMatchObject({ code: "ENVELOPE_REFUSED" });
+    const gone = aClient({
+      answer: () =>
+        Response.json({ oldest: "x" }, { status: 410, headers: { "X-Error-Code": "EVENTS_GONE" } }),
+    });
+    expect(await failure(gone.client.events())).toMatchObject({
+      code: "EVENTS_GONE",
+      oldest: "x",
+      attempts: 1,
+    });
   });
 
   test("asks in every way that the contract has", async () => {

@@ -75,7 +75,9 @@ function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Re
   return choices
     .map((chosen) =>
       write((name) =>
-        name === chosen || !choices.includes(name) ? member(name, name === chosen) : `${name}?: never`,
+        name === chosen || !choices.includes(name)
+          ? member(name, name === chosen || required.includes(name))
+          : `${name}?: never`,
       ),
     )
     .join(" | ");
