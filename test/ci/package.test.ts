@@ -67,10 +67,12 @@ const client = createClient({ baseUrl, apiKey, verify: { issuer: baseUrl, audien
 const purpose = "GENERAL_PUBLIC_VERIFICATION";
 const one = await client.checkEligibility({ identifier: { tId: 1001 }, purpose });
 const two = await client.checkBatch([{ identifier: { tId: 1001 }, purpose }, { identifier: { tId: 1002 }, purpose }]);
+const [{ partnerId }, { done }] = [await client.me(), await client.events()];
 const stranger = createClient({ baseUrl, apiKey: "tvs_test_nobody" });
 const error = await stranger.lookUpByTId(1).catch((reason) => reason);
 console.log(JSON.stringify({
   found: one.result.found,
+  own: [partnerId, done],
   verdicts: [one, ...two.answers].map(({ verification }) => verification.verdict),
   refused: error instanceof ClientError && error.code,
 }));
@@ -100,6 +102,7 @@ describe.each(Object.entries(runtimes))("on %s, installed from its file, the pac
     const args = [sandbox.url, apiKey, partnerId];
     expect(await installed.script(runtime, askService, args)).toEqual({
       found: true,
+      own: [partnerId, true],
       verdicts: ["valid", "valid", "valid"],
       refused: "CREDENTIAL_MISTYPED",
     });
@@ -210,7 +213,7 @@ test("what its README prints does what it says", async () => {
     writeFileSync(join(installed.project, name), await content);
   await place("jwks.json", (await fetch(`${wellKnown}/jwks.json`)).text());
   await place("key-history.jose", (await fetch(`${wellKnown}/key-history`)).text());
-  const [ask = "", verify = "", hold = "", receive = ""] = printedScripts({
+  const [ask = "", verify = "", hold = "", events = "", receive = ""] = printedScripts({
     "https://verify.example.org": sandbox.url,
     "exam-board": partnerId,
     "process.env.TVS_API_KEY": JSON.stringify(apiKey),
@@ -220,6 +223,7 @@ test("what its README prints does what it says", async () => {
   await place("ask.js", ask + saving);
   await place("verify.js", verify);
   await place("hold.js", hold);
+  await place("events.js", events);
   const request = `new Request("http://a.example", { method: "POST", body: ${JSON.stringify(genuine?.body)}, headers: { "X-AGENCY-Signature": ${JSON.stringify(genuine?.signature)} } })`;
   const arrived = `globalThis.handleOnce = () => {};\nconst RealDate = Date;\nglobalThis.Date = class extends RealDate { constructor(...words) { super(...(words.length === 0 ? [${JSON.stringify(genuine?.now)}] : words)); } };\n`;
   await place("receive.js", `${receive}\n${arrived}console.log((await receive(${request})).status);\n`);
@@ -235,6 +239,10 @@ test("what its README prints does what it says", async () => {
   const held = await run(["node", "hold.js"]);
   expect([held.code, held.stdout]).toEqual([0, expect.stringMatching(/^valid null \d{4}-\d\d-\d\dT.*Z\n$/)]);
   expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
+  expect((await runTvs(["trigger", "license.expired"], { dataDir: data.path })).code).toBe(0);
+  const told = await run(["node", "events.js"]);
+  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+ [\w-.]+\n$/)]);
+  expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 
 test("it depends on nothing, has every licence with it, and its file is the same each time", async () => {
