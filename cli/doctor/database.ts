@@ -253,6 +253,8 @@ export async function checkEngine(): Promise<Check> {
   }
 }
 
+// What `tvs doctor` says of the nodes besides what the console says of them: their keys, and this machine's clock.
+
 /** Judges whether every node could sign with the next key, which a rotation would wait for. */
 export function judgeLoaded(nodes: readonly Node[], pendingKid: string): Check {
   const { ok, warn } = checkNamed("node-keys");

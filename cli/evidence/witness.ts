@@ -247,6 +247,8 @@ function text(shown: Shown, finding: Finding, evidence: readonly string[]): stri
   return `${lines}\n\nseen before:\n${shownAs(finding.seen?.note ?? "")}\nshown now:\n${shownAs(shown.note)}`;
 }
 
+// A service's evidence log, as everybody can ask it: the answers as they are, read but not believed.
+
 type Hashes = readonly Uint8Array<ArrayBuffer>[];
 
 /** What a witness asks. Each throws TvsError INPUT_UNREADABLE for an answer that is none. */

@@ -26,6 +26,8 @@ import {
   usersFile,
 } from "./units.ts";
 
+// `tvs service uninstall`: what `service install` wrote is taken away again, and nothing else.
+
 const isThere = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** The units of a service; those of its jobs alone with `timersOnly`. */

@@ -231,6 +231,8 @@ function anchorTable(log: EvidenceFigures, { now, snapshot, commandLine }: Conso
   });
 }
 
+// What needs an operator's attention: what of the checks is not well.
+
 /** Something that an operator should see to, and the command that does it or shows more. */
 type Concern = { readonly level: "bad" | "warn"; readonly text: string; readonly command: string };
 

@@ -113,6 +113,8 @@ export const pageRoutes: readonly PageRoute[] = [
   loaded("/verify-envelope/{file}", () => envelopeFile),
 ];
 
+// The small files that belong to the site as a whole, and the short ways to its pages.
+
 /**
  * Crawlers need not ask the API; a link to an answer they may follow, because only then do they see that it must not
  * be shown (the page says `noindex`). Of a sandbox nothing is for them.

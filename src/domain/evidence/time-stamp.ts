@@ -143,6 +143,8 @@ function refusal(problem: string): TvsError {
   return new TvsError("REFUSED", `the time-stamp authority ${problem}`);
 }
 
+// As much of DER (ITU-T X.690) as a question to a time-stamp authority and its answer need: tags of one byte, definite lengths.
+
 export const tags = {
   boolean: 0x01,
   integer: 0x02,

@@ -181,6 +181,8 @@ function asRead(field: string, text: string): string {
   return read !== null && "value" in read ? read.value : text;
 }
 
+// What dates and words of another system mean, as far as the file says it, and the questions where it does not.
+
 /** The form of the text dates of all columns that are dates; undefined when all are of the register's own form. */
 function chooseDates(chosen: Chosen, questions: Question[]): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);

@@ -213,6 +213,8 @@ export async function digestOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
+// The file that a backup goes into before it is complete, and whose it is.
+
 /**
  * The backup that an unfinished file belongs to, by its path or name; null for any other file. Beside the copy may lie
  * SQLite's journal of it, and the lock of who writes it.
