@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isoTime } from "../../src/domain/clock.ts";
+import { describeSpan, isoTime } from "../../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
@@ -130,7 +130,7 @@ function nodesText(nodes: Status["nodes"]): string | null {
 }
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {
-  return key === null ? null : `${key.kid}, ${since} ${ageText(key.ageSeconds)}`;
+  return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
 /** The log's lines: how far it is, who signed how long ago, and whether anybody else has it. */
@@ -138,7 +138,7 @@ function logText({ log, at }: Status): Record<string, string | null> {
   if (log === null) return { "evidence log": "not opened yet" };
   const { leaves, waiting, epoch, checkpoint, anchors } = log;
   const [anchor] = anchors;
-  const age = (time: string) => ageText((Date.parse(at) - Date.parse(time)) / 1_000);
+  const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
   return {
     "evidence log": `${countLeaves(leaves)}, ${waiting} waiting, epoch ${epoch}`,
     "newest checkpoint":
@@ -166,11 +166,6 @@ function deliveriesText({ pending, held, dead }: Status["webhooks"]): string {
 function importText(one: NonNullable<Status["lastImport"]>): string {
   const counts = `${one.inserted} inserted, ${one.updated} updated, ${one.rejected} rejected`;
   return `${basename(one.file)}, ${counts}, ${one.finishedAt ?? `not finished, begun ${one.startedAt}`}`;
-}
-
-function ageText(seconds: number): string {
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
 function sizeText(bytes: number | null): string {
