@@ -11,6 +11,7 @@ import type { Operator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { note } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
+import { readHttpUrl } from "../verify/bounded-fetch.ts";
 import { isListening, type RelayedDelivery, startRelay } from "./listen-relay.ts";
 import { keptSecret, withSandbox } from "./sandbox-register.ts";
 
@@ -25,12 +26,12 @@ export const listenCommand = command({
     "tvs listen --forward http://127.0.0.1:3000/events\n" +
     "  tvs listen --body      # no receiver yet: shows what comes, and acknowledges it",
   args: {
-    forward: option("URL", "Your receiver; without it each delivery is acknowledged with 204"),
+    forward: option("URL", "Your receiver; without it each delivery is acknowledged with 204", readHttpUrl),
     body: flag("Print each delivery's body too"),
     json: flag("Print NDJSON: one object with the secret, then one for each delivery"),
   },
   async run({ args }) {
-    const target = args.forward === undefined ? null : parseTarget(args.forward);
+    const target = args.forward ?? null;
     const printing = { isJson: Boolean(args.json), withBody: args.body === true };
     const stopped = stopSignal();
     const known = Promise.withResolvers<string>();
@@ -58,16 +59,6 @@ export const listenCommand = command({
 /** Why a receiver must refuse a delivery; null when it is genuine. */
 async function flawOf({ body, signature }: RelayedDelivery, secret: Promise<string>): Promise<string | null> {
   return (await verifyWebhook({ rawBody: body, signature, secret: await secret })).reason;
-}
-
-function parseTarget(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isUsable = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.hash === "";
-  if (isUsable) return url;
-  throw new TvsError(
-    "USAGE",
-    "--forward must be the URL of your receiver, http or https, such as http://127.0.0.1:3000/events",
-  );
 }
 
 /** @throws TvsError REFUSED while another one listens */
