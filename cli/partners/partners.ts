@@ -146,6 +146,7 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
   PARTNER: "partnerId",
   NAME: "name",
   STATE: ({ disabledAt }) => (disabledAt === null ? "enabled" : "disabled"),
+  "SELF-SERVICE": ({ selfService }) => (selfService ? "on" : "off"),
   "PER MINUTE": "perMinute",
   "PER DAY": "perDay",
   SCOPES: (one) => (one.scopes.length === scopes.length ? "all" : one.scopes.join(",")),

@@ -137,6 +137,7 @@ describe("tvs partners set, disable, enable", () => {
       "selfService false",
       "selfService true; watchLimit 5; events license.revoked; teachers watched",
     ]);
+    expect((await run("list")).stdout).toMatch(/^toldToo .* on /m);
     const text = (await run("show", "told")).stdout;
     expect(text).toMatch(/^teachers +watched$/m);
     expect(text).toMatch(/^selfService +off$/m);
