@@ -60,6 +60,7 @@ async function cause(operator: Operator, args: Printing, wanted: { eventType: Ev
   const deliveries = (await operator.webhooks.deliveries({ limit: maxDeliveries }))
     .filter(({ eventId }) => eventId === done.event.eventId)
     .map(({ deliveryId, partnerId, state }) => ({ deliveryId, partnerId, state }));
+  const told = await operator.told.partnersOf(done.event.eventId);
   const { regNo, tId, name } = done.teacher;
   const value = {
     eventType: done.event.eventType,
@@ -67,6 +68,7 @@ async function cause(operator: Operator, args: Printing, wanted: { eventType: Ev
     regNo,
     tId,
     before: done.before.map(({ eventType, eventId }) => ({ eventType, eventId })),
+    told,
     deliveries,
   };
   print(args, value, () =>
@@ -75,11 +77,12 @@ async function cause(operator: Operator, args: Printing, wanted: { eventType: Ev
       teacher: `${regNo}, ${name}`,
       ...changeOf(done),
       "caused before": value.before.map(({ eventType }) => eventType).join(", ") || "nothing",
+      told: told.join(", ") || "nobody",
       "deliveries to": deliveries.map(({ partnerId }) => partnerId).join(", ") || "nobody",
     }),
   );
   if (deliveries.length === 0)
-    note("no partner is told: tvs listen --forward URL makes your receiver an endpoint");
+    note("no delivery is made: tvs listen --forward URL makes your receiver an endpoint");
   else await noteWithoutService(operator);
   for (const { deliveryId } of deliveries)
     hint(args, `tvs webhooks show ${deliveryId} --sandbox shows what became of it`);

@@ -26,6 +26,8 @@ export type ToldStore = {
     partnerId: string,
     range: { from: number; limit: number },
   ): Promise<{ revision: number; events: ToldEvent[] }>;
+  /** Which partners were told of an event, as long as that is kept. */
+  partnersOf(eventId: string): Promise<string[]>;
   /** The partners of which there is something to forget of before a time. */
   prunable(before: number): Promise<string[]>;
   /**

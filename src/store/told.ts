@@ -32,6 +32,11 @@ export function createToldStore(driver: Driver): ToldStore {
         }));
       return { revision: integer(rows[0] ?? {}, "revision"), events };
     },
+    async partnersOf(eventId) {
+      const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM told WHERE told.partner_id = partners.partner_id
+        AND event = (SELECT id FROM events WHERE event_id = ?)) ORDER BY partner_id`;
+      return (await driver.query(sql, [eventId])).map((row) => text(row, "partner_id"));
+    },
     async prunable(before) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },

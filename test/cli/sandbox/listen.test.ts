@@ -159,7 +159,7 @@ test("the day is moved for the running service within a second, and reset puts a
   expect(await json("sandbox clock +30d")).toMatchObject({ aheadDays: 30, expired: 1, events: 1 });
   expect(await withinOneSecond(async () => (await status(1013)) === "EXPIRED")).toBe(true);
   expect(await json("sandbox clock")).toMatchObject({ aheadDays: 30 });
-  await json("trigger license.revoked 1001");
+  expect(await json("trigger license.revoked 1001")).toMatchObject({ told: ["demo"], deliveries: [] });
   expect(await status(1001)).toBe("REVOKED");
   const watch = async (path = "", method = "GET") => {
     const url = `${service.url}/v1/inter-agency/watch${path}`;
