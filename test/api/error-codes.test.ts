@@ -3,7 +3,7 @@ import type { Call } from "../../src/domain/calls.ts";
 import { publicCodeOf } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
 import { type ApiErrorCode, errorCodes } from "../../src/partner/error-codes.ts";
-import { errorSituations, openSituations, type Situations } from "./error-situations.ts";
+import { awaited, errorSituations, openSituations, type Situations } from "./error-situations.ts";
 import { codesOf, isDescribed } from "./openapi/described.ts";
 
 let on: Situations;
@@ -76,20 +76,6 @@ describe("each code", () => {
     }
   });
 });
-
-/** Whose routes are not there yet. */
-const awaited: ApiErrorCode[] = [
-  "SELF_SERVICE_OFF",
-  "CHANGE_QUOTA",
-  "DELIVERY_UNKNOWN",
-  "DELIVERY_UNDER_WAY",
-  "NO_WEBHOOK",
-  "WEBHOOK_ADDRESS_REFUSED",
-  "WEBHOOK_DISABLED",
-  "KEY_UNKNOWN",
-  "KEY_LIMIT",
-  "KEY_ASKING",
-];
 
 test("credentials that are not valid are refused alike, whatever is wrong with them", async () => {
   const causes = Object.values(errorSituations.CREDENTIAL_INVALID);

@@ -284,3 +284,17 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   },
   OVERLOADED: { "too many that wait": failing(new TvsError("OVERLOADED", "too much at once; try again")) },
 };
+
+/** Whose routes are not there yet. */
+export const awaited: ApiErrorCode[] = [
+  "SELF_SERVICE_OFF",
+  "CHANGE_QUOTA",
+  "DELIVERY_UNKNOWN",
+  "DELIVERY_UNDER_WAY",
+  "NO_WEBHOOK",
+  "WEBHOOK_ADDRESS_REFUSED",
+  "WEBHOOK_DISABLED",
+  "KEY_UNKNOWN",
+  "KEY_LIMIT",
+  "KEY_ASKING",
+];

@@ -4,13 +4,14 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { sealEnvelopes } from "../../../src/domain/envelopes.ts";
 import { createEvents, type Statuses } from "../../../src/domain/events.ts";
 import * as contract from "../../../src/partner/contract.ts";
-import { errorCodes } from "../../../src/partner/error-codes.ts";
+import { type ApiErrorCode, errorCodes } from "../../../src/partner/error-codes.ts";
 import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { openStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyEvent } from "../../../src/partner/verify-event.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
+import { awaited } from "../error-situations.ts";
 import { document, isValid, resolve, schemaNames, validationErrors } from "./document.ts";
 import * as examples from "./examples.ts";
 
@@ -92,6 +93,25 @@ describe("the OpenAPI document", () => {
     expect(enumOf("Reason")).toEqual([...contract.reasons]);
     expect(enumOf("EventType")).toEqual([...contract.eventTypes]);
     expect(enumOf("ErrorCode")).toEqual(Object.keys(errorCodes));
+  });
+
+  test("names the codes of every error, and every code but those of what is no call", () => {
+    const named = new Set<string>();
+    const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
+    const answers = operations.flatMap(({ responses }) =>
+      Object.entries(responses as Record<string, { $ref: string }>),
+    );
+    for (const [status, { $ref }] of answers) {
+      const { "x-error-codes": codes = [] } = resolve($ref) as { "x-error-codes"?: ApiErrorCode[] };
+      expect([$ref, codes.length > 0]).toEqual([$ref, Number(status) >= 400]);
+      for (const code of codes)
+        expect([$ref, code, errorCodes[code]?.status]).toEqual([$ref, code, Number(status)]);
+      for (const code of codes) named.add(code);
+    }
+    const left = Object.keys(errorCodes).filter(
+      (code) => !named.has(code) && !awaited.some((one) => one === code),
+    );
+    expect(left).toEqual(["REQUEST_MALFORMED", "REQUEST_TIMEOUT", "EXPECTATION_FAILED", "HEADERS_TOO_LARGE"]);
   });
 
   test("has a sentence for every word of its lists, in their order", () => {
