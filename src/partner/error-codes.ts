@@ -144,8 +144,8 @@ export const errorCodes = {
   DELIVERY_UNDER_WAY: entry(
     409,
     "Delivery under way",
-    "This delivery is being sent, or still to be sent.",
-    "Look at it again later; there is no need to ask for it.",
+    "An attempt of this delivery is in progress.",
+    "Look at it again in a minute: it may have arrived.",
   ),
   NO_WEBHOOK: entry(
     404,
@@ -163,7 +163,7 @@ export const errorCodes = {
     409,
     "Webhook disabled",
     "Sending to your webhook has been stopped.",
-    "Ask the operator why, and to enable it; events can be fetched meanwhile.",
+    "Set it again with PUT /v1/inter-agency/me/webhook once you know why; events can be fetched meanwhile.",
   ),
   KEY_UNKNOWN: entry(
     404,

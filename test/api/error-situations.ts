@@ -5,6 +5,7 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
+import { setWebhook } from "../../src/domain/webhooks.ts";
 import type { ListenLimits } from "../../src/http/limits.ts";
 import { listen } from "../../src/http/listen.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
@@ -52,12 +53,23 @@ export async function openSituations() {
     noMinute: world.keyOf("spent") ?? "",
     noDay: (await partner("no-day", { perDay: 0 })).text,
     watcher: (await partner("watcher", { watchLimit: 1 })).text,
+    changing: (await partner("changing", { selfService: true })).text,
+    keyed: (await partner("keyed", { selfService: true })).text,
+    hooked: (await partner("hooked", { selfService: true })).text,
+    unhooked: (await partner("unhooked", { selfService: true })).text,
     revoked: revoked.text,
     expired: (await partner("expired", {}, now - 1)).text,
     disabled: (await partner("disabled", { disabledAt: now })).text,
     unknown: mintApiKey("nobody", { kind: "live", secrets: operator.secrets, now }).text,
     sandbox: mintApiKey("nobody", { kind: "test", secrets: operator.secrets, now }).text,
   };
+  // Nothing is sent, so that each delivery is where a situation puts it.
+  await operator.stores.settings.write({ hold_webhooks: "true" });
+  const { webhooks } = operator.stores;
+  const hooks = { webhooks, partners, secrets: operator.secrets, clock: service.clock };
+  for (const partnerId of ["hooked", "unhooked"])
+    await setWebhook(hooks, { partnerId, url: "https://hooks.example/", check: async () => {} });
+  await webhooks.disable("unhooked", now);
   await service.configuration.refresh();
 
   async function ask(path: string, asked: Asked = {}): Promise<Response> {
@@ -116,6 +128,23 @@ const withHeaders =
   ({ ask, keys }, headers) =>
     ask(eligibility, { key: keys.full, headers: { ...headers, ...more }, body: question });
 
+/** A call of a partner about itself. */
+const withSelf =
+  (name: keyof Situations["keys"], method: string, path: string, sent?: object): Cause =>
+  ({ ask, keys }, headers) =>
+    ask(`${api}/me${path}`, { key: keys[name], method, headers, ...(sent && { body: sent }) });
+
+const uuid = "00000000-0000-7000-8000-000000000000";
+const idOf = (key: string) => key.slice("tvs_live_".length, "tvs_live_".length + 12);
+
+/** A delivery of the partner `hooked`. */
+async function delivered(on: Situations): Promise<string> {
+  const sent = (await (await withSelf("hooked", "POST", "/webhook/test")(on, {})).json()) as {
+    deliveryId: string;
+  };
+  return sent.deliveryId;
+}
+
 /** What the next page of a list is asked by. */
 const withIterator =
   (list: string, of: Parameters<Situations["world"]["service"]["self"]["iterators"]["seal"]>): Cause =>
@@ -165,7 +194,11 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "one of a batch": body({ items: [question, { ...question, purpose: "CURIOSITY" }] }, `${api}/batch`),
     "one of a roster": body({ ...roster(1), purpose: "CURIOSITY" }, `${api}/rosters`),
   },
-  SELF_SERVICE_OFF: {},
+  SELF_SERVICE_OFF: {
+    "a further key": withSelf("full", "POST", "/keys"),
+    "another filter": withSelf("full", "PUT", "/told", { teachers: "watched" }),
+    "another address": withSelf("full", "PUT", "/webhook", { url: "https://hooks.example/" }),
+  },
   BODY_NOT_JSON: {
     "half of a body": body('{"identifier":'),
     "a member twice": body(`{"purpose":"${purpose}","purpose":"${purpose}"}`),
@@ -225,19 +258,62 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   },
   MINUTE_QUOTA: { "a spent minute": withKey("noMinute") },
   DAY_QUOTA: { "a spent day": withKey("noDay") },
-  CHANGE_QUOTA: {},
+  CHANGE_QUOTA: {
+    "the twenty-first change of a minute": async (on, headers) => {
+      for (let change = 0; change < 20; change++)
+        await withSelf("changing", "PUT", "/told", { teachers: change % 2 ? "all" : "watched" })(on, {});
+      for (const teachers of ["verified", "watched"]) {
+        const answer = await withSelf("changing", "PUT", "/told", { teachers })(on, headers);
+        if (!answer.ok) return answer;
+      }
+      throw new Error("all were taken");
+    },
+  },
   ADDRESS_QUOTA: {
     "a spent address": ({ ask }, headers) => ask(lookup, { headers, from: "192.0.2.1" }),
     "on the page": ({ ask }, headers) => ask(`/?tId=${known.tId}`, { headers, from: "192.0.2.1" }),
   },
-  DELIVERY_UNKNOWN: {},
-  DELIVERY_UNDER_WAY: {},
-  NO_WEBHOOK: {},
-  WEBHOOK_ADDRESS_REFUSED: {},
-  WEBHOOK_DISABLED: {},
-  KEY_UNKNOWN: {},
-  KEY_LIMIT: {},
-  KEY_ASKING: {},
+  DELIVERY_UNKNOWN: {
+    "an id that nothing has": withSelf("full", "GET", `/deliveries/${uuid}`),
+    "no id at all": withSelf("full", "POST", "/deliveries/%00/retry"),
+    "another partner's": async (on, headers) =>
+      withSelf("full", "GET", `/deliveries/${await delivered(on)}`)(on, headers),
+  },
+  DELIVERY_UNDER_WAY: {
+    "an attempt is in progress": async (on, headers) => {
+      const id = await delivered(on);
+      const now = on.world.service.clock.now();
+      const lease = { token: `${uuid} x`, now, until: now + 30_000 };
+      await on.world.operator.stores.outbox.lease([{ partnerId: "hooked", limit: 9, except: [] }], lease);
+      return withSelf("hooked", "POST", `/deliveries/${id}/retry`)(on, headers);
+    },
+  },
+  NO_WEBHOOK: {
+    "nothing to test": withSelf("changing", "POST", "/webhook/test"),
+    "no secret to rotate": withSelf("changing", "POST", "/webhook/rotate-secret"),
+  },
+  WEBHOOK_ADDRESS_REFUSED: {
+    "http alone": withSelf("keyed", "PUT", "/webhook", { url: "http://hooks.example/" }),
+    "this machine": withSelf("keyed", "PUT", "/webhook", { url: "https://127.0.0.1/" }),
+    "a private network": withSelf("keyed", "PUT", "/webhook", { url: "https://10.0.0.1/" }),
+  },
+  WEBHOOK_DISABLED: { "a disabled one": withSelf("unhooked", "POST", "/webhook/test") },
+  KEY_UNKNOWN: {
+    "an id that nothing has": withSelf("keyed", "DELETE", "/keys/000000000000"),
+    "another partner's": ({ keys, ...on }, headers) =>
+      withSelf("keyed", "DELETE", `/keys/${idOf(keys.full)}`)({ keys, ...on }, headers),
+  },
+  KEY_LIMIT: {
+    "a third key": async (on, headers) => {
+      const make = withSelf("keyed", "POST", "/keys");
+      await make(on, {});
+      return make(on, headers);
+    },
+  },
+  KEY_ASKING: {
+    "the key that asks": (on, headers) =>
+      withSelf("keyed", "DELETE", `/keys/${idOf(on.keys.keyed)}`)(on, headers),
+  },
   EVENTS_GONE: {
     "from before what is kept": withIterator("events", ["full", "events", [999_999, "gone"]]),
   },
@@ -284,17 +360,3 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   },
   OVERLOADED: { "too many that wait": failing(new TvsError("OVERLOADED", "too much at once; try again")) },
 };
-
-/** Whose routes are not there yet. */
-export const awaited: ApiErrorCode[] = [
-  "SELF_SERVICE_OFF",
-  "CHANGE_QUOTA",
-  "DELIVERY_UNKNOWN",
-  "DELIVERY_UNDER_WAY",
-  "NO_WEBHOOK",
-  "WEBHOOK_ADDRESS_REFUSED",
-  "WEBHOOK_DISABLED",
-  "KEY_UNKNOWN",
-  "KEY_LIMIT",
-  "KEY_ASKING",
-];

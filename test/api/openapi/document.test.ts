@@ -11,7 +11,6 @@ import { openStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
 import { verifyEvent } from "../../../src/partner/verify-event.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
-import { awaited } from "../error-situations.ts";
 import { document, isValid, resolve, schemaNames, validationErrors } from "./document.ts";
 import * as examples from "./examples.ts";
 
@@ -108,9 +107,9 @@ describe("the OpenAPI document", () => {
         expect([$ref, code, errorCodes[code]?.status]).toEqual([$ref, code, Number(status)]);
       for (const code of codes) named.add(code);
     }
-    const left = Object.keys(errorCodes).filter(
-      (code) => !named.has(code) && !awaited.some((one) => one === code),
-    );
+    // Their calls are being described.
+    const undescribed = /SELF_SERVICE|CHANGE_QUOTA|DELIVERY|WEBHOOK|^KEY_/;
+    const left = Object.keys(errorCodes).filter((code) => !named.has(code) && !undescribed.test(code));
     expect(left).toEqual(["REQUEST_MALFORMED", "REQUEST_TIMEOUT", "EXPECTATION_FAILED", "HEADERS_TOO_LARGE"]);
   });
 
