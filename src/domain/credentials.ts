@@ -296,6 +296,17 @@ export async function issueApiKey(
 }
 
 /**
+ * The keys that a partner has had made with a key, and with those in turn: who stole it may have had them made.
+ * @param issued details of the partner's changes `key issued`, as {@link PartnerStore.addKey} writes them
+ */
+export function keysMadeWith(keyId: string, issued: readonly (string | null)[]): string[] {
+  const made = issued.flatMap((detail) =>
+    detail?.endsWith(` with ${keyId}`) ? [detail.slice(0, idLength)] : [],
+  );
+  return made.flatMap((one) => [one, ...keysMadeWith(one, issued)]);
+}
+
+/**
  * Revokes a key at once.
  * @returns the key, and whether its partner has another one that lives
  * @throws TvsError NOT_KNOWN

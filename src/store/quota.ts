@@ -1,8 +1,14 @@
-import type { QuotaCharge, QuotaStore, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
-import { type Condition, isAttested, isAttestedAs, isRevision } from "./conditions.ts";
-import type { Commit } from "./driver/commits.ts";
-import type { Driver, SqlStatement, Value } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
+import type {
+  QuotaCharge,
+  QuotaStore,
+  WindowKind,
+  WindowStarts,
+  WindowsUsed,
+} from "../domain/quota-windows.ts";
+import { type Condition, isAttested, isAttestedAs, isRevisionAs } from "./conditions.ts";
+import type { ActKind, Commit } from "./driver/commits.ts";
+import { type Driver, rowsInJson, type SqlStatement, type Value } from "./driver/driver.ts";
+import { flag, integer, text } from "./driver/rows.ts";
 
 const select = "SELECT partner_id, kind, starts_at, used FROM quota_windows";
 const selectUsed = `SELECT
@@ -26,9 +32,18 @@ const addForEach = `INSERT INTO quota_windows (partner_id, kind, starts_at, used
   FROM json_each(?) AS call CROSS JOIN (VALUES ('minute'), ('day'))
   WHERE ${isAttestedAs("call.value ->> 0")} GROUP BY 1, 2, 3
   ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
-const addToMinute = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
-  SELECT ?, 'minute', ?, ? WHERE ${isRevision} AND ${minuteHasRoom}
-  ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used RETURNING 1 AS charged`;
+/** What a window of a group of calls has used. */
+const usedOf = (kind: WindowKind, startsAt: string) => `coalesce((SELECT used FROM quota_windows
+  WHERE partner_id = value ->> 0 AND kind = '${kind}' AND starts_at = ${startsAt}), 0)`;
+const isRevisionOfGroup = isRevisionAs("value ->> 5");
+/** Of groups of calls, `[partnerId, minute, day, calls, limit, revision]` each, what their windows have used. */
+const lookAtGroups = `SELECT ${isRevisionOfGroup} AS holds, ${usedOf("minute", "value ->> 1")} AS minute,
+  ${usedOf("day", "value ->> 2")} AS day FROM json_each(?) ORDER BY key`;
+/** Charges the minutes of the same groups for as many of their calls as there is room for. */
+const addToMinutes = `INSERT INTO quota_windows (partner_id, kind, starts_at, used)
+  SELECT value ->> 0, 'minute', value ->> 1, min(value ->> 3, value ->> 4 - ${usedOf("minute", "value ->> 1")})
+  FROM json_each(?) WHERE ${isRevisionOfGroup} AND ${usedOf("minute", "value ->> 1")} < value ->> 4
+  ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = used + excluded.used`;
 
 /** Both windows have room for a call. */
 export function roomFor(charge: QuotaCharge): Condition {
@@ -74,15 +89,7 @@ export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
       const [row = {}] = await driver.query(selectUsed, [partnerId, ...timesOf(starts)]);
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
-    async chargeMinute(charge, revision) {
-      const { partnerId, starts, calls } = charge;
-      const add = [partnerId, starts.minute, calls, revision, ...roomValues(charge, "minute")];
-      const [charged, [row = {}] = []] = await commit([
-        { sql: addToMinute, args: add },
-        { sql: selectUsed, args: [partnerId, ...timesOf(starts)] },
-      ]);
-      return charged?.length === 1 ? { minute: integer(row, "minute"), day: integer(row, "day") } : null;
-    },
+    chargeMinute: (charge, revision) => commit.inBatch(minuteCharges, { charge, revision }),
     async prune(before) {
       const sql =
         "DELETE FROM quota_windows WHERE (kind = 'minute' AND starts_at < ?) OR (kind = 'day' AND starts_at < ?)";
@@ -90,6 +97,47 @@ export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
     },
   };
 }
+
+/**
+ * Minutes that wait for the same commit are paid together, those of one partner by one row. At most one group of a
+ * partner's minute is judged by the revision that holds, so what each call has cost follows from what was used before.
+ */
+const minuteCharges: ActKind<MinuteCharge, WindowsUsed | null> = {
+  plan(items) {
+    const groups = new Map<string, { readonly of: MinuteCharge; calls: number }>();
+    const placed = items.map((item) => {
+      const { partnerId, starts, limits } = item.charge;
+      const name = [partnerId, starts.minute, limits.minute, item.revision].join(" ");
+      const group = groups.get(name) ?? { of: item, calls: 0 };
+      groups.set(name, group);
+      group.calls += item.charge.calls;
+      return { group, upTo: group.calls };
+    });
+    const all = [...groups.values()];
+    const rows = all.map(({ of: { charge, revision }, calls }) => {
+      const { partnerId, starts, limits } = charge;
+      return [partnerId, ...timesOf(starts), calls, limits.minute, revision];
+    });
+    const args = [rowsInJson(rows)];
+    return {
+      statements: [
+        { sql: lookAtGroups, args },
+        { sql: addToMinutes, args },
+      ],
+      results([found = []]) {
+        const rowOf = new Map(all.map((group, index) => [group, found[index] ?? {}]));
+        return placed.map(({ group, upTo }) => {
+          const row = rowOf.get(group) ?? {};
+          const minute = integer(row, "minute") + upTo;
+          const isPaid = flag(row, "holds") && minute <= group.of.charge.limits.minute;
+          return isPaid ? { minute, day: integer(row, "day") } : null;
+        });
+      },
+    };
+  },
+};
+
+type MinuteCharge = { readonly charge: QuotaCharge; readonly revision: number };
 
 function timesOf({ minute, day }: WindowStarts): number[] {
   return [minute, day];

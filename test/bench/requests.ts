@@ -1,10 +1,10 @@
 import type { LoadPlan } from "./load.ts";
 
 /**
- * What is asked for: a check, a batch of them, a public look-up, documents by their paths, the health probe, or `/` of a
+ * What is asked for: a check, a batch of them, a public look-up, a partner about itself, documents by their paths, the health probe, or `/` of a
  * bare server.
  */
-export type Kind = "check" | "batch" | "lookup" | "document" | "health" | "empty";
+export type Kind = "check" | "batch" | "lookup" | "self" | "document" | "health" | "empty";
 
 /** So many different requests are made before a load begins, and then sent again and again. */
 const differentItems = 20_000;
@@ -31,7 +31,7 @@ function requestText({
   const regNo = () => `TR/2020/LA/${String(1 + Math.floor(Math.random() * teachers)).padStart(6, "0")}`;
   const check = () => ({ identifier: { regNo: regNo() }, purpose: "GENERAL_PUBLIC_VERIFICATION" });
   const host = new URL(url).host;
-  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+  const get = (path: string, header = "") => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${header}\r\n`;
   const post = (path: string, body: string) =>
     `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -42,6 +42,8 @@ function requestText({
       return get("/v1/inter-agency/health");
     case "document":
       return get(paths[Math.floor(Math.random() * paths.length)] ?? "/");
+    case "self":
+      return get("/v1/inter-agency/me", `Authorization: Bearer ${apiKey}\r\n`);
     case "lookup":
       return get(`/teacher/verify-license?searchTerm=${regNo()}`);
     case "check":

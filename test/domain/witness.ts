@@ -177,7 +177,10 @@ export function createWitness(
     async onCommit(statements: readonly Statement[]): Promise<void> {
       const withText = (...texts: string[]) =>
         statements.filter((one) => "sql" in one && texts.every((part) => one.sql.includes(part))).length;
-      const later = withText("AS charged");
+      const paid = statements.flatMap((one) =>
+        "sql" in one && one.sql.includes("AS holds") ? JSON.parse(String(one.args[0])) : [],
+      );
+      const later = paid.reduce((sum, [, , , calls]) => sum + calls, 0);
       checkWindows(await readWindows());
       const columns = "id, request_id, kid, policy_version, jws, partner_id, credential";
       const rows = await look(`SELECT ${columns} FROM attestations WHERE id > ? ORDER BY id`, [lastId]);

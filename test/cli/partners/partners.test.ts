@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { apiKeyId } from "../../../src/domain/credentials.ts";
+import { apiKeyId, issueApiKey } from "../../../src/domain/credentials.ts";
 import { eventTypes } from "../../../src/partner/contract.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -191,6 +191,19 @@ describe("tvs partners key", () => {
     const states = (await json("key", "list", "rotating")).map((key: { state: string }) => key.state);
     expect(states).toEqual(["revoked", "live"]);
     expect((await run("key", "issue", "rotating")).code).toBe(0);
+  });
+
+  test("revoking one names the keys that were made with it, and with those, and still live", async () => {
+    const { keyId: stolen } = await json("add", "robbed", ...terms);
+    const made = await withTestOperator(dataDir, async ({ partners, secrets, keyKind }) => {
+      const options = { kind: keyKind, secrets, now: Date.now(), overlapMs: 0 };
+      const first = await issueApiKey(partners, "robbed", { ...options, madeWith: stolen });
+      const madeWith = first.record.keyId;
+      return (await issueApiKey(partners, "robbed", { ...options, madeWith })).record.keyId;
+    });
+    const { stderr } = await run("key", "revoke", stolen);
+    expect(stderr).toContain(`tvs partners key revoke ${made} ends it`);
+    expect((stderr.match(/ends it/g) ?? []).length).toBe(1);
   });
 
   test("revoking the last one says that no key is left", async () => {
