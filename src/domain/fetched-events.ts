@@ -5,7 +5,7 @@ import { type Configuration, type Snapshot, unlessRotated } from "./configuratio
 import { base64url, type Signer } from "./envelopes.ts";
 import { TvsError } from "./errors.ts";
 import type { Iterators } from "./iterators.ts";
-import { createSerials } from "./serial.ts";
+import { actAndRest, createSerials } from "./serial.ts";
 import type { ToldEvent, ToldStore } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 
@@ -74,7 +74,7 @@ export function createFetchedEvents({
   };
 }
 
-/** Each with its token, some at a time. */
+/** Each with its token, some at a time, with rests between: a long page takes half of a thread at most. */
 async function seal(
   events: readonly ToldEvent[],
   { snapshot, audience, signer }: { snapshot: Snapshot; audience: string; signer: Signer },
@@ -98,7 +98,9 @@ async function seal(
       return { event, input: `${header}.${base64url(JSON.stringify(claims))}` };
     });
     const inputs = some.map(({ input }) => input);
-    const signatures = await signer.sign(kid, inputs, { bulk: true });
+    const sign = () => signer.sign(kid, inputs, { bulk: true });
+    const isLast = from + signedAtOnce >= events.length;
+    const signatures = await (isLast ? sign() : actAndRest(sign));
     for (const [index, { event, input }] of some.entries())
       sealed.push({ ...event, set: `${input}.${signatures[index]}` });
   }
