@@ -82,7 +82,7 @@ describe("a service with four threads", () => {
       Array.from({ length: 40 }, () => partner.get("/lookup/by-tid/none", alone)),
     );
     expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 400));
-    const series = `tvs_calls_refused_total{partner="${partner.id}",status="400"}`;
+    const series = `tvs_calls_refused_total{partner="${partner.id}",code="REQUEST_INVALID",status="400"}`;
     await until(async () => (await metric(series)) === 40);
     const list = ["calls", "--partner", partner.id, "--limit", "1000", "--json", "--data", world.dataDir];
     await until(async () => (await runTvs(list)).stdout.split('"status":400').length - 1 === 40);
