@@ -1,6 +1,9 @@
 import type { Config } from "../../src/config.ts";
+import type { Clock } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { type GoingLive, goingLive } from "../../src/domain/sandbox/going-live.ts";
+import { type GoingLive, goingLive, type TryOut } from "../../src/domain/sandbox/going-live.ts";
+import { triggered } from "../../src/domain/sandbox/teachers.ts";
+import { triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { readCalls } from "../../src/store/access-log/reader.ts";
 import type { Stores } from "../open.ts";
@@ -12,11 +15,23 @@ type Read = {
   readonly stores: Stores;
   readonly config: Pick<Config, "callsFolder">;
   readonly configuration: Pick<Configuration, "current">;
+  readonly clock: Clock;
 };
 
-/** How the pages of a sandbox read it; a live service has nothing to tick off. */
-export function goingLiveReader(from: Read, demo: Demo | undefined): (() => Promise<GoingLive>) | undefined {
-  return demo === undefined ? undefined : () => readGoingLive(from, demo.partnerId);
+/** What the pages of a sandbox do; a live service has nothing to try out. */
+export function tryOutOf(from: Read, demo: Demo | undefined): TryOut | undefined {
+  if (demo === undefined) return undefined;
+  const { stores, configuration, clock } = from;
+  return {
+    readGoingLive: () => readGoingLive(from, demo.partnerId),
+    async causeEvent() {
+      const { calendar } = configuration.current();
+      const acting = { teachers: stores.teachers, calendar, clock, actor: "service" };
+      const key = { by: "regNo", value: triggered.regNo } as const;
+      const { event } = await triggerEvent(acting, { eventType: "license.revoked", key });
+      return { eventId: event.eventId, eventType: event.eventType };
+    },
+  };
 }
 
 /**

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { isSandbox } from "../../src/domain/sandbox/state.ts";
+import type { Secrets } from "../../src/domain/secrets.ts";
 import { configOf } from "../command.ts";
 import { type Operator, settingsOfRegister, withOperator } from "../open.ts";
 import { locationOf } from "../register/register.ts";
@@ -46,7 +47,11 @@ export async function keptSecret(
   if (stored !== undefined)
     return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(stored, "base64")), name));
   const text = mint();
-  const sealed = secrets.seal(new TextEncoder().encode(text), name);
-  await settings.write({ [name]: Buffer.from(sealed).toString("base64") });
+  await settings.write({ [name]: sealedSecret(secrets, name, text) });
   return text;
+}
+
+/** As `keptSecret` finds it again. */
+export function sealedSecret(secrets: Secrets, name: string, text: string): string {
+  return Buffer.from(secrets.seal(new TextEncoder().encode(text), name)).toString("base64");
 }

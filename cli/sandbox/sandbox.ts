@@ -1,5 +1,5 @@
 import { createCalendar } from "../../src/domain/clock.ts";
-import { apiKeyRecord, mintApiKey } from "../../src/domain/credentials.ts";
+import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
 import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
 import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
@@ -10,7 +10,7 @@ import { purposes } from "../../src/partner/contract.ts";
 import type { Operator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { isListening } from "./listen-relay.ts";
-import { keptSecret } from "./sandbox-register.ts";
+import { keptSecret, sealedSecret } from "./sandbox-register.ts";
 import { fillSandbox } from "./sandbox-sample.ts";
 
 /** The setting with the sandbox's demo key, encrypted. */
@@ -35,11 +35,12 @@ export async function prepareSandbox(
 async function demoKey(operator: Operator): Promise<string> {
   const { partners, secrets, clock, keyKind: kind } = operator;
   const options = { kind, secrets, now: clock.now() };
-  const text = await keptSecret(operator, {
-    name: demoKeyName,
-    mint: () => mintApiKey(demoPartner, options).text,
-  });
-  if ((await partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) return text;
+  const kept = { name: demoKeyName, mint: () => mintApiKey(demoPartner, options).text };
+  const text = await keptSecret(operator, kept);
+  if ((await partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) {
+    const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(text, kind));
+    return known !== undefined && isLive(known, options.now) ? text : renewDemoKey(operator, text);
+  }
   const record = {
     partnerId: demoPartner,
     name: "Sandbox demo partner",
@@ -56,6 +57,18 @@ async function demoKey(operator: Operator): Promise<string> {
   };
   await partners.add(record, apiKeyRecord(text, demoPartner, options));
   return text;
+}
+
+/**
+ * Another key for who has replaced the sandbox's by one that they keep (decision D17.9): whoever comes next finds one
+ * again. Where two of their own live, there is no room for it.
+ */
+async function renewDemoKey(operator: Operator, text: string): Promise<string> {
+  const { partners, settings, secrets, clock, keyKind: kind } = operator;
+  const minted = mintApiKey(demoPartner, { kind, secrets, now: clock.now() });
+  if (!(await partners.addKey(minted.record, { shortened: null, maxLive: maxLiveKeys }))) return text;
+  await settings.write({ [demoKeyName]: sealedSecret(secrets, demoKeyName, minted.text) });
+  return minted.text;
 }
 
 /** Puts the demo partner's endpoint back where a `tvs listen` was killed. */

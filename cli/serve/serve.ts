@@ -20,7 +20,7 @@ import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { goingLiveReader } from "../sandbox/going-live.ts";
+import { tryOutOf } from "../sandbox/going-live.ts";
 import { exitCodes } from "../terminal/output.ts";
 import { endSignals, isWindows, limitsOnWindows } from "../terminal/windows.ts";
 import type { ConsolePort } from "./console.ts";
@@ -95,9 +95,9 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
     const { liveNodes } = openNodeMemory(open.memory.node);
-    const readGoingLive = goingLiveReader({ ...open.operator, ...open.service }, demo);
+    const tryOut = tryOutOf({ ...open.operator, ...open.service }, demo);
     const addressCounts = open.memory.addresses;
-    openFor(createApp(open.service, { ...config, demo, readGoingLive, addressCounts, liveNodes }));
+    openFor(createApp(open.service, { ...config, demo, tryOut, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
       const { work } = open.metrics;

@@ -17,7 +17,7 @@ import type { SignerOptions } from "../../src/signing/signer.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createStores, openDriver } from "../open.ts";
 import { openVault } from "../safe/vault.ts";
-import { goingLiveReader } from "../sandbox/going-live.ts";
+import { tryOutOf } from "../sandbox/going-live.ts";
 import { openServer, type ProcessMemory } from "./open-server.ts";
 import type { LogLevel } from "./options.ts";
 
@@ -124,7 +124,7 @@ async function openThread(
   const app = createApp(server.service, {
     ...config,
     demo: data.demo,
-    readGoingLive: goingLiveReader({ stores, config, ...server.service }, data.demo),
+    tryOut: tryOutOf({ stores, config, ...server.service }, data.demo),
     addressCounts: memory.addresses,
     liveNodes: server.node.liveNodes,
   });

@@ -19,7 +19,7 @@ const apiKeyPattern = new RegExp(
 );
 
 /** At most two keys of a partner live at once: the one in use and the one that replaces it. */
-const maxLiveKeys = 2;
+export const maxLiveKeys = 2;
 
 /** A new API key. `text` is shown once; only `record` is stored. */
 export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets: Secrets; now: number }) {

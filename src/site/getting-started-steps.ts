@@ -1,6 +1,6 @@
 /** The commands, programs and tables that the getting-started page shows. */
 
-import { type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
+import { type SandboxTeacher, stateTeachers, trapTeachers, triggered } from "../domain/sandbox/teachers.ts";
 import type { CodeLanguage, ExampleKind } from "./getting-started-languages.ts";
 
 /** What the commands are written for. */
@@ -22,11 +22,13 @@ export type Surroundings = {
 };
 
 const [valid, expired] = stateTeachers;
+const watched = `watch/${encodeURIComponent(triggered.regNo)}`;
 const regNo = valid?.regNo ?? "";
 const api = (issuer: string) => `${issuer}/v1/inter-agency`;
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 const item = (identifier: object) => ({ identifier, purpose });
 const json = "Content-Type: application/json";
+const call = 'curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY"';
 
 /** A secret for trying out the receiver; it is nobody's. */
 const trySecret = "whsec_try_it_yourself";
@@ -83,7 +85,7 @@ ${receiver} --check body.json "t=$T,v1=$FORGED" "$T" || true`;
 export const commands = {
   key: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
 export PARTNER_ID='${partnerId}'
-curl --fail-with-body -sS ${api(issuer)}/health; echo`,
+${call} ${api(issuer)}/me; echo`,
   /** What the examples of a language need besides it. */
   prepare: ({ code }) => code.prepare ?? "",
   ask: (at) => runExample("ask", at),
@@ -94,25 +96,34 @@ curl --fail-with-body -sS ${api(issuer)}/health; echo`,
   /** One question, sent again as after a lost answer. */
   retry: ({ issuer }) => `QUESTION=$(date +%s)-question
 for TRY in 1 2; do
-  curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+  ${call} -H "${json}" \\
     -H "Idempotency-Key: $QUESTION" ${api(issuer)}/eligibility-check \\
     -d '${JSON.stringify(item({ regNo }))}' | grep -o '"verificationId":"[^"]*"'
 done`,
-  "other-calls": ({ issuer }) => `curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
+  "other-calls": ({ issuer }) => `${call} \\
   ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
 
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
+${call} \\
   ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
 
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+${call} -H "${json}" \\
   ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
 
-curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" -H "${json}" \\
+${call} -H "${json}" \\
   -H "Idempotency-Key: $(date +%s)-batch" \\
   ${api(issuer)}/batch \\
   -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
-  keep: ({ issuer }) => `curl --fail-with-body -sS ${api(issuer)}/.well-known/jwks.json > jwks.json
-curl --fail-with-body -sS ${api(issuer)}/.well-known/key-history > key-history.jose`,
+  watch: ({ issuer }) => `${call} -X PUT ${api(issuer)}/${watched}
+${call} -X PUT -H "${json}" \\
+  ${api(issuer)}/me/told -d '{"teachers":"watched"}'; echo`,
+  /** Makes a key, and with that one deletes the one that made it. */
+  rotate: ({ issuer }) => `OLD=$(${call} ${api(issuer)}/me |
+  grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
+NEW=$(${call} -X POST ${api(issuer)}/me/keys |
+  grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
+echo "Keep this one: $NEW"
+export API_KEY="${"$"}{NEW:-$API_KEY}"
+${call} -X DELETE ${api(issuer)}/me/keys/$OLD; echo`,
   "verify-tvs": ({ issuer }) => `tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \\
   --issuer ${issuer} --audience "$PARTNER_ID"`,
   /** The verifier as the service hands it out, for who writes JavaScript. */
@@ -148,3 +159,16 @@ export const teachers = { states: stateTeachers.map(toTry), traps: trapTeachers.
 export const sandboxEvents = `tvs listen --forward http://127.0.0.1:9876
 tvs trigger license.revoked
 tvs trigger forged`;
+
+/** What the page's own buttons ask for, in the order in which they are pressed; paths begin where the page stands. */
+export const trySteps = {
+  me: { method: "GET", path: "me" },
+  watch: { method: "PUT", path: watched },
+  told: { method: "PUT", path: "me/told", body: '{"teachers":"watched"}' },
+  cause: { method: "POST", path: "getting-started/events" },
+  events: { method: "GET", path: "events" },
+  makeKey: { method: "POST", path: "me/keys" },
+  deleteKey: { method: "DELETE", path: "me/keys/{keyId}" },
+} satisfies Readonly<Record<string, { method: string; path: string; body?: string }>>;
+
+export type TryStep = keyof typeof trySteps;

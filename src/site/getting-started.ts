@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { TvsError } from "../domain/errors.ts";
-import type { GoingLive, GoingLiveStep } from "../domain/sandbox/going-live.ts";
+import type { GoingLive, GoingLiveStep, TryOut } from "../domain/sandbox/going-live.ts";
 import { demoPartner } from "../domain/sandbox/state.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
@@ -16,31 +16,32 @@ import { textsIn } from "./texts/test-language.ts";
 
 type GuideOptions = {
   readonly offer: DemoOffer;
-  /** What the sandbox has seen of its demo partner; absent on a live service. */
-  readonly readGoingLive?: (() => Promise<GoingLive>) | undefined;
+  /** Absent on a live service. */
+  readonly tryOut?: TryOut | undefined;
 };
 
 /**
  * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
  * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
  */
-export function gettingStarted(
-  { kept, sandbox }: PageSender,
-  { offer, readGoingLive }: GuideOptions,
-): PageHandler {
+export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }: GuideOptions): PageHandler {
   return async (c) => {
     const demo = offer(c);
     const asked = c.req.query("code");
     const code = codeLanguages.find(({ id }) => id === asked) ?? codeLanguages[0];
     const about = {
       path: "/v1/inter-agency/getting-started",
-      allowances: { "script-src": ["'self'"], "style-src": [styleHash, "'self'"] },
+      allowances: {
+        "script-src": ["'self'"],
+        "style-src": [styleHash, "'self'"],
+        "connect-src": [demo === null ? "'none'" : "'self'"],
+      },
       // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
       name: demo === null ? code.id : null,
       // The issuer may change.
       cacheControl: "no-store",
     };
-    const progress = demo === null ? null : ((await readGoingLive?.().catch(() => null)) ?? null);
+    const progress = demo === null ? null : ((await tryOut?.readGoingLive().catch(() => null)) ?? null);
     return kept(c, about, (language, { issuer, site }) => {
       const texts = textsIn(language.tag, { en: englishGuide });
       const at: steps.Surroundings = {
@@ -60,6 +61,21 @@ export function gettingStarted(
         styles: ["getting-started/page.css"],
       };
     });
+  };
+}
+
+/**
+ * Causes an event on a made-up teacher, for the page's own button: it is as if it were not there for who is not shown
+ * the demo key, and for a page of another site, whose scripts can send here but cannot hide from where.
+ */
+export function causeEvent({ offer, tryOut }: GuideOptions): PageHandler {
+  return async (c) => {
+    const origin = c.req.header("Origin") ?? "";
+    const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
+    if (tryOut === undefined || offer(c) === null || !isOwn)
+      throw new TvsError("PATH_UNKNOWN", "there is no such path");
+    c.header("Cache-Control", "no-store");
+    return c.json(await tryOut.causeEvent());
   };
 }
 
@@ -117,6 +133,7 @@ ${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">
 <p class="soft" role="status" id="copied"></p>
 ${texts.about(at)}
 ${texts.place(at)}
+${at.offered ? tryPlace(shown) : ""}
 ${codeChoice(shown)}
 ${Object.entries(texts.sections).map(
   ([id, title]) => html`<h2 id="${id}">${title}</h2>
@@ -137,41 +154,62 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
+/** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
+function tryPlace({ at, texts: { tryIt, commands } }: Guide): Markup {
+  const calls = Object.entries(steps.trySteps) as [
+    steps.TryStep,
+    { method: string; path: string; body?: string },
+  ][];
+  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}" data-rotated="${tryIt.rotated}">
+<h2 id="try-title">${tryIt.title}</h2>
+<p>${tryIt.lead}</p>
+<ol>${calls.map(
+    ([step, { method, path, body = "" }]) =>
+      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} ${path}</code></li>
+`,
+  )}</ol>
+<p role="status">${tryIt.first}</p>
+<figure class="listing" hidden><pre tabindex="0" role="group" aria-label="${commands(tryIt.title)}"><code></code></pre></figure>
+</section>`;
+}
+
 /** What stands below each heading. */
 const sections: Readonly<Record<keyof GuideTexts["sections"], (shown: Guide) => Markup>> = {
   key: (shown) => html`${shown.texts.key(shown.at)}
 ${run("key", shown)}
-${shown.texts.health(shown.at)}`,
+${shown.texts.agreed(shown.at)}`,
   call(shown) {
     const { at, texts } = shown;
     return html`${texts.call(at)}
 ${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", shown)}`}
 ${example("ask", shown)}
-${texts.envelope}
+${texts.envelope(at)}
 ${run("retry", shown)}
-<h3>${texts.otherCalls}</h3>
-${run("other-calls", shown)}
-${texts.lookups(at)}
+${folded(texts.otherCalls, html`${texts.lookups}${run("other-calls", shown)}`)}
 ${at.sandbox ? teacherTables(texts) : ""}`;
   },
   verify(shown) {
     const { at, texts } = shown;
-    return html`${texts.verify}
+    const { ready } = texts;
+    return html`${texts.verify(at)}
 ${example("verify", shown)}
-<h3>${texts.rulesTitle}</h3>
-<ul>${texts.rules.map((rule) => html`<li>${rule}</li>`)}</ul>
-${texts.librariesLeaveOut}
-<h3>${texts.ready.title}</h3>
-${texts.ready.page(at)}
+${folded(
+  ready.title,
+  html`${ready.page(at)}
 ${run("verify-tvs", shown)}
-${texts.exitCodes}
-${texts.ready.library}
-${run("verify-library", shown)}`;
+${ready.exitCodes}
+${ready.library}
+${run("verify-library", shown)}`,
+)}
+${texts.keep(at)}`;
   },
-  keep: (shown) => html`${shown.texts.keep}
-${run("keep", shown)}
-${shown.texts.keepRules(shown.at)}
-${shown.texts.codesFormat}`,
+  events(shown) {
+    const { at, texts } = shown;
+    return html`${texts.events(at)}
+${run("watch", shown)}
+${texts.fetch(at)}
+${example("events", shown)}`;
+  },
   webhook(shown) {
     const { at, texts } = shown;
     return html`${texts.webhook(at)}
@@ -181,16 +219,21 @@ ${run("delivery", shown)}
 ${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
 ${texts.webhookRules(at)}`;
   },
+  rotate: (shown) => html`${shown.texts.rotate(shown.at)}
+${run("rotate", shown)}`,
   live: ({ at, progress, texts }) => html`${progress === null ? "" : checklist(progress, texts)}
 ${texts.live(at)}`,
 };
 
-function teacherTables({ teachers: words }: GuideTexts): Markup {
-  return html`<h3>${words.title}</h3>
-${teacherTable(steps.teachers.states, words)}
-<details><summary>${words.traps}</summary>
-${teacherTable(steps.teachers.traps, words)}
+function folded(title: string, content: Markup): Markup {
+  return html`<details><summary>${title}</summary>
+${content}
 </details>`;
+}
+
+function teacherTables({ teachers: words }: GuideTexts): Markup {
+  return html`${folded(words.title, teacherTable(steps.teachers.states, words))}
+${folded(words.traps, teacherTable(steps.teachers.traps, words))}`;
 }
 
 function teacherTable(teachers: readonly steps.TeacherToTry[], words: GuideTexts["teachers"]): Markup {

@@ -8,7 +8,7 @@ import { createDemoOffer } from "../http/local-caller.ts";
 import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
 import type { Traffic } from "../metrics/requests.ts";
 import type { AppOptions, Service } from "../service.ts";
-import { exampleFile, gettingStarted } from "./getting-started.ts";
+import { causeEvent, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
 import { icon } from "./identity.ts";
 import type { PageSender } from "./page-sender.ts";
@@ -36,14 +36,15 @@ type Pages = ReturnType<typeof createPages>;
 
 export function createPages(
   { service, limit }: PublicParts,
-  { demo, readGoingLive }: AppOptions,
+  { demo, tryOut }: AppOptions,
   sender: PageSender,
 ) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
     reference: referencePage(sender, offer),
-    gettingStarted: gettingStarted(sender, { offer, readGoingLive }),
+    gettingStarted: gettingStarted(sender, { offer, tryOut }),
+    causeEvent: causeEvent({ offer, tryOut }),
     help: helpPages(sender),
     lookup: publicPage(service, limit, sender),
     envelope: verifyEnvelopePage(sender),
@@ -83,6 +84,7 @@ export const pageRoutes: readonly PageRoute[] = [
   ),
   styleSheet(`${api}/docs/reference.css`, loadReferenceStyle),
   opened(`${api}/getting-started`, ({ gettingStarted: page }) => page),
+  { method: "POST", path: `${api}/getting-started/events`, page: (pages) => pages.causeEvent },
   script(
     `${api}/getting-started/page.js`,
     () => import("./getting-started.client.js", { with: { type: "text" } }),

@@ -56,14 +56,17 @@ beforeAll(async () => {
       publicPerMinute: 1_000,
       trustedProxies: [],
       demo: { partnerId: "demo", apiKey: "tvs_test_key" },
-      readGoingLive: async () =>
-        goingLive({
-          partnerId: "demo",
-          calls: [],
-          attestations: [],
-          deliveries: [],
-          forgeryTrial: { refusedAll: true },
-        }),
+      tryOut: {
+        causeEvent: () => Promise.reject(new Error("unused")),
+        readGoingLive: async () =>
+          goingLive({
+            partnerId: "demo",
+            calls: [],
+            attestations: [],
+            deliveries: [],
+            forgeryTrial: { refusedAll: true },
+          }),
+      },
     },
   ));
   for (const [path, error] of [

@@ -15,10 +15,16 @@ const nothing: PartnerActivity = {
 const route = "/v1/inter-agency/.well-known";
 const aCall = {
   partnerId: "demo",
+  method: "GET",
   route: "/v1/inter-agency/eligibility-check",
   status: 200,
   replayed: false,
 };
+const own = (method: string, path: string) => ({
+  ...aCall,
+  method,
+  route: `/v1/inter-agency${path}`,
+});
 
 function ticked(activity: Partial<PartnerActivity>): string[] {
   const judged = goingLive({ ...nothing, ...activity });
@@ -38,6 +44,11 @@ describe("the way to going live", () => {
     [["keySet"], { calls: [{ ...aCall, partnerId: null, route: `${route}/jwks.json` }] }],
     [["keySet"], { calls: [{ ...aCall, partnerId: null, route: `${route}/jwks.json`, status: 304 }] }],
     [["keyHistory"], { calls: [{ ...aCall, partnerId: null, route: `${route}/key-history` }] }],
+    [["agreed"], { calls: [own("GET", "/me")] }],
+    [["watched"], { calls: [own("PUT", "/watch/{regNo}")] }],
+    [["watched"], { calls: [own("POST", "/watch")] }],
+    [["fetched"], { calls: [own("GET", "/events")] }],
+    [["rotated"], { calls: [own("POST", "/me/keys"), own("DELETE", "/me/keys/{keyId}")] }],
     [["acknowledged"], { deliveries: [{ state: "delivered" }] }],
     [["refusedForgery"], { forgeryTrial: { refusedAll: true } }],
   ])("ticks off %p by what was seen", (steps, activity) => {
@@ -47,6 +58,9 @@ describe("the way to going live", () => {
   test.each<[string, Partial<PartnerActivity>]>([
     ["another partner's retry", { calls: [{ ...aCall, partnerId: "other", replayed: true }] }],
     ["a key set that did not come", { calls: [{ ...aCall, route: `${route}/jwks.json`, status: 503 }] }],
+    ["a key that was made, and the old one kept", { calls: [own("POST", "/me/keys")] }],
+    ["a watch list that was read", { calls: [own("GET", "/watch")] }],
+    ["a call that was refused", { calls: [{ ...own("GET", "/me"), status: 429 }] }],
     ["a delivery that is still pending", { deliveries: [{ state: "pending" }, { state: "dead" }] }],
     ["a forged delivery that was not refused", { forgeryTrial: { refusedAll: false } }],
   ])("does not take %s for it", (_what, activity) => {
