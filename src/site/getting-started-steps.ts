@@ -27,8 +27,6 @@ const regNo = valid?.regNo ?? "";
 const api = (issuer: string) => `${issuer}/v1/inter-agency`;
 const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
 const item = (identifier: object) => ({ identifier, purpose });
-const json = "Content-Type: application/json";
-const call = 'curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY"';
 
 /** A secret for trying out the receiver; it is nobody's. */
 const trySecret = "whsec_try_it_yourself";
@@ -85,7 +83,9 @@ ${receiver} --check body.json "t=$T,v1=$FORGED" "$T" || true`;
 export const commands = {
   key: ({ issuer, apiKey, partnerId }) => `export API_KEY='${apiKey}'
 export PARTNER_ID='${partnerId}'
-${call} ${api(issuer)}/me; echo`,
+api() { curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" "${api(issuer)}/$@"; }
+api me; echo`,
   /** What the examples of a language need besides it. */
   prepare: ({ code }) => code.prepare ?? "",
   ask: (at) => runExample("ask", at),
@@ -94,36 +94,27 @@ ${call} ${api(issuer)}/me; echo`,
   /** Fetches what was told, in the chosen language. */
   events: (at) => runExample("events", at),
   /** One question, sent again as after a lost answer. */
-  retry: ({ issuer }) => `QUESTION=$(date +%s)-question
+  retry: () => `QUESTION=$(date +%s)-question
 for TRY in 1 2; do
-  ${call} -H "${json}" \\
-    -H "Idempotency-Key: $QUESTION" ${api(issuer)}/eligibility-check \\
+  api eligibility-check -H "Idempotency-Key: $QUESTION" \\
     -d '${JSON.stringify(item({ regNo }))}' | grep -o '"verificationId":"[^"]*"'
 done`,
-  "other-calls": ({ issuer }) => `${call} \\
-  ${api(issuer)}/lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
+  "other-calls": () => `api lookup/by-reg-no/${encodeURIComponent(regNo)}; echo
 
-${call} \\
-  ${api(issuer)}/lookup/by-tid/${valid?.tId}; echo
+api lookup/by-tid/${valid?.tId}; echo
 
-${call} -H "${json}" \\
-  ${api(issuer)}/lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
+api lookup/by-nin -d '${JSON.stringify({ nin: valid?.nin })}'; echo
 
-${call} -H "${json}" \\
-  -H "Idempotency-Key: $(date +%s)-batch" \\
-  ${api(issuer)}/batch \\
+api batch -H "Idempotency-Key: $(date +%s)-batch" \\
   -d '${JSON.stringify({ items: [item({ regNo }), item({ tId: expired?.tId })] })}'; echo`,
-  watch: ({ issuer }) => `${call} -X PUT ${api(issuer)}/${watched}
-${call} -X PUT -H "${json}" \\
-  ${api(issuer)}/me/told -d '{"teachers":"watched"}'; echo`,
+  watch: () => `api ${watched} -X PUT
+api me/told -X PUT -d '{"teachers":"watched"}'; echo`,
   /** Makes a key, and with that one deletes the one that made it. */
-  rotate: ({ issuer }) => `OLD=$(${call} ${api(issuer)}/me |
-  grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
-NEW=$(${call} -X POST ${api(issuer)}/me/keys |
-  grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
+  rotate: () => `OLD=$(api me | grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
+NEW=$(api me/keys -X POST | grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
 echo "Keep this one: $NEW"
-export API_KEY="${"$"}{NEW:-$API_KEY}"
-${call} -X DELETE ${api(issuer)}/me/keys/$OLD; echo`,
+API_KEY=\${NEW:-$API_KEY}
+api me/keys/$OLD -X DELETE; echo`,
   "verify-tvs": ({ issuer }) => `tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \\
   --issuer ${issuer} --audience "$PARTNER_ID"`,
   /** The verifier as the service hands it out, for who writes JavaScript. */

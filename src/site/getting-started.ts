@@ -165,7 +165,7 @@ function tryPlace({ at, texts: { tryIt, commands } }: Guide): Markup {
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
     ([step, { method, path, body = "" }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} ${path}</code></li>
+      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>
