@@ -60,7 +60,7 @@ async function demoKey(operator: Operator): Promise<string> {
 }
 
 /**
- * Another key for who has replaced the sandbox's by one that they keep (decision D17.9): whoever comes next finds one
+ * Another key for who has replaced the sandbox's by one that they keep (decision D17.31): whoever comes next finds one
  * again. Where two of their own live, there is no room for it.
  */
 async function renewDemoKey(operator: Operator, text: string): Promise<string> {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { triggered } from "../../src/domain/sandbox/teachers.ts";
 import { codeLanguages } from "../../src/site/getting-started-languages.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
@@ -62,6 +63,9 @@ async function runInShell(script: string, { folder, port }: { folder: string; po
   return { stdout, stderr, code };
 }
 
+/** What a change of keys leaves: a new one, and it alone. */
+const keptKey = /Keep this one: tvs_test_(\w{12})\w+\s+\{"credentials":\[\{"keyId":"\1"[^{]*\}\]\}/;
+
 /** Printed between the blocks, to part what each of them says. */
 const mark = (id: string) => `@@ ${id} @@`;
 
@@ -73,8 +77,9 @@ describe("the commands of the getting-started page", () => {
   test.each(languages)(
     "run as printed, one after the other, in a clean folder: %s",
     async (language) => {
-      // The only one that is left out fetches packages; this machine has them.
-      const printed = (await printedCommands(language)).filter(([id]) => id !== "run-prepare");
+      // What fetches packages is left out, because this machine has them; and a new key is made once, at the end.
+      const leftOut = ["run-prepare", ...(language === languages.at(-1) ? [] : ["run-rotate"])];
+      const printed = (await printedCommands(language)).filter(([id]) => !leftOut.includes(id));
       // Whoever tries the page on this machine has the receiver's own port.
       const port = String(await freePort());
       const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
@@ -88,7 +93,7 @@ describe("the commands of the getting-started page", () => {
       // The servers of PHP, Python and Go say there whom they have answered, and what was received.
       const complaints = stderr.replace(/^\[.* 20\d\d\] .*\n|^127\.0\.0\.1 .*\n|^20\d\d\/.* \{.*\}\n/gm, "");
       expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
-      expect(saidBy(stdout, "run-key")).toContain('"status":"ok"');
+      expect(saidBy(stdout, "run-key")).toContain('"partnerId":"demo"');
       expect(saidBy(stdout, "run-ask")).toContain('"found":true');
       const asked = saidBy(stdout, "run-retry").match(/"verificationId":"[^"]+"/g) ?? [];
       expect([asked.length, new Set(asked).size]).toEqual([2, 1]);
@@ -96,6 +101,9 @@ describe("the commands of the getting-started page", () => {
       expect(saidBy(stdout, "run-verify").trim()).toBe("valid");
       expect(saidBy(stdout, "run-verify-tvs")).toContain("valid");
       expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
+      expect(saidBy(stdout, "run-watch")).toContain('"teachers":"watched"');
+      expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${triggered.regNo}`);
+      if (language === languages.at(-1)) expect(saidBy(stdout, "run-rotate")).toMatch(keptKey);
       const verdicts = saidBy(stdout, "run-delivery").match(/^(\d{3}|valid|SIGNATURE_MISMATCH)$/gm);
       expect(verdicts).toEqual(language === "curl" ? ["valid", "SIGNATURE_MISMATCH"] : ["204", "400"]);
     },
@@ -122,6 +130,46 @@ describe("the page", () => {
     expect(await page.evaluate(wide)).toBe(0);
     expect(complaints).toEqual([]);
     await page.close();
+  });
+
+  test("lets who sits here see, watch, cause, fetch and change the key, each by a button, and goes on with the new key", async () => {
+    const own = await openSite();
+    const { page, complaints } = await browser.open();
+    await page.goto(own.url + path);
+    const press = async (step: string, said: RegExp) => {
+      await page.locator(`#try-${step}`).click();
+      await page.locator("#try [role=status]", { hasText: said }).waitFor();
+      return page.locator("#try pre").textContent();
+    };
+    const first = own.demo.apiKey.slice(9, 21);
+    expect(await press("me", /200/)).toContain('"selfService": true');
+    await press("watch", /204/);
+    expect(await press("told", /200/)).toContain('"watched"');
+    expect(await press("events", /200/)).toContain('"data": []');
+    expect(await press("cause", /200/)).toContain("license.revoked");
+    expect(await press("events", /200/)).toContain(triggered.regNo);
+    expect(await press("events", /events\?after=.*200/)).toContain('"data": []');
+    await press("deleteKey", new RegExp(`${first}: 409 · KEY_ASKING`));
+    const made = JSON.parse((await press("makeKey", /200/)) ?? "");
+    expect(await press("deleteKey", new RegExp(`${first}: 200`))).not.toContain(first);
+    const shownKey = () => page.locator("#run-key").textContent();
+    expect(await shownKey()).toContain(made.apiKey);
+    await page.reload();
+    expect(await shownKey()).toContain(made.apiKey);
+    await press("me", /200/);
+    await expectSound(page);
+    expect(complaints.filter((one) => !one.includes("409"))).toEqual([]);
+    await Promise.all([page.close(), own.close()]);
+  });
+
+  test("causes nothing for another site's page, nor for who does not sit here", async () => {
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${site.url}${path}/events`, { method: "POST", headers }).then(({ status }) => status);
+    const own = { Origin: site.url };
+    expect(await ask({ Origin: "http://127.0.0.1:1" })).toBe(404);
+    expect(await ask({})).toBe(404);
+    expect(await ask({ ...own, "X-Forwarded-For": "203.0.113.1" })).toBe(404);
+    expect(await ask(own)).toBe(200);
   });
 
   test("copies a listing exactly, by keyboard too, and says so", async () => {

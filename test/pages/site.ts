@@ -1,4 +1,5 @@
 import { setWorkerEntry } from "../../cli/entry.ts";
+import { tryOutOf } from "../../cli/sandbox/going-live.ts";
 import { prepareSandbox } from "../../cli/sandbox/sandbox.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
@@ -33,7 +34,8 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   const { demo } = await prepareSandbox(operator, listener.url);
   if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();
-  const app = createApp(service, { ...config, demo, ...options });
+  const tryOut = tryOutOf({ ...operator, ...service }, demo);
+  const app = createApp(service, { ...config, demo, tryOut, ...options });
   opening.resolve(app);
 
   async function close() {
