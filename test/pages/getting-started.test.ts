@@ -83,6 +83,7 @@ describe("the commands of the getting-started page", () => {
       // Whoever tries the page on this machine has the receiver's own port.
       const port = String(await freePort());
       const own = printed.map(([id, text]) => [id, text.replaceAll("9876", port)] as const);
+      await fetch(`${site.url}${path}/events`, { method: "POST", headers: { Origin: site.url } });
       const script = own.map(([id, text]) => `echo; echo '${mark(id)}'\n${text}\n`).join("");
       const { stdout, stderr, code } = await withFolder((folder) =>
         runInShell(`set -euo pipefail\ntrap 'kill $(jobs -p) 2> gone.txt || true' EXIT\n${script}`, {
