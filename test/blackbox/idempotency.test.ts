@@ -115,7 +115,13 @@ test("twenty duplicates of a whole batch at once are one batch", async () => {
   const caller = await world.partner({ perDay: 1, scopes: "eligibility,batch" });
   const key = freshKey();
   const items = Array.from({ length: 50 }, () => question);
-  const answers = await Promise.all(Array.from({ length: 20 }, () => send("/batch", { items }, key, caller)));
+  // Who waits for the first one longer than two seconds, on a busy machine, is told so and asks again.
+  const answer = () =>
+    untilAnswer(
+      () => send("/batch", { items }, key, caller),
+      ({ status }) => status !== 409,
+    );
+  const answers = await Promise.all(Array.from({ length: 20 }, answer));
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
   expect(await attestedBy(caller)).toBe(50);
