@@ -84,7 +84,12 @@ export const pageRoutes: readonly PageRoute[] = [
   ),
   styleSheet(`${api}/docs/reference.css`, loadReferenceStyle),
   opened(`${api}/getting-started`, ({ gettingStarted: page }) => page),
-  { method: "POST", path: `${api}/getting-started/events`, page: (pages) => pages.causeEvent },
+  {
+    method: "POST",
+    path: `${api}/getting-started/events`,
+    traffic: "other",
+    page: (pages) => pages.causeEvent,
+  },
   script(
     `${api}/getting-started/page.js`,
     () => import("./getting-started.client.js", { with: { type: "text" } }),
