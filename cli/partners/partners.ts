@@ -50,7 +50,7 @@ const termsArgs = {
   "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
   "self-service": choice(
     ["on", "off"],
-    "Whether it changes its keys, webhook and what it is told of itself (default off)",
+    "Whether it may change its keys, its webhook and what it is told of by its own calls (default off)",
   ),
   ...toldArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
@@ -101,7 +101,7 @@ const addCommand = command({
     const usual = { batchCost: "call", selfService: false, watchLimit: defaultWatchLimit } as const;
     // All others are required.
     const given = termsOf(args) as Required<PartnerChange>;
-    const terms = { ...usual, ...given, told: { ...toldOfAll, ...given.told } };
+    const terms = { ...given, ...usual, ...given, told: { ...toldOfAll, ...given.told } };
     const partner = (now: number): Partner =>
       checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
     // A wrong flag is told before anything is made on the disk.

@@ -1,6 +1,7 @@
 import type { Config } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
+import { apiKeyId, isLive } from "../../src/domain/credentials.ts";
 import { type GoingLive, goingLive, type TryOut } from "../../src/domain/sandbox/going-live.ts";
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
 import { triggerEvent } from "../../src/domain/sandbox/trigger.ts";
@@ -24,6 +25,10 @@ export function tryOutOf(from: Read, demo: Demo | undefined): TryOut | undefined
   const { stores, configuration, clock } = from;
   return {
     readGoingLive: () => readGoingLive(from, demo.partnerId),
+    keyLives() {
+      const known = configuration.current().credentials.apiKeys.get(apiKeyId(demo.apiKey, "test") ?? "");
+      return known !== undefined && isLive(known, clock.now());
+    },
     async causeEvent() {
       const { calendar } = configuration.current();
       const acting = { teachers: stores.teachers, calendar, clock, actor: "service" };

@@ -172,7 +172,7 @@ export const treeSizeSchema = v.pipe(
   v.maxValue(Number.MAX_SAFE_INTEGER, treeSizeForm),
 );
 
-const toldEvents = "must be all, or a list of event types";
+const toldEvents = `must be all, or a list of ${eventTypes.join(", ")}`;
 
 /** What a partner is told of; `all` stands for every event that there is. */
 export const toldSchema = jsonObject(

@@ -31,6 +31,11 @@ const numbersSchema = v.optional(
 const changeSchema = v.pipe(
   v.unknown(),
   v.check((body) => !Array.isArray(body), "must be an object"),
+  // Other names are ignored: of a slip in these, nobody would be watched and the caller told that all is well.
+  v.check(
+    (body) => typeof body !== "object" || body === null || "add" in body || "remove" in body,
+    "must have add or remove",
+  ),
   v.object({ add: numbersSchema, remove: numbersSchema }, "must be an object"),
   v.check(({ add, remove }) => add.length + remove.length <= maxWatchChange, sizeForm),
 );

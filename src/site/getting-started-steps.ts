@@ -8,8 +8,10 @@ export type Surroundings = {
   /** The service's public address, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
-  /** Whether this reader is shown a key that works. */
+  /** Whether this reader is shown the sandbox's key, */
   readonly offered: boolean;
+  /** and whether it opens nothing any more. */
+  readonly ended: boolean;
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;

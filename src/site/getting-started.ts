@@ -48,6 +48,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
         issuer,
         sandbox,
         offered: demo !== null,
+        ended: demo !== null && tryOut?.keyLives() === false,
         apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
         query: queryOf(language),

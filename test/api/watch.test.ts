@@ -100,6 +100,7 @@ const refused: [string, string, string, unknown, string][] = [
     "the body must have at most 2000",
   ],
   ["what is no list", "", "POST", { add: "A/B/C/D" }, "add must be an array"],
+  ["neither of the two lists", "", "POST", { regNos: ["A/B/C/D"] }, "body must have add or remove"],
   ["what is no object", "", "POST", [], "the body must be an object"],
   ["a number in the path that is none", "/A/B/C", "PUT", undefined, "regNo must have four segments"],
   ["a control character", "/A/B/C/D%00", "PUT", undefined, "regNo must have four segments"],

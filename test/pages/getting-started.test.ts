@@ -155,8 +155,11 @@ describe("the page", () => {
     expect(await press("deleteKey", new RegExp(`${first}: 200`))).not.toContain(first);
     const shownKey = () => page.locator("#run-key").textContent();
     expect(await shownKey()).toContain(made.apiKey);
+    const ended = page.getByText("was deleted or has ended");
+    expect(await ended.count()).toBe(0);
     await page.reload();
     expect(await shownKey()).toContain(made.apiKey);
+    expect(await ended.count()).toBe(1);
     await press("me", /200/);
     await expectSound(page);
     expect(complaints.filter((one) => !one.includes("409"))).toEqual([]);

@@ -57,6 +57,7 @@ beforeAll(async () => {
       trustedProxies: [],
       demo: { partnerId: "demo", apiKey: "tvs_test_key" },
       tryOut: {
+        keyLives: () => true,
         causeEvent: () => Promise.reject(new Error("unused")),
         readGoingLive: async () =>
           goingLive({

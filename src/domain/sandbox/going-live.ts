@@ -42,6 +42,8 @@ export type GoingLive = Readonly<Record<GoingLiveStep, boolean>>;
 /** What the pages of a sandbox do for who tries it. */
 export type TryOut = {
   readonly readGoingLive: () => Promise<GoingLive>;
+  /** Whether the key that the pages show still opens anything: its reader may have deleted it. */
+  readonly keyLives: () => boolean;
   /** Revokes the licence of the teacher who is there to be changed. @throws TvsError STORE_BUSY */
   readonly causeEvent: () => Promise<{ readonly eventId: string; readonly eventType: string }>;
 };

@@ -78,11 +78,13 @@ numbered steps do the same from a shell.`,
   ) => html`<p>Your partner record, a partner id and an API key come from ${operator(at)}. The key is shown
 once: keep it where you keep passwords, never in code, a link or a log.
 ${
-  at.offered
-    ? "This sandbox has made one for you. It is shown because your browser runs on the same machine."
-    : at.sandbox
-      ? "The sandbox’s own partner is called demo; its key is printed where the sandbox was started. Put it in place of the words in capitals."
-      : "Put yours in place of the words in capitals."
+  at.ended
+    ? "The one that this sandbox began with was deleted or has ended: go on with the one that you made, or start the sandbox again, which makes another."
+    : at.offered
+      ? "This sandbox has made one for you. It is shown because your browser runs on the same machine."
+      : at.sandbox
+        ? "The sandbox’s own partner is called demo; its key is printed where the sandbox was started. Put it in place of the words in capitals."
+        : "Put yours in place of the words in capitals."
 } What it opens, the service says itself:</p>`,
   agreed: ({ sandbox, query }: Surroundings) =>
     html`<p>Scopes and purposes are what you may ask, <code>quota</code> how often; with <code>selfService</code> you
@@ -190,7 +192,7 @@ over; a key cannot delete itself. With self-service you need nobody for that, el
       keySet: html`Fetched the key set.`,
       keyHistory: html`Fetched the key history.`,
       watched: html`Watched a teacher.`,
-      fetched: html`Fetched events, and went on from where you were.`,
+      fetched: html`Fetched events, with <code>/events</code>.`,
       acknowledged: html`Received an event and answered 2xx: <code>tvs listen</code>, <code>tvs trigger license.revoked</code>.`,
       refusedForgery: html`Refused a delivery with a wrong signature: <code>tvs trigger forged</code>.`,
       rotated: html`Made a new key by yourself, and deleted the old one.`,
