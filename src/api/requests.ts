@@ -184,7 +184,11 @@ export const toldSchema = jsonObject(
             v.literal("all"),
             v.transform(() => [...eventTypes]),
           ),
-          v.array(v.picklist(eventTypes, toldEvents), toldEvents),
+          // Each once: as many as there are would be taken for all of them.
+          v.pipe(
+            v.array(v.picklist(eventTypes, toldEvents), toldEvents),
+            v.transform((events) => [...new Set(events)]),
+          ),
         ],
         toldEvents,
       ),

@@ -22,6 +22,8 @@ type FetchedPage = {
 /** By which the iterators of this list are told from others'. */
 export const eventsList = "events";
 const beforeAll: EventPlace = [0, ""];
+/** Pages of one partner that a thread has in hand, each with its five hundred events. */
+const pagesAtOnce = 8;
 /** As many as are asked of the signer at once: what others ask for goes between. */
 const signedAtOnce = 16;
 
@@ -37,7 +39,7 @@ export function createFetchedEvents({
   readonly iterators: Iterators;
 }) {
   /** One page of a partner is signed at a time, however many it asks for. */
-  const inTurn = createSerials();
+  const inTurn = createSerials(pagesAtOnce);
 
   return {
     /**

@@ -68,6 +68,8 @@ export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
 export type PartnerStore = {
   partners(): Promise<Partner[]>;
   apiKeys(): Promise<ApiKey[]>;
+  /** Those that open anything: a partner may leave any number behind that it has made and deleted. */
+  unrevokedKeys(): Promise<ApiKey[]>;
   certificates(): Promise<ClientCertificate[]>;
   /** @throws TvsError REFUSED when the id is taken */
   add(partner: Partner, key: ApiKey): Promise<void>;

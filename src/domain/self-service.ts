@@ -16,7 +16,7 @@ import { createFetchedEvents } from "./fetched-events.ts";
 import { createIterators } from "./iterators.ts";
 import type { ApiKey, ClientCertificate, PartnerStore } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
-import { actAndRest, createSerial } from "./serial.ts";
+import { actAndRest, createSerial, createSerials } from "./serial.ts";
 import { describeTold, type Told, type ToldStore } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 import type { WatchStore } from "./watches.ts";
@@ -50,16 +50,14 @@ type SelfServiceDependencies = {
   readonly check: EndpointCheck;
 };
 
+/** Addresses of one partner that a thread has in hand, the one that is looked up and those that wait. */
+const addressesAtOnce = 8;
+
 /** A name may take seconds to be looked up: a partner has one looked up at a time. */
 function createAddressCheck(check: EndpointCheck) {
-  const checking = new Map<string, Promise<void>>();
+  const inTurn = createSerials(addressesAtOnce);
   return async (partnerId: string, url: string): Promise<void> => {
-    const turn = (checking.get(partnerId) ?? Promise.resolve()).then(async () => void (await check(url)));
-    const last = turn
-      .catch(() => {})
-      .then(() => void (checking.get(partnerId) === last && checking.delete(partnerId)));
-    checking.set(partnerId, last);
-    await turn.catch((cause: unknown) => {
+    await inTurn(partnerId, () => check(url)).catch((cause: unknown) => {
       if (!isTvsError(cause, "REFUSED")) throw cause;
       // The same words for every address: those of a network that callers cannot see are not told apart.
       const message = "url must be https and lead to public addresses only";

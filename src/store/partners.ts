@@ -75,6 +75,10 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
     partners: async () => (await driver.query("SELECT * FROM partners ORDER BY partner_id")).map(partner),
     apiKeys: async () =>
       (await driver.query("SELECT * FROM api_keys ORDER BY created_at, key_id")).map(apiKey),
+    async unrevokedKeys() {
+      const sql = "SELECT * FROM api_keys WHERE revoked_at IS NULL ORDER BY created_at, key_id";
+      return (await driver.query(sql)).map(apiKey);
+    },
     certificates: async () =>
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
 

@@ -98,6 +98,9 @@ describe("what a partner changes", () => {
   test("is what it is told of: what is left out stays, and what is so already is no change", async () => {
     const events = ["license.revoked"];
     const told = (body: object) => ask("PUT", "/told", { body, as: "unscoped" });
+    // As many words as there are events, and yet not all of them.
+    const sevenTimes = await told({ events: Array(7).fill("license.revoked") });
+    expect(sevenTimes.answer).toEqual({ events, teachers: "all" });
     expect((await told({ events })).answer).toEqual({ events, teachers: "all" });
     expect((await told({ teachers: "watched" })).answer).toEqual({ events, teachers: "watched" });
     expect((await told({})).answer).toEqual({ events, teachers: "watched" });

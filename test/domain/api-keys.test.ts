@@ -4,6 +4,7 @@ import {
   authenticate,
   describeApiKey,
   issueApiKey,
+  keysMadeWith,
   loadCredentialBook,
   mintApiKey,
   type Presented,
@@ -127,6 +128,10 @@ describe("keys of one partner, in the store", () => {
       await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
       await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
       await partners.revokeKey("Expired00000", now - 1);
+      expect([...(await loadCredentialBook(partners)).apiKeys.keys()]).toEqual([
+        "Other0000000",
+        "Other1000000",
+      ]);
       const { previous } = await issueApiKey(partners, "agency", issuing);
       expect(previous).toBeNull();
       expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
@@ -134,6 +139,13 @@ describe("keys of one partner, in the store", () => {
       });
       expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
     }));
+
+  test("what was made with a key is found however long the chain is", () => {
+    const id = (at: number) => String(at).padStart(12, "0");
+    const issued = Array.from({ length: 20_000 }, (_, at) => `${id(at + 1)} with ${id(at)}`);
+    const made = keysMadeWith(id(1), [...issued, id(7), null].reverse());
+    expect([made.length, made[0], made.at(-1)]).toEqual([19_999, id(2), id(20_000)]);
+  });
 
   test("of several issued at once, one is added", () =>
     withStores(async ({ partners }) => {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { TvsError } from "../../src/domain/errors.ts";
 import { createSerial, createSerials, repeat } from "../../src/domain/serial.ts";
 
 test("acts run one after the other, in the order in which they were asked for", async () => {
@@ -29,7 +30,7 @@ test("an act that fails tells its own caller, and stands in nobody's way", async
 });
 
 test("acts of one name run in turn, and those of another beside them", async () => {
-  const inTurn = createSerials();
+  const inTurn = createSerials(2);
   const seen: string[] = [];
   const gate = Promise.withResolvers<void>();
   const acts = [
@@ -38,6 +39,8 @@ test("acts of one name run in turn, and those of another beside them", async () 
     inTurn("b", async () => seen.push("b1")),
   ];
   await acts[2];
+  const third = inTurn("a", async () => seen.push("a3"));
+  expect(await third.catch((error: TvsError) => error.code)).toBe("OVERLOADED");
   gate.resolve();
   await Promise.all(acts);
   expect(seen).toEqual(["b1", "a1", "a2"]);
