@@ -114,10 +114,13 @@ export async function setWebhook(
   return { endpoint, secret: newest, isNew: equalBytes(endpoint.secret, sealed) };
 }
 
+/** Each attempt that fails is another rotation that was made, of which a partner makes no more within a minute. */
+const maxRotationAttempts = 21;
+
 /**
  * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one
  * first; with an overlap of 0 the old one is out at once, as after a leak. Of two rotations within one
- * overlap the two newest secrets count.
+ * overlap the two newest secrets count, also of two at once: the later one replaces the other's.
  * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
  */
 export async function rotateWebhookSecret(
@@ -129,15 +132,15 @@ export async function rotateWebhookSecret(
     throw new TvsError("USAGE", "--overlap must be from 0s to 7d");
   }
   const { webhooks, secrets, clock } = dependencies;
-  const current = await requireEndpoint(dependencies, partnerId);
   const secret = newWebhookSecret();
   const sealed = sealSecret(secrets, secret, partnerId);
   const previousUntil = overlapMs === 0 ? null : clock.now() + overlapMs;
-  const change = { replaced: current.secret, secret: sealed, previousUntil };
-  const endpoint = await webhooks.rotateSecret(partnerId, change);
-  if (endpoint === null)
-    throw new TvsError("STORE_BUSY", "the secret was rotated at the same time; check it and try again");
-  return { endpoint, secret };
+  for (let attempt = 0; attempt < maxRotationAttempts; attempt++) {
+    const { secret: replaced } = await requireEndpoint(dependencies, partnerId);
+    const endpoint = await webhooks.rotateSecret(partnerId, { replaced, secret: sealed, previousUntil });
+    if (endpoint !== null) return { endpoint, secret };
+  }
+  throw new TvsError("STORE_BUSY", "the secret is being rotated again and again; check it and try again");
 }
 
 /** @throws TvsError NOT_KNOWN when there is no such partner, or it has no endpoint */
