@@ -17,6 +17,7 @@ const codes = Object.keys(errorCodes) as ApiErrorCode[];
 const situations = codes.flatMap((code) =>
   Object.entries(errorSituations[code]).map(([what, cause]) => [code, what, cause] as const),
 );
+const waitingHelps = /^(?:429|503|409 (?:IDEMPOTENCY_KEY_IN_USE|DELIVERY_UNDER_WAY)) ?/;
 /** What is refused before there is a request: no call, and nobody's `Accept`. */
 const beforeCalls = /^(?:REQUEST_MALFORMED|REQUEST_TIMEOUT|EXPECTATION_FAILED|HEADERS_TOO_LARGE)$/;
 
@@ -36,6 +37,7 @@ describe("each code", () => {
       expect(response?.status).toBe(status);
       expect(response?.headers.get("X-Error-Code")).toBe(code);
       expect(response?.headers.get("Link")).toBe(`<${type}>; rel="help"`);
+      expect(response?.headers.has("Retry-After")).toBe(waitingHelps.test(`${status} ${code}`));
     }
     if (isCall) {
       const ids = [plain, refusedForm, problem].map((response) => response?.headers.get("X-Request-Id"));
