@@ -61,7 +61,7 @@ const signing = ofBlackBox(["eligibility", "keys"]);
 const serving = [
   ...signing,
   ...ofBlackBox(["calls", "client-cert-header", "hostile-http", "idempotency"]),
-  ...ofBlackBox(["import", "partner-auth", "public-limit", "quota", "serve"]),
+  ...ofBlackBox(["import", "partner-auth", "public-limit", "quota", "self-service", "serve"]),
 ];
 
 /** What is left out where the service is not one process over a file, and why. */
