@@ -72,7 +72,7 @@ function startTrying(place) {
     if (id === "try-events" && after !== null) asked += `?after=${encodeURIComponent(after)}`;
     const { answer, value } = await call(method, asked, body);
     const code = answer.headers.get("X-Error-Code");
-    const notes = [`${method} ${asked}: ${answer.status}`, code];
+    const notes = [`${method} /${asked}: ${answer.status}`, code];
     if (answer.ok && id === "try-events") memory.keep({ after: value.iterator });
     if (answer.ok && id === "try-makeKey") {
       const before = memory.now().key;
