@@ -113,12 +113,18 @@ const outcomes = {
 
 const defaultToleranceSeconds = 60;
 
-function readEnvelopeHeader(protectedHeader: string): JwsHeader | Refusal {
+/**
+ * Reads the header of one kind. The issuer signs all kinds with the same keys, its key history and its lists too: none of
+ * them must ever pass for another.
+ * @param own the kind's `typ`; null for envelopes, which need none and may have another
+ */
+export function readHeaderOf(own: string | null, protectedHeader: string): JwsHeader | Refusal {
   const header = readJwsHeader(protectedHeader);
-  if (header instanceof Refusal) return header;
-  // The issuer signs its key history and its lists with the same keys; nothing of that must ever pass for an envelope.
+  if (header instanceof Refusal || header.typ === own) return header;
   if (header.typ === statementType) return refuse("IS_A_STATEMENT");
   if (header.typ === eventTokenType) return refuse("IS_AN_EVENT");
+  if (own !== null)
+    return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
@@ -263,7 +269,7 @@ export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: K
 
 function envelopes(options: VerifyOptions): Kind<Form> {
   return {
-    readHeader: readEnvelopeHeader,
+    readHeader: (text) => readHeaderOf(null, text),
     formOf: ({ outer }) => (outer === null ? outcomes.bare : outcomes.envelope),
     judgePayload(found, payload, issuedAt) {
       const claims = readClaims(payload, issuedAt);

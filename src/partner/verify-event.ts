@@ -6,10 +6,9 @@ import {
   eventTokenType,
   eventUrn,
   licenseStatuses,
-  statementType,
   type WebhookEvent,
 } from "./contract.ts";
-import { type CompactJws, type JwsHeader, readJwsHeader, splitCompactJws } from "./jws.ts";
+import { type CompactJws, splitCompactJws } from "./jws.ts";
 import { checkUndatedCompromise, checkUndatedWindow } from "./key-history.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -22,6 +21,7 @@ import {
   judgeExpected,
   type Kind,
   open,
+  readHeaderOf,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
@@ -57,13 +57,6 @@ const isData = shape({
 });
 const required = ["iss", "aud", "iat", "jti", "sub_id", "events"];
 
-function readEventHeader(protectedHeader: string): JwsHeader | Refusal {
-  const header = readJwsHeader(protectedHeader);
-  if (header instanceof Refusal || header.typ === eventTokenType) return header;
-  if (header.typ === statementType) return refuse("IS_A_STATEMENT");
-  return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
-}
-
 /** One event, of one teacher: what RFC 8417 allows beside it is not what this service signs. */
 function readSignedEvent({ jti, sub_id, events }: JsonObject): SignedEvent | Refusal {
   const [[name = "", data] = [], ...more] = Object.entries(isJsonObject(events) ? events : {});
@@ -79,7 +72,7 @@ function readSignedEvent({ jti, sub_id, events }: JsonObject): SignedEvent | Ref
 /** @param told is given the event of a token that is valid */
 function events(options: EventOptions, told: (event: SignedEvent) => void): Kind<Token> {
   return {
-    readHeader: readEventHeader,
+    readHeader: (text) => readHeaderOf(eventTokenType, text),
     formOf: () => outcomes.form,
     checkCompromise: checkUndatedCompromise,
     checkWindow: checkUndatedWindow,

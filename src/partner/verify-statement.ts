@@ -2,8 +2,8 @@
 
 import { decodeHash, encodeBase64 } from "./base64.ts";
 import { isText, isWhole, orNull, readLimit, shape } from "./claims.ts";
-import { eventTokenType, type SignedStatement, type StatementRow, statementType } from "./contract.ts";
-import { type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
+import { type SignedStatement, type StatementRow, statementType } from "./contract.ts";
+import { readJwsObject } from "./jws.ts";
 import { isSameHash, pathToLeaf, rootOfInclusion, rootOfLeaves } from "./merkle-proof.ts";
 import { firstDifference, isSameSecond } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -17,6 +17,7 @@ import {
   judgeExpected,
   type Kind,
   open,
+  readHeaderOf,
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
@@ -100,13 +101,6 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   };
 }
 
-function readStatementHeader(protectedHeader: string): JwsHeader | Refusal {
-  const header = readJwsHeader(protectedHeader);
-  if (header instanceof Refusal || header.typ === statementType) return header;
-  if (header.typ === eventTokenType) return refuse("IS_AN_EVENT");
-  return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
-}
-
 /** The root that the rows make, or that the path of one of them leads to; null when there is none. */
 async function rootOfRows({ rows, path }: StatementForm, listed: number): Promise<Uint8Array | null> {
   const leaves = await Promise.all(rows.map(rowLeafHash));
@@ -165,7 +159,7 @@ function statements(
   told: (stated: Stated) => void,
 ): Kind<StatementForm> {
   return {
-    readHeader: readStatementHeader,
+    readHeader: (text) => readHeaderOf(statementType, text),
     formOf: ({ path }) => (path === null ? outcomes.form : outcomes.row),
     judgePayload({ opened }, payload, issuedAt) {
       const { draft, key, path, rows } = opened;
