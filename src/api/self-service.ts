@@ -9,8 +9,8 @@ import type { Service } from "../service.ts";
 import { type Attempt, type CallerParts, forCallers } from "./partner-caller.ts";
 
 /**
- * Answers such a call, as it is judged now; its body may be read anew each time. What it changes, it changes through a driver `atRevision` of the call's snapshot
- * (store/driver/fenced.ts), so that it is judged anew where that has changed.
+ * Answers such a call, as it is judged now; its body may be read anew each time. What it changes, it changes through a
+ * driver `atRevision` of the call's snapshot (store/driver/fenced.ts), so that it is judged anew where that has changed.
  * @returns null to be judged anew, having changed nothing
  */
 export type SelfHandler = (self: Attempt, service: Service) => Promise<Reply | null>;
