@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { routes } from "../../src/routes.ts";
 import { aClock } from "../harness/clock.ts";
 import { openTestService, type PartnerName, type TestService } from "../harness/service.ts";
 
 const me = "/v1/inter-agency/me";
-const clock = aClock("2026-03-01T09:30:00.250Z");
+let clock: ReturnType<typeof aClock>;
 let world: TestService;
-beforeAll(async () => {
+/** Each test has a service of its own: it changes the keys and terms that others ask with. */
+beforeEach(async () => {
+  clock = aClock("2026-03-01T09:30:00.250Z");
   world = await openTestService({ clock });
   for (const partnerId of ["full", "unscoped"])
     await world.operator.stores.partners.update({
@@ -18,9 +20,7 @@ beforeAll(async () => {
   // Nothing is sent, so that each delivery is where the test puts it.
   await world.operator.stores.settings.write({ hold_webhooks: "true" });
 });
-afterAll(() => world.close());
-/** Each test has a minute of its own, and twenty changes in it. */
-beforeEach(() => clock.add(61_000));
+afterEach(() => world.close());
 
 type Sent = { as?: PartnerName; key?: string; body?: unknown };
 
