@@ -30,5 +30,4 @@ mv answer.json envelope.json
 rm head.txt
 call "$api/.well-known/jwks.json" -o jwks.json
 call "$api/.well-known/key-history" -o key-history.jose
-cat envelope.json
-echo
+jq -c '.result | {found, status, eligible, reasons}' envelope.json
