@@ -37,12 +37,14 @@ const details = `SELECT deliveries.*, event_id, event_type, content AS body, sta
     LEFT JOIN partners ON partners.partner_id = deliveries.partner_id
   ORDER BY deliveries.id DESC`;
 
+/** One that is due already, with its whole schedule before it, is left as it is: a loop of them would fill `changes`. */
 const retry = `UPDATE deliveries SET state = 'pending', finished_at = NULL, lease = NULL, due_at = ?2,
     schedule_from = attempts
   WHERE delivery_id = ?1 AND partner_id = coalesce(?3, partner_id)
     AND (state = 'dead' OR (state = 'delivered' AND ?3 IS NOT NULL) OR (state = 'pending' AND (lease IS NULL OR due_at <= ?2)))
+    AND NOT (state = 'pending' AND lease IS NULL AND due_at <= ?2 AND schedule_from = attempts)
     AND partner_id IN (SELECT partner_id FROM webhook_endpoints) RETURNING id`;
-const lookAfterRetry = `SELECT state, partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
+const lookAfterRetry = `SELECT state, lease, partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
   FROM deliveries WHERE delivery_id = ?`;
 const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, due_at = ?1, schedule_from = attempts
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
@@ -168,7 +170,8 @@ const idsFrom = (time: string) => lastIdBefore(time, ["deliveries", "created_at"
 function retryOutcome(row: Row | undefined): RetryOutcome {
   if (row === undefined) return "not known";
   if (text(row, "state") === "delivered") return "delivered";
-  return integer(row, "has_endpoint") === 1 ? "leased" : "no endpoint";
+  if (integer(row, "has_endpoint") !== 1) return "no endpoint";
+  return row.lease === null ? "retried" : "leased";
 }
 
 function delivery(row: Row): Delivery {
