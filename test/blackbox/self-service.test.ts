@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { eventTypes } from "../../src/partner/contract.ts";
 import { signature, withEndpoint } from "../harness/endpoint.ts";
-import { untilAnswer, withinOneSecond } from "../harness/eventually.ts";
+import { until, untilAnswer } from "../harness/eventually.ts";
 import { teachers } from "./registry.ts";
 import { api, type Partner, sharedWorld } from "./world.ts";
 
@@ -28,9 +28,7 @@ async function ask(key: string, method: string, path: string, body?: object, of 
 async function selfServing(): Promise<Partner> {
   const partner = await world.partner({ perMinute: 1_000 });
   await world.tvs("partners", "set", partner.id, "--self-service", "on");
-  await withinOneSecond(
-    async () => String((await ask(partner.apiKey, "GET", "")).body.selfService) === "true",
-  );
+  await until(async () => String((await ask(partner.apiKey, "GET", "")).body.selfService) === "true");
   return partner;
 }
 
@@ -39,6 +37,13 @@ test("a partner lives by itself: filter, webhook, deliveries, a new key and the 
   const told = { events: ["license.revoked"], teachers: "watched" };
   expect((await ask(apiKey, "PUT", "/told", told)).body).toEqual(told as never);
   expect(await ask(apiKey, "POST", "/webhook/test")).toMatchObject({ status: 404, code: "NO_WEBHOOK" });
+  const { reg_no: regNo } = teachers.valid;
+  expect((await ask(apiKey, "POST", "/watch", { add: [regNo] }, "")).body).toEqual({ watched: 1 } as never);
+  expect((await world.tvs("teachers", "revoke", regNo, "--reason", "test")).code).toBe(0);
+  const fetched = (await ask(apiKey, "GET", "/events", undefined, "")).body;
+  expect(fetched).toMatchObject({ data: [{ eventType: "license.revoked", data: { regNo } }], done: true });
+  const behind = await ask(apiKey, "GET", `/events?after=${fetched.iterator}`, undefined, "");
+  expect(behind.body).toEqual({ data: [], iterator: fetched.iterator, done: true } as never);
   const url = "https://203.0.114.7/hook";
   const { secret } = (await ask(apiKey, "PUT", "/webhook", { url })).body;
   expect((await ask(apiKey, "PUT", "/webhook", { url })).body).toEqual({ url, state: "enabled" });
@@ -73,7 +78,7 @@ test("a partner lives by itself: filter, webhook, deliveries, a new key and the 
     "changed",
   ]);
   await world.tvs("partners", "set", id, "--self-service", "off");
-  await withinOneSecond(async () => (await ask(next, "PUT", "/told", told)).code === "SELF_SERVICE_OFF");
+  await until(async () => (await ask(next, "PUT", "/told", told)).code === "SELF_SERVICE_OFF");
 });
 
 test("limits hold whichever thread or node is asked, and a stream of changes keeps nobody from answers", async () => {
