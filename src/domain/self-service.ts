@@ -136,11 +136,16 @@ export function createSelfService({
         throw new TvsError("KEY_UNKNOWN", "you have no key with this id; GET /v1/inter-agency/me lists them");
       await changing(() => partners.revokeKey(keyId, clock.now()));
     },
-    /** Sets where deliveries go. @returns the secret too when the webhook is new. @throws TvsError WEBHOOK_ADDRESS_REFUSED */
+    /**
+     * Sets where deliveries go, and enables the webhook, but not where the operator has disabled it.
+     * @returns the secret too when the webhook is new
+     * @throws TvsError WEBHOOK_ADDRESS_REFUSED, WEBHOOK_DISABLED
+     */
     async setWebhook(of: Admitted, url: string) {
       const own = ownOf(of);
       await requireAddress(own.partnerId, url);
-      return changing(() => setWebhook(own, { partnerId: own.partnerId, url, check: async () => {} }));
+      const { partnerId } = own;
+      return changing(() => setWebhook(own, { partnerId, url, check: async () => {}, isOwn: true }));
     },
     /** @throws TvsError NO_WEBHOOK */
     async rotateSecret(of: Admitted, overlapMs: number | undefined) {
@@ -154,7 +159,7 @@ export function createSelfService({
       await requireEndpoint(of);
       const sent = await changing(() => testWebhook(own, own.partnerId)).catch((error) => {
         if (!isTvsError(error, "REFUSED")) throw error;
-        throw new TvsError("WEBHOOK_DISABLED", "your webhook is disabled; set it again to enable it");
+        throw new TvsError("WEBHOOK_DISABLED", "your webhook is disabled; set it again, or ask the operator");
       });
       return requireDelivery(own.partnerId, sent.deliveryId);
     },

@@ -162,8 +162,8 @@ export const errorCodes = {
   WEBHOOK_DISABLED: entry(
     409,
     "Webhook disabled",
-    "Sending to your webhook has been stopped.",
-    "Set it again with PUT /v1/inter-agency/me/webhook once you know why; events can be fetched meanwhile.",
+    "Sending to your webhook has been stopped: by the operator, by an answer 410, or after five days of failures.",
+    "Set it again with PUT /v1/inter-agency/me/webhook; where that is refused too, ask the operator. Fetch events meanwhile.",
   ),
   KEY_UNKNOWN: entry(
     404,

@@ -176,6 +176,7 @@ describe("what a partner changes", () => {
     expect(rotated.answer.secret).not.toBe(first.secret);
     await world.operator.stores.webhooks.disable(as, clock.now());
     expect(await refused(ask("POST", "/webhook/test", own))).toEqual([409, "WEBHOOK_DISABLED"]);
+    expect(await refused(ask("PUT", "/webhook", { as, body }))).toEqual([409, "WEBHOOK_DISABLED"]);
     expect((await ask("GET", "", own)).answer.webhook).toEqual({ ...body, state: "disabled" });
     expect((await changesOf(as)).slice(0, 2)).toEqual([
       ["webhook secret rotated", null],
