@@ -91,8 +91,11 @@ export type PartnerStore = {
     key: ApiKey,
     options: { shortened: KeyEnd | null; maxLive: number; madeWith?: string | undefined },
   ): Promise<boolean>;
-  /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
-  revokeKey(keyId: string, at: number): Promise<ApiKey | null>;
+  /**
+   * @param madeWith the key that it must have been made with, where only such a one may be revoked
+   * @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time
+   */
+  revokeKey(keyId: string, at: number, madeWith?: string): Promise<ApiKey | null>;
   /** @throws TvsError REFUSED when the certificate belongs to a partner already */
   addCertificate(certificate: ClientCertificate): Promise<void>;
   removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;

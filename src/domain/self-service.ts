@@ -127,14 +127,19 @@ export function createSelfService({
         throw new TvsError("KEY_LIMIT", "two of your keys are live already; delete one of them first");
       });
     },
-    /** Revokes a key at once. @throws TvsError KEY_ASKING, KEY_UNKNOWN */
+    /**
+     * Revokes a key at once. A key that has been replaced, perhaps because it was stolen, revokes only what it made itself.
+     * @throws TvsError KEY_ASKING, KEY_UNKNOWN, KEY_REPLACED
+     */
     async deleteKey(of: Admitted, keyId: string): Promise<void> {
       const { partners, partnerId } = ownOf(of);
       if (keyId === of.authenticated.credential)
         throw new TvsError("KEY_ASKING", "a key does not delete itself; ask with the other one");
       if (of.snapshot.credentials.apiKeys.get(keyId)?.partnerId !== partnerId)
         throw new TvsError("KEY_UNKNOWN", "you have no key with this id; GET /v1/inter-agency/me lists them");
-      await changing(() => partners.revokeKey(keyId, clock.now()));
+      const left = await changing(() => partners.revokeKey(keyId, clock.now(), replacedKey(of)));
+      if (left?.revokedAt === null)
+        throw new TvsError("KEY_REPLACED", "ask with the key that has replaced this one");
     },
     /**
      * Sets where deliveries go, and enables the webhook, but not where the operator has disabled it.
@@ -178,6 +183,12 @@ export function createSelfService({
       return requireDelivery(own.partnerId, known.deliveryId);
     },
   };
+}
+
+/** The key that asks, where it has an end: it has been replaced. */
+function replacedKey({ authenticated, snapshot }: Admitted): string | undefined {
+  const asking = snapshot.credentials.apiKeys.get(authenticated.credential);
+  return asking === undefined || asking.expiresAt === null ? undefined : asking.keyId;
 }
 
 function isUuid(text: string): boolean {

@@ -183,6 +183,12 @@ export const errorCodes = {
     "A key cannot delete itself, so that nobody is locked out by a slip.",
     "Ask with the other key, or make one first.",
   ),
+  KEY_REPLACED: entry(
+    409,
+    "The key that asks was replaced",
+    "A key that has an end deletes only keys that were made with it: it may have been replaced because it was stolen.",
+    "Ask with the newer key, or ask the operator.",
+  ),
   EVENTS_GONE: entry(
     410,
     "Events no longer kept",

@@ -43,6 +43,10 @@ const disablePartner = `UPDATE partners SET disabled_at = ?1
 const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
   SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)) < ?7 RETURNING key_id`;
+/** Of a key that had to be made with another, as {@link PartnerStore.addKey} has recorded it. */
+const revokeKey = `UPDATE api_keys SET revoked_at = ?1 WHERE key_id = ?2 AND revoked_at IS NULL
+  AND (?3 IS NULL OR EXISTS (SELECT 1 FROM changes WHERE subject = 'partner:' || partner_id
+    AND action = 'key issued' AND detail = key_id || ' with ' || ?3))`;
 const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
   WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
 
@@ -106,13 +110,16 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
       const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
       return rows?.length === 1;
     },
-    async revokeKey(keyId, at) {
-      const sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL";
+    async revokeKey(keyId, at, madeWith) {
       const one = { sql: "SELECT * FROM api_keys WHERE key_id = ?", args: [keyId] };
       const [known] = await driver.query(one.sql, one.args);
       if (known === undefined) return null;
       const revoked = ofPartner(text(known, "partner_id"), "key revoked", keyId);
-      const [, , rows] = await driver.batch([{ sql, args: [at, keyId] }, revoked, one]);
+      const [, , rows] = await driver.batch([
+        { sql: revokeKey, args: [at, keyId, madeWith ?? null] },
+        revoked,
+        one,
+      ]);
       return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
     addCertificate(one) {

@@ -1,7 +1,7 @@
 /** Every code of the API with the situations that give it: a code without one does not compile. */
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
-import { mintApiKey } from "../../src/domain/credentials.ts";
+import { issueApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import type { Partner } from "../../src/domain/partners.ts";
@@ -55,6 +55,7 @@ export async function openSituations() {
     watcher: (await partner("watcher", { watchLimit: 1 })).text,
     changing: (await partner("changing", { selfService: true })).text,
     keyed: (await partner("keyed", { selfService: true })).text,
+    stolen: (await partner("stolen", { selfService: true })).text,
     hooked: (await partner("hooked", { selfService: true })).text,
     unhooked: (await partner("unhooked", { selfService: true })).text,
     revoked: revoked.text,
@@ -70,6 +71,8 @@ export async function openSituations() {
   for (const partnerId of ["hooked", "unhooked"])
     await setWebhook(hooks, { partnerId, url: "https://hooks.example/", check: async () => {} });
   await webhooks.disable("unhooked", now);
+  const how = { kind: "live", secrets: operator.secrets, now, overlapMs: 3_600_000 } as const;
+  const { record: replacement } = await issueApiKey(partners, "stolen", how);
   await service.configuration.refresh();
 
   async function ask(path: string, asked: Asked = {}): Promise<Response> {
@@ -103,7 +106,7 @@ export async function openSituations() {
     }
   }
 
-  return { world, keys, calls, ask, send, close: () => world.close() };
+  return { world, keys, replacement, calls, ask, send, close: () => world.close() };
 }
 
 const api = "/v1/inter-agency";
@@ -313,6 +316,10 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
   KEY_ASKING: {
     "the key that asks": (on, headers) =>
       withSelf("keyed", "DELETE", `/keys/${idOf(on.keys.keyed)}`)(on, headers),
+  },
+  KEY_REPLACED: {
+    "a stolen key, and the one that the operator put in its place": (on, headers) =>
+      withSelf("stolen", "DELETE", `/keys/${on.replacement.keyId}`)(on, headers),
   },
   EVENTS_GONE: {
     "from before what is kept": withIterator("events", ["full", "events", [999_999, "gone"]]),
