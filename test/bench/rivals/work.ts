@@ -88,7 +88,8 @@ export function judge({ identifier, purpose }: Question): EligibilityResult {
     const reasons = ["TEACHER_NOT_FOUND" as const];
     return { found: false, status: "NOT_FOUND", eligible: false, reasons, ...nothing };
   }
-  const today = new Date().toISOString().slice(0, 10);
+  // In Lagos, as the service has it: an hour ahead of UTC, in every season.
+  const today = new Date(Date.now() + 3_600_000).toISOString().slice(0, 10);
   const status = licenseStatus(teacher, today);
   const reasons = reasonsFor(teacher, purpose, status);
   const profile = JSON.parse(teacher.profile ?? "{}");
