@@ -35,6 +35,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
   process.exitCode = 0;
   // Another test of this process may have told the log where to go.
   resetSync();
+  if (args[0] === "restore") await closeOthers();
   try {
     const code = await runCommandLine(args, mainUrl);
     return new Finished(code, stdout(), stderr());
@@ -43,6 +44,17 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     if (cwd !== undefined) process.chdir(folder);
     process.umask(umask);
     for (const undo of restore.reverse()) undo();
+  }
+}
+
+/**
+ * Closes what earlier commands of this process had open, which the native driver does when it is collected: a process of
+ * its own would be gone, and with it what keeps a database from being replaced.
+ */
+async function closeOthers(): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    Bun.gc(true);
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
