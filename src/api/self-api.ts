@@ -23,20 +23,15 @@ import type { SelfHandler } from "./self-service.ts";
 
 export const showSelf: SelfHandler = async (self, { self: own, clock }) => {
   const endpoint = await own.endpoint(self.authenticated.partner.partnerId);
-  if (!(await self.pay())) return null;
   return jsonReply(200, describeSelf(self, { endpoint, day: self.quota.day(), now: clock.now() }));
 };
 
-/**
- * It pays first, so that what is read is read behind a commit of this thread: never a moment old, as what a lookup reads
- * may be, and never behind what another thread has shown this partner.
- */
-export const fetchEvents: SelfHandler = async (self, { self: own }) => {
-  if (!(await self.pay())) return null;
+export const fetchEvents: SelfHandler = (self, { self: own }) => {
   const { partnerId } = self.authenticated.partner;
   const list = { iterators: own.iterators, partnerId, list: eventsList };
   return listPage<EventPlace>(self.call, list, (asked) => own.events.page(self, asked));
 };
+
 export const setTold: SelfHandler = async (self, { self: own }) => {
   const { value } = await readBody(self.call, toldSchema);
   return jsonReply(200, await own.setTold(self, value));

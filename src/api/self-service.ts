@@ -23,9 +23,9 @@ export type SelfServiceCall = {
 };
 
 /**
- * A route about the partner that asks: credential (401), minute (429), self-service (403), body (413, 400), work. What
- * only reads pays last, because the commit that pays decides whether the answer may leave; what changes something pays
- * first, because the change moves what it was judged by.
+ * A route about the partner that asks: credential (401), minute (429), self-service (403), body (413, 400), work. It pays
+ * first: a change moves what it was judged by, and what is read is read behind a commit of this thread, so it is never a
+ * moment old, as what a look-up reads may be, nor behind what another thread has shown this partner.
  */
 export function forSelf({ self, changes = false }: SelfServiceCall, parts: CallerParts): Handler {
   return forCallers(null, parts, (call) => {
@@ -37,16 +37,13 @@ export function forSelf({ self, changes = false }: SelfServiceCall, parts: Calle
         return body;
       },
     };
-    const reads = call.trace.method === "GET" || call.trace.method === "HEAD";
     return async (attempt) => {
       if (changes && !attempt.authenticated.partner.selfService)
         throw new TvsError(
           "SELF_SERVICE_OFF",
           "the operator changes this for you; ask for it, or for self-service",
         );
-      if (!reads && !(await attempt.pay())) return null;
-      const reply = await self({ ...attempt, call: once }, parts.service);
-      return reply !== null && (await attempt.pay()) ? reply : null;
+      return (await attempt.pay()) ? self({ ...attempt, call: once }, parts.service) : null;
     };
   });
 }
