@@ -14,7 +14,6 @@ import { TvsError } from "../src/domain/errors.ts";
 import type { Operator } from "./open.ts";
 import { becomeOwner } from "./register/data-owner.ts";
 import { serviceSettings } from "./register/register.ts";
-import { refuseRemovedVariables, removedOptions } from "./removed.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
@@ -71,23 +70,32 @@ type Reading<V> = { readonly read: Reader<V> };
 
 const asItIs: Reader<string> = (text) => text;
 
-/** An option with a value. @param valueHint what help calls the value. @param read makes of it what the command takes */
-export function option(valueHint: string, description: string): Option<string>;
-export function option<V>(valueHint: string, description: string, read: Reader<V>): Option<V>;
-export function option(valueHint: string, description: string, read: Reader<unknown> = asItIs) {
-  return { type: "string", valueHint, description, read } as const;
+/** What help says of an option, unless its command does ({@link CommandWords}), and how its text is read. */
+type Told<V> = readonly [read: Reader<V>] | readonly [description: string, read: Reader<V>];
+
+function told(given: readonly unknown[]) {
+  const description = typeof given[0] === "string" ? given[0] : "";
+  const read = given.find((one) => typeof one === "function") ?? asItIs;
+  return { description, read: read as Reader<never> };
+}
+
+/** An option with a value. @param valueHint what help calls the value */
+export function option(valueHint: string, description?: string): Option<string>;
+export function option<V>(valueHint: string, ...given: Told<V>): Option<V>;
+export function option(valueHint: string, ...given: readonly unknown[]) {
+  return { type: "string", valueHint, ...told(given) } as const;
 }
 
 /** An option that is given or not. */
-export function flag(description: string) {
+export function flag(description = "") {
   return { type: "boolean", description } as const;
 }
 
 /** A word that stands by itself, and must be there. */
-export function operand(description: string): Operand<string>;
-export function operand<V>(description: string, read: Reader<V>): Operand<V>;
-export function operand(description: string, read: Reader<unknown> = asItIs) {
-  return { type: "positional", required: true, description, read } as const;
+export function operand(description?: string): Operand<string>;
+export function operand<V>(...given: Told<V>): Operand<V>;
+export function operand(...given: readonly unknown[]) {
+  return { type: "positional", required: true, ...told(given) } as const;
 }
 
 /** Options that every command takes. */
@@ -98,10 +106,16 @@ export const commonArgs = {
   json: flag("Print exactly one JSON value on stdout"),
 } as const satisfies Args;
 
-export type CommandDefinition<T extends Args> = {
+/** What `--help` says of a command: most stand in data/commands.json. */
+type CommandWords = {
   description: string;
-  /** A command line to paste, shown by --help. */
-  example: string;
+  /** Command lines to paste. */
+  example: string | readonly string[];
+  /** What the command's own options are for. What several commands share says it itself. */
+  options?: Readonly<Record<string, string>>;
+};
+
+export type CommandDefinition<T extends Args> = CommandWords & {
   args?: T;
   /** Takes any number of further operands, found in `args._`. */
   variadic?: boolean;
@@ -137,13 +151,17 @@ export function commandsOf({ subCommands = {} }: OurCommand): Commands {
 export function command<const T extends Args>(definition: CommandDefinition<T>): OurCommand {
   // A command whose --json prints otherwise says so itself.
   const own = definition.args?.json === undefined ? {} : { json: definition.args.json };
+  const { description, example, options = {}, variadic = false, run } = definition;
   const args = { ...definition.args, ...commonArgs, ...own } as unknown as T & typeof commonArgs;
-  const { description, example, variadic = false, run } = definition;
+  const explained = Object.entries<Arg>(args).map(([name, one]) => [
+    name,
+    { ...one, description: one.description || options[name] },
+  ]);
   return {
     description,
-    example,
+    example: [example].flat().join("\n  "),
     variadic,
-    args,
+    args: Object.fromEntries(explained),
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
     run: ({ args: given, rawArgs }) =>
       run({ args: readArgs(given, args, rawArgs) as ArgsOf<T & typeof commonArgs>, rawArgs }),
@@ -185,8 +203,6 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     // Node's message names the option, and its further sentences are advice for other programs.
     const [sentence = ""] = String((error as Error).message).split(/\. |\n/);
     const unknown = /^Unknown option '--([^']+)'/.exec(sentence)?.[1];
-    const instead = removedOptions[unknown ?? ""];
-    if (instead !== undefined) throw new TvsError("USAGE", `--${unknown} is gone: ${instead}`);
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
     throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }
@@ -220,7 +236,6 @@ export function configOf(args: object): Config {
 
 /** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
-  refuseRemovedVariables(environment);
   const config = readServeConfig(flags, environment);
   becomeOwner(config);
   return config;

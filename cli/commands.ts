@@ -3,7 +3,6 @@ import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
 import { setWorkerEntry } from "./entry.ts";
-import { removedCommands } from "./removed.ts";
 import { kidsLast } from "./terminal/dashed-kids.ts";
 import { fail, withUsage } from "./terminal/failure.ts";
 import { helpText, rootHelp } from "./terminal/help.ts";
@@ -114,8 +113,6 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     if (load === undefined && takesOperand(command)) break;
     if (load === undefined) {
       const path = ["tvs", ...parents].join(" ");
-      const removed = removedCommands[[...parents, name].join(" ")];
-      if (removed !== undefined) throw new TvsError("USAGE", `${path} ${name} is gone: ${removed}`);
       const names = Object.keys(table);
       // The list would bury the one word that is probably wanted.
       const meant =

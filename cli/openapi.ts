@@ -1,3 +1,4 @@
+import words from "../data/commands.json" with { type: "json" };
 import { openApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
 import type { Settings } from "../src/domain/settings.ts";
@@ -8,11 +9,8 @@ import { note, print } from "./terminal/output.ts";
 const defaultIssuer = "http://127.0.0.1:8080";
 
 export const openapiCommand = command({
-  description: "Print the OpenAPI 3.1 document, as /v1/inter-agency/openapi.json serves it",
-  example: "tvs openapi --issuer https://verify.example.gov > openapi.json",
-  args: {
-    issuer: option("URL", "The service's public URL (default: what the database remembers)"),
-  },
+  ...words.openapi,
+  args: { issuer: option("URL") },
   async run({ args }) {
     const { issuer, site } = await describedBy(configOf(args));
     const document = openApiDocument(issuer, site);

@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import {
   type Config,
   type Environment,
@@ -13,7 +14,6 @@ import { shellWord } from "../../src/shell-word.ts";
 import { command, environmentOf, flag, option, version } from "../command.ts";
 import { becomeOwner } from "../register/data-owner.ts";
 import { noRegister } from "../register/register.ts";
-import { refuseRemovedVariables } from "../removed.ts";
 import { absolute } from "../service/timers.ts";
 import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
@@ -36,20 +36,8 @@ import {
 import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts";
 
 export const doctorCommand = command({
-  description:
-    "Check this machine and suggest fixes. Nothing is created or changed, but for what --alert-command has told. " +
-    "Exit 0: nothing failed (warnings do not count); 1: something failed; 2: there is no register to check",
-  example:
-    "tvs doctor\n  tvs doctor --full --data /var/lib/tvs\n  tvs doctor --alert-command /usr/local/bin/tell-operator\n  tvs doctor --json | jq '.checks[] | select(.result != \"ok\")'",
-  args: {
-    full: flag("Check every page and index of the database, however long it takes"),
-    "alert-command": option(
-      "PATH",
-      "Also run this program for each finding that has begun or ended since it was told last, with a JSON object on its " +
-        "standard input, and print what was told",
-      absolute,
-    ),
-  },
+  ...words.doctor,
+  args: { full: flag(), "alert-command": option("PATH", absolute) },
   async run({ args }) {
     const program = args["alert-command"];
     // The service's own settings, where it is installed: they are what is to be judged.
@@ -98,7 +86,6 @@ type Serving = { readonly check: Check; readonly config: ServeConfig | undefined
 /** Checks whether `serve` would start with this environment. */
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
-    refuseRemovedVariables(environment);
     const config = readServeConfig(flags, environment);
     return { check: ok("configuration", "flags and environment are valid"), config };
   } catch (error) {

@@ -1,6 +1,7 @@
 /** `tvs log anchor`: checkpoints leave this machine, so that nobody who rules it can rewrite what they say. */
 
 import { join } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { anchorFileName, type LogAnchor } from "../../src/domain/evidence/anchors.ts";
@@ -20,8 +21,7 @@ import { placeCheckpoint, requireFolder, writeNew, writeUnlessThere } from "./an
 import { checkpointOfAll } from "./open-evidence.ts";
 
 const anchorListCommand = operatorCommand({
-  description: "List the checkpoints that were handed out, newest first",
-  example: "tvs log anchor list\n  tvs log anchor list --limit 5 --json",
+  ...words["log anchor list"],
   args: { limit: limitArg(50) },
   async act({ driver }, args) {
     const shown = (await createLogAnchorStore(driver).list(args.limit)).map(describeAnchor);
@@ -69,16 +69,13 @@ const stampedAnchorIds: FindIds = async ({ driver }, limit) => {
 };
 
 const anchorExportCommand = operatorCommand({
-  description:
-    "Write an authority's kept answer, the checkpoint that it is over and the log's key to new files, for whoever has to " +
-    "check them without this program: openssl ts -verify takes the first two",
-  example: "tvs log anchor export 7 /mnt/case-42",
+  ...words["log anchor export"],
   args: {
     id: {
-      ...operand("The anchor's number, of tvs log anchor list", parseCount),
+      ...operand(parseCount),
       values: { ids: stampedAnchorIds },
     },
-    dir: operand("An existing folder", requireFolder),
+    dir: operand(requireFolder),
   },
   async act(operator, args) {
     const { token, content, name, key } = await keptAnchor(args.id, operator);
@@ -116,26 +113,13 @@ async function keptAnchor(id: number, { driver, evidence }: Operator) {
 }
 
 const makeCommand = operatorCommand({
-  description:
-    "Hand the newest checkpoint of the evidence log out, having made one when entries are not covered yet: to a folder, " +
-    "in a file each, or to a time-stamp authority (RFC 3161), whose answer is compared with the question and kept, and " +
-    "judged by the line of openssl that is printed. Exit 0: done, or no entry yet; 1: the " +
-    "authority refuses, its answer is to something else, or a file in the folder contradicts the database; 2: no answer",
-  example:
-    "tvs log anchor /mnt/evidence\n" +
-    "  tvs log anchor https://tsa.example.org/\n" +
-    "  tvs log anchor list\n" +
-    "  tvs log anchor export 7 /mnt/case-42",
+  ...words["log anchor"],
   args: {
     place: {
-      ...operand("An existing folder, or the address of a time-stamp authority", readPlace),
+      ...operand(readPlace),
       valueHint: "DIR|URL",
     },
-    "tsa-policy": option(
-      "OID",
-      "The authority's policy to ask for, such as 1.3.6.1.4.1.601.10.3.1",
-      readPolicy,
-    ),
+    "tsa-policy": option("OID", readPolicy),
     ...timeoutArg,
   },
   check({ place, "tsa-policy": policy, timeout }) {

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import {
   type AttestationCheck,
@@ -39,21 +40,8 @@ import { openSources, readSource } from "../verify/files.ts";
 import { checkpointOfAll, keptLogOf, noLog } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
-  description:
-    "Print the proof that an attestation is in the evidence log (C2SP tlog-proof), by the earliest checkpoint that " +
-    "covers it; one is signed when none does yet",
-  example:
-    "tvs attestations prove 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d > envelope.proof\n" +
-    "  tvs attestations prove --leaf HASH   # of one that was deleted by age",
-  args: {
-    id: { ...operand("The envelope's `verificationId`"), required: false },
-    leaf: option(
-      "HASH",
-      "Instead of the id: the leaf's hash, 64 hex digits. It stays when the attestation is deleted",
-    ),
-    out: option("FILE", "Write it to this file, which must not exist yet"),
-    force: flag("Replace the file"),
-  },
+  ...words["attestations prove"],
+  args: { id: { ...operand(), required: false }, leaf: option("HASH"), out: option("FILE"), force: flag() },
   prepare: ({ out: path, force }, config) => prepareIfNamed({ flag: "--out", path, force, config }),
   async act(operator, args, file) {
     const leaf = await leafOf(operator, args);
@@ -118,14 +106,8 @@ const maxChecked = 200_000;
 const maxTableRows = 5_000;
 
 const checkCommand = operatorCommand({
-  description:
-    "Check whether this service attested exactly this: an envelope, a statement or a row of one, a bare signature, a batch response, an array or " +
-    "NDJSON. --json always prints one array, an element each. Exit 0: all are attested; 1: one is altered or not " +
-    "known; 2: not readable",
-  example: "tvs attestations check envelope.json\n  tvs attestations check - --json < batch.json",
-  args: {
-    file: operand("A file, or - for standard input"),
-  },
+  ...words["attestations check"],
+  args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
     const kept = await keptLogOf(operator);
@@ -197,23 +179,11 @@ function exitCodeOf(results: readonly Located[]): number {
 }
 
 const listCommand = operatorCommand({
-  description: "List attestations, newest first",
-  example:
-    "tvs attestations list\n" +
-    "  tvs attestations list --partner exam-body-a --since 2026-01-31T00:00:00Z --limit 20\n" +
-    "  tvs attestations list --teacher TR/2019/LA/000123\n" +
-    "  tvs attestations list --key 3fYk0aTz81Qd --limit 100000",
+  ...words["attestations list"],
   args: {
     partner: partnerArg,
-    teacher: option(
-      "REF",
-      "Only those about this teacher: registration number (A/B/C/D) or teacher id (digits)",
-      teacherKeyOf,
-    ),
-    key: option(
-      "KEYID",
-      "Only what was asked with this API key, or with the client certificate of this fingerprint",
-    ),
+    teacher: option("REF", teacherKeyOf),
+    key: option("KEYID"),
     since: sinceArg("Only"),
     limit: limitArg(50),
   },
@@ -278,13 +248,8 @@ const attestationColumns: Columns<ReturnType<typeof describeAttestation>> = {
 };
 
 const showCommand = operatorCommand({
-  description:
-    "Show one attestation in full, with the signed result; for a request id, all attestations of that call: --json " +
-    "then prints an array",
-  example: "tvs attestations show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
-  args: {
-    id: operand("The envelope's `verificationId`, or the answer's `X-Request-Id`"),
-  },
+  ...words["attestations show"],
+  args: { id: operand() },
   async act(operator, args) {
     const { attestations } = operator;
     const id = args.id.trim().toLowerCase();

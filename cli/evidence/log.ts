@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
@@ -7,7 +8,6 @@ import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
-import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { createAuditStore } from "../../src/store/evidence/audit.ts";
 import { flag, group, option } from "../command.ts";
@@ -17,28 +17,11 @@ import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Columns, exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
-import {
-  checkpointOfAll,
-  logHeadOf,
-  noLog,
-  noteLoss,
-  openingOf,
-  prepareClosing,
-  retentionMarkOf,
-} from "./open-evidence.ts";
+import { checkpointOfAll, goOnInNextEpoch, noLog, retentionMarkOf } from "./open-evidence.ts";
 
 const auditCommand = operatorCommand({
-  description:
-    "Recompute the evidence log from the attestations, and name the first one that was changed, removed or inserted. " +
-    "A service may run meanwhile. Exit 0: all is as it was logged; 1: something is not, or the database was put back; " +
-    "2: it could not be decided",
-  example: "tvs log audit\n  tvs log audit --json | jq '.findings[0]'",
-  args: {
-    signatures: flag(
-      "Verify the signature of every attestation too, not only of those that no checkpoint covers or whose time " +
-        "is odd; takes some twenty times as long",
-    ),
-  },
+  ...words["log audit"],
+  args: { signatures: flag() },
   async act(operator, args) {
     const result = await audit(operator, args.signatures === true);
     // Not "not known", which is what exit 1 would say: nothing was found here.
@@ -57,9 +40,9 @@ const auditCommand = operatorCommand({
 });
 
 async function audit(operator: Operator, all: boolean): Promise<AuditResult | null> {
-  const { driver, evidence, keys, secrets, clock, config } = operator;
+  const { driver, evidence, keys, secrets, clock, logHead } = operator;
   // Before the database: what it says was signed for is there then.
-  const head = logHeadOf(config).read();
+  const head = logHead.read();
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
@@ -130,9 +113,7 @@ const maxReason = 200;
  * they build or sign, and what they have signed of a closed one is not stored.
  */
 const epochCommand = operatorCommand({
-  description:
-    "Close the log and go on in a new epoch with a new key: after a loss that no backup makes good, under a new issuer, or when the log's key is not trusted any more",
-  example: 'tvs log epoch --reason "the server lost its newest hour on 2026-01-31"',
+  ...words["log epoch"],
   args: {
     reason: {
       ...option(
@@ -151,10 +132,7 @@ const epochCommand = operatorCommand({
       args,
       "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
-    await prepareClosing(operator);
-    const opened = await openNextEpoch(openingOf(operator), args.reason);
-    const lost = await noteLoss(operator, opened);
-    const checkpoint = await checkpointOfAll(operator);
+    const { opened, lost, checkpoint } = await goOnInNextEpoch(operator, args.reason);
     const key = await verifierKeyOf(opened);
     const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
     print(args, value, () => record(value));
@@ -174,8 +152,8 @@ function readReason(text: string, flag: string): string {
  * A kept checkpoint alone counts too: the database that it belongs to may be older than the log.
  * @throws TvsError NOT_KNOWN before the first `serve`
  */
-async function requireBegun({ evidence, config }: Operator): Promise<void> {
-  if ((await evidence.epochs()).length > 0 || logHeadOf(config).read() !== null) return;
+async function requireBegun({ evidence, logHead }: Operator): Promise<void> {
+  if ((await evidence.epochs()).length > 0 || logHead.read() !== null) return;
   throw noLog();
 }
 
@@ -200,8 +178,7 @@ function nextSteps({ origin }: LogEpoch): string[] {
 }
 
 const checkpointCommand = operatorCommand({
-  description: "Print the newest checkpoint, which covers every attestation so far; it is signed if need be",
-  example: "tvs log checkpoint\n  tvs log checkpoint > checkpoint.txt   # to hand out or to keep elsewhere",
+  ...words["log checkpoint"],
   async act(operator, args) {
     const { evidence } = operator;
     if ((await evidence.epochs()).length === 0) throw noLog();
@@ -216,9 +193,7 @@ const checkpointCommand = operatorCommand({
 });
 
 const keyCommand = operatorCommand({
-  description:
-    "Print the keys by which others verify the log's checkpoints, that of the newest epoch first: one is never changed",
-  example: "tvs log key > log.key   # for everybody who verifies",
+  ...words["log key"],
   async act({ evidence }, args) {
     const epochs = (await evidence.epochs()).reverse();
     if (epochs.length === 0) throw noLog();

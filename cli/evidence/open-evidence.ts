@@ -3,7 +3,7 @@
  * epoch that is due.
  */
 
-import { type Config, dueEpochFile, logHeadFile } from "../../src/config.ts";
+import { type Config, logHeadFile } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
   createEvidenceBuilder,
@@ -20,10 +20,9 @@ import {
   type RetentionMark,
   readMark,
 } from "../../src/domain/evidence/retention-mark.ts";
-import { openDueEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
+import { openDueEpoch, openNextEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
 import { type KeptLog, keptLog } from "../../src/domain/retention.ts";
 import { log } from "../../src/logger.ts";
-import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 
@@ -32,15 +31,19 @@ export function logHeadOf(config: Config): PinnedCheckpoint {
 }
 
 /** What an epoch is opened with. */
-export function openingOf({ config, secrets, clock, settingsInForce, evidence }: Operator) {
+export function openingOf(operator: Operator) {
+  const { logHead: head, dueEpoch: due, secrets, clock, settingsInForce, evidence: store } = operator;
   const { issuer } = settingsInForce;
-  const due = openDueEpochFile(dueEpochFile(config));
-  return { store: evidence, head: logHeadOf(config), due, secrets, issuer, now: clock.now() };
+  const note = async (next: Parameters<typeof noteBegin>[1]) => {
+    await noteEnd(operator, store);
+    return noteBegin(operator, next);
+  };
+  return { store, head, due, secrets, issuer, clock, note };
 }
 
 /** Whether no checkpoint is known yet that demands an authenticated mark of what retention has deleted. */
-async function isOldLog({ config, evidence }: Operator): Promise<boolean> {
-  return !isChained(logHeadOf(config).read()) && !isChained((await evidence.newest())?.note ?? null);
+async function isOldLog({ logHead, evidence }: Operator): Promise<boolean> {
+  return !isChained(logHead.read()) && !isChained((await evidence.newest())?.note ?? null);
 }
 
 /** What is said before the first `serve`. */
@@ -64,41 +67,40 @@ export async function retentionMarkOf(operator: Operator): Promise<() => Promise
 async function openDue(operator: Operator): Promise<LogEpoch | null> {
   const opening = openingOf(operator);
   const onDue = () => prepareClosing(operator, { renew: false });
-  const opened = await openDueEpoch({ ...opening, onDue }, operator.settings);
-  if (opened !== null) await noteLoss(operator, opened);
-  return opened;
+  return openDueEpoch({ ...opening, onDue }, operator.settings);
 }
 
-/**
- * Authenticates with which id an epoch begins.
- * @returns how many attestations were lost that are in the tree of the one before it
- */
-export async function noteLoss(operator: Operator, opened: LogEpoch): Promise<number> {
-  await noteBegin(operator, opened);
+/** Closes the log openly, and goes on in a new epoch. @param reason why, for everybody who looks at the log */
+export async function goOnInNextEpoch(operator: Operator, reason: string) {
+  await prepareClosing(operator);
+  const opened = await openNextEpoch(openingOf(operator), reason);
+  const lost = await lossBefore(operator, opened);
+  return { opened, lost, checkpoint: await checkpointOfAll(operator) };
+}
+
+/** @returns how many attestations were lost that are in the tree of the epoch before one that was opened */
+async function lossBefore(operator: Operator, opened: LogEpoch): Promise<number> {
   const before = (await operator.evidence.epochs()).findLast(({ epoch }) => epoch < opened.epoch);
   return before === undefined ? 0 : Math.max(0, nextId(before) - opened.firstId);
 }
 
 /**
- * What is done before an epoch is closed: the mark of what retention has deleted is made where there is none, and it notes
- * what that epoch has signed for.
+ * What is done before an epoch is closed: the mark of what retention has deleted is made where there is none.
  * @param renew whether it is made anew where it is not ours any more. A log that never demanded one has lost none: there the
  *   first is made, as the next service would.
  */
-export async function prepareClosing(operator: Operator, { renew = true } = {}): Promise<void> {
+async function prepareClosing(operator: Operator, { renew = true } = {}): Promise<void> {
   await beginRetention(operator, {
     now: operator.clock.now(),
     renew: renew && !(await isOldLog(operator)),
   });
-  await noteEnd(operator, operator.evidence);
 }
 
 /** @param store over another driver than the operator's own, for work that depends on a lease */
 export function evidenceBuilderOf(operator: Operator, store = operator.evidence): EvidenceBuilder {
-  const { config, secrets, clock } = operator;
+  const { config, logHead: head, secrets, clock } = operator;
   const onFirst = () => beginRetention(operator, { now: clock.now() });
   const onTaken = () => logTaken(logHeadFile(config));
-  const head = logHeadOf(config);
   return createEvidenceBuilder({ store, head, secrets, clock, onFirst, onMissing: logMissing, onTaken });
 }
 

@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import words from "../../data/commands.json" with { type: "json" };
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { openingLeafHash } from "../../src/domain/evidence/tree.ts";
@@ -45,20 +46,15 @@ type Finding = {
 };
 
 export const logWitnessCommand = command({
-  description:
-    "Look whether a service's evidence log only grows: fetch its newest checkpoint, have it prove that it goes on from " +
-    "the largest one seen before, and remember it. Needs no register. Exit 0: grown, or the same; 1: forked or shrunk, " +
-    "with both checkpoints written beside FILE as evidence; 2: could not be decided; also, once, for a new epoch of the " +
-    "log that does not name the checkpoint seen last",
-  example: "tvs log witness --log-key log.key --log-state seen.json https://verify.example.gov",
+  ...words["log witness"],
   args: {
-    url: operand("The service's public URL, its issuer", readHttpUrl),
+    url: operand(readHttpUrl),
     "log-key": {
-      ...option("KEY", "The log's key, or a file of what `tvs log key` prints; may be given several times"),
+      ...option("KEY"),
       required: true,
     },
     "log-state": {
-      ...option("FILE", "Where the largest checkpoint is remembered; made by the first run"),
+      ...option("FILE"),
       required: true,
     },
     ...timeoutArg,

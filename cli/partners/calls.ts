@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { type CallFilter, describeCall, meaningOfError, parseStatuses } from "../../src/domain/calls.ts";
 import { timeOfUuid } from "../../src/domain/clock.ts";
@@ -29,18 +30,10 @@ function findOne(config: Config, requestId: string): Promise<FoundCalls> {
 }
 
 const listCommand = command({
-  description:
-    "List the calls that the service has answered, newest first. The access log keeps them for 14 days, up to " +
-    "1 GiB in all, where `serve --access-log` is on; it does not say who was looked up",
-  example:
-    "tvs calls --status 4xx\n  tvs calls --partner exam-body-a --since 2026-01-31T14:00:00Z --limit 20",
+  ...words.calls,
   args: {
     partner: partnerArg,
-    status: option(
-      "4xx|5xx|200|400|401|403|409|413|422|429|500|503",
-      "Only answers of this HTTP status, or of this class",
-      parseStatuses,
-    ),
+    status: option("4xx|5xx|200|400|401|403|409|413|422|429|500|503", parseStatuses),
     since: sinceArg("Only"),
     limit: limitArg(50),
   },
@@ -74,11 +67,8 @@ const callColumns: Columns<ReturnType<typeof describeCall>> = {
 };
 
 const showCommand = command({
-  description: "Show one call by its request id, which its answer carried as X-Request-Id",
-  example: "tvs calls show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
-  args: {
-    requestid: operand("The answer's `X-Request-Id`"),
-  },
+  ...words["calls show"],
+  args: { requestid: operand() },
   async run({ args }) {
     const id = args.requestid.trim().toLowerCase();
     if (timeOfUuid(id) === null)

@@ -1,5 +1,6 @@
 /** What a partner authenticates with: its API keys and its client certificates. */
 
+import words from "../../data/commands.json" with { type: "json" };
 import type { CredentialUses } from "../../src/domain/attestations.ts";
 import { parseFingerprint, readClientCertificate } from "../../src/domain/certificates.ts";
 import { isoTime } from "../../src/domain/clock.ts";
@@ -59,13 +60,11 @@ export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
 };
 
 const issueKeyCommand = operatorCommand({
-  description: "Issue a new API key, shown only once; the current key expires after the overlap",
-  example:
-    "tvs partners key issue exam-body-a --overlap 7d\n  tvs partners key issue exam-body-a --overlap 0s   # the old one has leaked",
+  ...words["partners key issue"],
   args: {
     ...partnerIdArg,
     overlap: {
-      ...option("DURATION", "How long the old key still works (default 24h)", parseDuration),
+      ...option("DURATION", parseDuration),
       default: "24h",
     },
     ...byArg,
@@ -100,13 +99,8 @@ function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): str
 }
 
 const revokeKeyCommand = operatorCommand({
-  description: "Revoke an API key immediately, and say how many answers it got and since when",
-  example: "tvs partners key revoke 3fYk0aTz81Qd\n  tvs partners key revoke 3fYk0aTz81Qd --yes",
-  args: {
-    ...yesArg,
-    keyid: { ...operand("The key's id; `tvs partners key list ID` shows them"), values: { ids: apiKeyIds } },
-    ...byArg,
-  },
+  ...words["partners key revoke"],
+  args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...byArg },
   async act({ partners, attestations, changes, clock }, args) {
     const now = clock.now();
     await confirm(
@@ -141,8 +135,7 @@ const revokeKeyCommand = operatorCommand({
 });
 
 const listKeysCommand = operatorCommand({
-  description: "List a partner's API keys with their states and expiry; never a key itself",
-  example: "tvs partners key list exam-body-a",
+  ...words["partners key list"],
   args: partnerIdArg,
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
@@ -167,14 +160,8 @@ export const certificateColumns: Columns<ReturnType<typeof describeCertificate>>
 };
 
 const addCertificateCommand = operatorCommand({
-  description:
-    "Register a client certificate for a partner to authenticate with, identified by the SHA-256 of its DER",
-  example: "tvs partners cert add exam-body-a client.pem\n  tvs partners cert list exam-body-a",
-  args: {
-    ...partnerIdArg,
-    file: operand("One certificate, PEM or DER, without its chain", (file) => readSmallFile(file)),
-    ...byArg,
-  },
+  ...words["partners cert add"],
+  args: { ...partnerIdArg, file: operand((file) => readSmallFile(file)), ...byArg },
   async act({ partners, clock }, args) {
     await requirePartner(partners, args.id);
     const certificate = readClientCertificate(args.file, args.id, { now: clock.now() });
@@ -186,14 +173,8 @@ const addCertificateCommand = operatorCommand({
 });
 
 const removeCertificateCommand = operatorCommand({
-  description: "Remove a partner's client certificate",
-  example:
-    "tvs partners cert remove exam-body-a 6B:86:B2:73:FF:34:FC:E1:9D:6B:80:4E:FF:5A:3F:57:47:AD:A4:EA:A2:2F:1D:49:C0:1E:52:DD:B7:87:5B:4B",
-  args: {
-    ...partnerIdArg,
-    fingerprint: operand("SHA-256, with or without colons, any case", parseFingerprint),
-    ...byArg,
-  },
+  ...words["partners cert remove"],
+  args: { ...partnerIdArg, fingerprint: operand(parseFingerprint), ...byArg },
   async act({ partners }, { id: partnerId, fingerprint, json }) {
     await requirePartner(partners, partnerId);
     if (!(await partners.removeCertificate(partnerId, fingerprint))) {
@@ -205,8 +186,7 @@ const removeCertificateCommand = operatorCommand({
 });
 
 const listCertificatesCommand = operatorCommand({
-  description: "List a partner's client certificates",
-  example: "tvs partners cert list exam-body-a",
+  ...words["partners cert list"],
   args: partnerIdArg,
   async act({ partners }, args) {
     await requirePartner(partners, args.id);

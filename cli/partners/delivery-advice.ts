@@ -1,5 +1,6 @@
 /** Advice about a delivery: what became of it, and what the operator can do. */
 
+import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type DeliveryError, deliveryErrors } from "../../src/delivery/outcome.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
@@ -8,35 +9,8 @@ import type { Operator } from "../open.ts";
 import { note } from "../terminal/output.ts";
 
 /** What fixes each failure; the receiver is nearly always the partner's to fix. */
-const remedies: Readonly<Record<DeliveryError, string>> = {
-  ENDPOINT_INVALID:
-    "set a usable URL: tvs partners webhook set PARTNER URL (http and private addresses need tvs serve --allow-private-webhooks)",
-  HOST_UNRESOLVED:
-    "check that the host name is right and has an IP address; tvs partners webhook set PARTNER URL sets another one",
-  ADDRESS_REFUSED: "the partner must give a URL on the public internet: tvs partners webhook set PARTNER URL",
-  CONNECT_FAILED:
-    "the partner's server must be up and reachable from here; check the firewalls on both sides",
-  TLS_FAILED: "the partner's certificate must be valid for the host and sent with its whole chain",
-  CONNECTION_LOST: "the partner must find out why its server or proxy closes the connection",
-  RESPONSE_MALFORMED: "the partner must check what answers at this URL; it is not an HTTP server",
-  RESPONSE_INCOMPLETE:
-    "the partner must find out why its server or proxy closes the connection in the middle of a response",
-  REDIRECT: "set the URL that it redirects to: tvs partners webhook set PARTNER URL",
-  BAD_STATUS: "the partner must check its receiver's log for the delivery's id",
-  TIMEOUT:
-    "the receiver must acknowledge first and do its work afterwards; an attempt may take 15 seconds in all",
-  ABORTED: "nothing is wrong with the endpoint",
-};
-
-const statusRemedies: Readonly<Record<number, string>> = {
-  400: "the receiver refuses the signature or the body: it must check the raw bytes, with the whole secret",
-  401: "the receiver refuses the signature: it must check the raw bytes, with the whole secret, whsec_ included",
-  403: "the receiver or something in front of it blocks this service; the partner must let it in",
-  404: "the receiver is not at this path; set the right URL: tvs partners webhook set PARTNER URL",
-  405: "this path does not accept POST; set the right URL: tvs partners webhook set PARTNER URL",
-  410: "the receiver says that this endpoint is gone; set a new URL: tvs partners webhook set PARTNER URL",
-  429: "the receiver gets too many deliveries at once; the partner must raise its limit",
-};
+const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
+const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
 
 function isDeliveryError(code: string): code is DeliveryError {
   return Object.hasOwn(deliveryErrors, code);

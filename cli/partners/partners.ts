@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { describeApiKey, mintApiKey } from "../../src/domain/credentials.ts";
 import {
@@ -81,13 +82,9 @@ function partnerText(partner: Partner): string {
 }
 
 const addCommand = command({
-  description: "Add a partner and issue its first API key, which is shown only once",
-  example:
-    'tvs partners add exam-body-a --name "Examination Body A" --scopes all \\\n' +
-    "    --purposes BODYA_INVIGILATOR_ELIGIBILITY,BODYA_EXAMINER_CREDENTIAL_CHECK --per-minute 600 --per-day 100000\n" +
-    '  tvs partners add school-47 --name "School 47" --scopes lookup_by_reg_no --purposes all --per-minute 10 --per-day 500',
+  ...words["partners add"],
   args: {
-    id: operand("An id for the partner; it becomes the `audience` of its envelopes"),
+    id: operand(),
     ...termsArgs,
     name: { ...termsArgs.name, required: true },
     scopes: { ...termsArgs.scopes, required: true },
@@ -133,8 +130,7 @@ function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): strin
 }
 
 const listCommand = operatorCommand({
-  description: "List all partners",
-  example: "tvs partners list",
+  ...words["partners list"],
   async act({ partners }, args) {
     const all = (await partners.partners()).map(describePartner);
     printList(args, all, partnerColumns, "no partners yet");
@@ -176,9 +172,7 @@ async function readWhole({ partners, quotaStore, changes, clock }: Operator, par
 }
 
 const showCommand = operatorCommand({
-  description:
-    "Show a partner's record, its keys, certificates, quota use and newest changes; never a secret",
-  example: "tvs partners show exam-body-a",
+  ...words["partners show"],
   args: partnerIdArg,
   async act(operator, args) {
     const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
@@ -197,11 +191,7 @@ const showCommand = operatorCommand({
 });
 
 const setCommand = operatorCommand({
-  description: "Change a partner's terms; a running service applies the change within a second",
-  example:
-    "tvs partners set exam-body-a --per-minute 1200 --batch-cost item\n" +
-    "  tvs partners set exam-body-a --scopes eligibility,batch --purposes all\n" +
-    "  tvs partners set exam-body-a --self-service on --teachers watched",
+  ...words["partners set"],
   args: { ...partnerIdArg, ...termsArgs, ...byArg },
   check: (args) => checkPartnerChange(termsOf(args)),
   async act({ partners }, args) {
@@ -211,8 +201,7 @@ const setCommand = operatorCommand({
 });
 
 const disableCommand = operatorCommand({
-  description: "Refuse all calls of a partner until it is enabled again",
-  example: "tvs partners disable exam-body-a",
+  ...words["partners disable"],
   args: { ...partnerIdArg, ...byArg },
   async act({ partners, clock }, args) {
     const partner = await partners.disable(args.id, clock.now());
@@ -222,8 +211,7 @@ const disableCommand = operatorCommand({
 });
 
 const enableCommand = operatorCommand({
-  description: "Accept calls of a disabled partner again",
-  example: "tvs partners enable exam-body-a",
+  ...words["partners enable"],
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
     const partner = await operator.partners.disable(args.id, null);

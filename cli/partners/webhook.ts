@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
@@ -24,22 +25,8 @@ import { toldArgs, toldOf, toldText } from "./told.ts";
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 
 const setCommand = operatorCommand({
-  description:
-    "Set a partner's webhook endpoint, and enable it. A new endpoint gets a signing secret; an existing one keeps " +
-    "its secret, and every option that is not given",
-  example:
-    "tvs partners webhook set exam-body-a https://example.com/teacher-events\n" +
-    "  tvs partners webhook set exam-body-a https://example.com/teacher-events --teachers verified \\\n" +
-    "    --events license.revoked,license.expired",
-  args: {
-    ...partnerIdArg,
-    url: operand("An https URL; all addresses of its host must be public"),
-    ...toldArgs,
-    "allow-private-webhooks": flag(
-      "Allow http and private addresses (sandbox, tests); `tvs serve` needs this option too",
-    ),
-    ...byArg,
-  },
+  ...words["partners webhook set"],
+  args: { ...partnerIdArg, url: operand(), ...toldArgs, "allow-private-webhooks": flag(), ...byArg },
   async act(operator, args) {
     const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
@@ -61,20 +48,11 @@ async function noteServiceSetting({ settings }: Operator): Promise<void> {
 }
 
 const rotateCommand = operatorCommand({
-  description:
-    "Give an endpoint a new signing secret, shown only once. During the overlap each delivery carries two " +
-    "signatures, the new secret's first, so that the partner can switch at any time",
-  example:
-    "tvs partners webhook rotate-secret exam-body-a --overlap 24h\n" +
-    "  tvs partners webhook rotate-secret exam-body-a --overlap 0s   # the old one has leaked",
+  ...words["partners webhook rotate-secret"],
   args: {
     ...partnerIdArg,
     overlap: {
-      ...option(
-        "DURATION",
-        "How long deliveries are signed with the old secret too (default 24h, at most 7d; 0s stops that at once, after a leak)",
-        parseDuration,
-      ),
+      ...option("DURATION", parseDuration),
       default: "24h",
     },
     ...yesArg,
@@ -94,8 +72,7 @@ const rotateCommand = operatorCommand({
 });
 
 const showCommand = operatorCommand({
-  description: "Show a partner's endpoint, its state and how much is pending; never its secret",
-  example: "tvs partners webhook show exam-body-a",
+  ...words["partners webhook show"],
   args: partnerIdArg,
   async act(operator, args) {
     const endpoint = await requireEndpoint(operator, args.id);
@@ -110,8 +87,7 @@ const showCommand = operatorCommand({
 });
 
 const disableCommand = operatorCommand({
-  description: "Stop sending to a partner's endpoint until it is enabled again; its deliveries are held",
-  example: "tvs partners webhook disable exam-body-a",
+  ...words["partners webhook disable"],
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
     const endpoint = await disableWebhook(operator, args.id);
@@ -122,9 +98,7 @@ const disableCommand = operatorCommand({
 });
 
 const enableCommand = operatorCommand({
-  description:
-    "Send to a disabled endpoint again; held deliveries are sent now, each with its full retry schedule",
-  example: "tvs partners webhook enable exam-body-a",
+  ...words["partners webhook enable"],
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
     const endpoint = await enableWebhook(operator, args.id);
@@ -136,15 +110,12 @@ const enableCommand = operatorCommand({
 });
 
 const removeCommand = operatorCommand({
-  description: "Remove a partner's endpoint and its secret; its pending deliveries become dead",
-  example: "tvs partners webhook remove exam-body-a\n  tvs partners webhook remove exam-body-a --yes",
+  ...words["partners webhook remove"],
   args: { ...partnerIdArg, ...yesArg, ...byArg },
   async act(operator, args) {
-    await requireEndpoint(operator, args.id);
-    await confirm(
-      args,
-      `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`,
-    );
+    const question = `The endpoint of ${args.id} and its secret are deleted, and its pending deliveries become dead. This cannot be undone; tvs partners webhook disable ${args.id} keeps them.`;
+    // Where there is none, a removal that was cut off may still have deliveries to end.
+    if ((await operator.stores.webhooks.endpoint(args.id)) !== null) await confirm(args, question);
     const dead = await removeWebhook(operator, args.id);
     print(args, { partnerId: args.id, removed: true, dead }, () => {
       return `the endpoint of ${args.id} is removed; ${dead} pending deliveries became dead`;
@@ -153,10 +124,7 @@ const removeCommand = operatorCommand({
 });
 
 const testCommand = operatorCommand({
-  description:
-    "Send a test event: a signed license.verified that names nobody (tId and regNo are null), whatever events are " +
-    "subscribed to. The running service sends it like every delivery; `tvs webhooks show` shows the result",
-  example: "tvs partners webhook test exam-body-a",
+  ...words["partners webhook test"],
   args: { ...partnerIdArg, ...byArg },
   async act(operator, args) {
     const { deliveryId, event } = await testWebhook(operator, args.id);

@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import {
   type DeliveryDetail,
   deliveryStates,
@@ -19,12 +20,9 @@ import { partnerArg } from "./credentials.ts";
 import { explainAttempt, nextStep, noteHeld, noteWithoutService, whyHeld } from "./delivery-advice.ts";
 
 const listCommand = operatorCommand({
-  description: "List deliveries, newest first: pending, delivered, or dead after the last attempt",
-  example:
-    "tvs webhooks list --state dead --partner exam-body-a\n" +
-    "  tvs webhooks list --since 2026-01-31T12:00:00Z --limit 200",
+  ...words["webhooks list"],
   args: {
-    state: choice(deliveryStates, "Only deliveries in this state"),
+    state: choice(deliveryStates),
     partner: partnerArg,
     since: sinceArg("Only those made"),
     limit: limitArg(50),
@@ -67,8 +65,7 @@ const deliveryArg = {
 } as const;
 
 const showCommand = operatorCommand({
-  description: "Show one delivery: every attempt and its outcome explained, the body, and what to do next",
-  example: "tvs webhooks show 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d",
+  ...words["webhooks show"],
   args: { delivery: deliveryArg },
   async act(operator, args) {
     const delivery = await requireDelivery(operator.webhooks, args.delivery.toLowerCase());
@@ -108,14 +105,10 @@ function wholeText(shown: Awaited<ReturnType<typeof describeWhole>>): string {
 }
 
 const retryCommand = operatorCommand({
-  description:
-    "Send a delivery again now, with its full retry schedule; with --dead, every dead delivery. Prints how many",
-  example:
-    "tvs webhooks retry 019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d\n" +
-    "  tvs webhooks retry --dead --partner exam-body-a --since 2026-01-31T00:00:00Z",
+  ...words["webhooks retry"],
   args: {
     delivery: { ...deliveryArg, required: false },
-    dead: flag("All dead deliveries of partners that have an endpoint, instead of one delivery"),
+    dead: flag(),
     partner: { ...partnerArg, description: "With --dead: only this partner's" },
     since: sinceArg("With --dead: only those that became dead"),
     ...byArg,
@@ -170,8 +163,7 @@ async function retryDead(
 }
 
 const releaseCommand = operatorCommand({
-  description: "Send webhooks again after `tvs restore --hold-webhooks` held those of all partners",
-  example: "tvs webhooks release",
+  ...words["webhooks release"],
   args: byArg,
   async act(operator, args) {
     const released = await releaseWebhooks(operator.settings);

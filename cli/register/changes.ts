@@ -1,5 +1,6 @@
 /** `tvs changes` and `tvs partners history`: who changed what (decision D1.10). */
 
+import words from "../../data/commands.json" with { type: "json" };
 import { describeChange } from "../../src/domain/changes.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import type { ArgsOf } from "../command.ts";
@@ -35,17 +36,13 @@ export const changeColumns: Columns<ReturnType<typeof describeChange>> = {
 };
 
 export const changesCommand = operatorCommand({
-  description:
-    "List who changed what, newest first: partners and what they have, signing keys, settings, imports, epochs of the " +
-    "log, and what was decided about teachers, of whom `tvs teachers history` has the reasons",
-  example: "tvs changes\n  tvs changes --by alice --since 30d\n  tvs changes --by service",
+  ...words.changes,
   args: listArgs,
   act: (operator, args) => printChanges(operator, args),
 });
 
 export const partnerHistoryCommand = operatorCommand({
-  description: "List who changed a partner, its credentials and its webhook endpoint, newest first",
-  example: "tvs partners history exam-body-a\n  tvs partners history exam-body-a --by alice",
+  ...words["partners history"],
   args: { ...partnerIdArg, ...listArgs },
   async act(operator, args) {
     await requirePartner(operator.partners, args.id);

@@ -1,6 +1,7 @@
 /** `tvs init`: a new register, and what it must know (decision D1.9). */
 
 import { basename } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
@@ -52,31 +53,17 @@ const questions: readonly Omit<Question, "check">[] = [
 type Answers = Readonly<Record<string, string>>;
 
 export const initCommand = command({
-  description:
-    "Make a new register and tell it what it must know: asks at a terminal, takes options elsewhere. What it is told " +
-    "is remembered in the database, and `serve` goes by it. Refused where there is a register",
-  example:
-    "tvs init\n" +
-    "  tvs init --issuer https://verify.example.gov --name 'Teacher Registry' --contact-email help@example.gov",
+  ...words.init,
   args: {
-    issuer: option("URL", "The public URL, the `iss` of every envelope"),
-    name: option("NAME", "The registry's name, on every page and attestation"),
-    "contact-email": option("ADDRESS", "Whom people write to; on every page"),
-    "time-zone": option("ZONE", "Time zone whose midnight ends a licence (default Africa/Lagos)"),
-    host: option("ADDRESS", "IP address to listen on (default 127.0.0.1)"),
-    port: option("N", "Port (default 8080)"),
-    "keep-attestations": option(
-      "TIME",
-      "Delete attestations that are older, such as 7y, at least 90d (default forever)",
-    ),
-    "access-log": option(
-      "on|off",
-      "Keep each call's time, route, status, partner and key for 14 days (default on)",
-    ),
-    "status-list": option(
-      "on|off",
-      "Serve signed status lists, by which an envelope is checked later for a withdrawal (default on)",
-    ),
+    issuer: option("URL"),
+    name: option("NAME"),
+    "contact-email": option("ADDRESS"),
+    "time-zone": option("ZONE"),
+    host: option("ADDRESS"),
+    port: option("N"),
+    "keep-attestations": option("TIME"),
+    "access-log": option("on|off"),
+    "status-list": option("on|off"),
     ...byArg,
   },
   async run({ args }) {

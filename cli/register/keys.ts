@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import {
   compromiseKey,
@@ -49,23 +50,15 @@ const keyColumns: Columns<Awaited<ReturnType<typeof describeKeys>>[number]> = {
 };
 
 const listCommand = operatorCommand({
-  description: "Show every signing key with its state, its times, and who changed it last",
-  example: "tvs keys list\n  tvs keys list --json | jq -r '.[] | select(.state == \"active\").kid'",
+  ...words["keys list"],
   async act(operator, args) {
     printList(args, await describeKeys(operator), keyColumns);
   },
 });
 
 const rotateCommand = operatorCommand({
-  description: "Promote the pending key, retire the active one and publish a new pending one",
-  example:
-    "tvs keys rotate\n  tvs keys rotate --bits 3072\n  tvs keys rotate --now --yes   # at once, in a script",
-  args: {
-    now: flag("Do not wait until the pending key has been public for 24 h"),
-    ...bitsArg,
-    ...yesArg,
-    ...byArg,
-  },
+  ...words["keys rotate"],
+  args: { now: flag(), ...bitsArg, ...yesArg, ...byArg },
   async act(operator, args) {
     const { secrets, clock } = operator;
     const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
@@ -97,15 +90,14 @@ const noteUnsigned = (error: unknown) =>
   note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);
 
 const compromiseCommand = operatorCommand({
-  description: "Declare a key compromised: it leaves the key set, and its later envelopes are refused",
-  example: "tvs keys compromise KID --since 2026-01-31T12:00:00Z",
+  ...words["keys compromise"],
   args: {
     kid: {
-      ...operand("The key's id; `tvs keys list` shows them"),
+      ...operand(),
       values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
     since: {
-      ...option("TIME", "The time from which the key cannot be trusted (ISO 8601)", parseTime),
+      ...option("TIME", parseTime),
       required: true,
     },
     ...bitsArg,
@@ -131,8 +123,7 @@ const compromiseCommand = operatorCommand({
 });
 
 const jwksCommand = operatorCommand({
-  description: "Print the key set, as /v1/inter-agency/.well-known/jwks.json serves it",
-  example: "tvs keys jwks > jwks.json",
+  ...words["keys jwks"],
   async act({ keys }, args) {
     const document = jwks(keyRing(await keys.list()));
     print(args, document, () => JSON.stringify(document, null, 2));
@@ -140,8 +131,7 @@ const jwksCommand = operatorCommand({
 });
 
 const historyCommand = operatorCommand({
-  description: "Print the signed key history, for verifying envelopes offline years later",
-  example: "tvs keys history > key-history.jose",
+  ...words["keys history"],
   async act({ keys, secrets, clock, settingsInForce: { issuer }, issuerTold }, args) {
     if (!issuerTold)
       hint(args, `the issuer in this history, ${issuer}, was never set; set it with tvs serve --issuer`);
@@ -152,13 +142,8 @@ const historyCommand = operatorCommand({
 });
 
 const importCommand = command({
-  description: "Import an RSA private key as the pending key; the current pending key is retired unused",
-  example: "tvs keys import signing-key.pem",
-  args: {
-    file: operand("Unencrypted RSA private key, PEM"),
-    ...yesArg,
-    ...byArg,
-  },
+  ...words["keys import"],
+  args: { file: operand(), ...yesArg, ...byArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
     // A wrong key is told before anything is made on the disk.

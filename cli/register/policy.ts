@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
@@ -7,18 +8,15 @@ import { readPolicyFile } from "../serve/settings-in-force.ts";
 import { listing, print } from "../terminal/output.ts";
 
 const showCommand = operatorCommand({
-  description: "Show the eligibility policy in force; --json prints the document itself",
-  example: "tvs policy show --json > policy.json",
+  ...words["policy show"],
   async act({ settingsInForce: { policy } }, args) {
     print(args, policy, () => policyText(policy));
   },
 });
 
 const checkCommand = command({
-  description:
-    "Check a policy file, without a database. Exit 0: it is valid; 1: it is not; 2: it cannot be read",
-  example: "tvs policy check policy.json",
-  args: { file: operand("The policy document, JSON") },
+  ...words["policy check"],
+  args: { file: operand() },
   async run({ args }) {
     const policy = readValidPolicy(args.file);
     print(args, { valid: true, version: policy.version, denied: deniedPurposes(policy) }, () =>

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stringify } from "csv-stringify/sync";
 import { v7 as uuidv7 } from "uuid";
+import words from "../../data/commands.json" with { type: "json" };
 import { rosterSchema } from "../../src/api/requests.ts";
 import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -37,32 +38,20 @@ const maxRows = 1_000_000;
 const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand({
-  description:
-    "Check which teachers on a school's list are eligible for a purpose. The list is a CSV with a reg_no, t_id or " +
-    "nin column (the first with a value counts; a row whose numbers belong to different teachers is refused). Where " +
-    "it has a name column, a name that differs from the registered one is marked: impostors use real numbers. " +
-    "No NIN is printed. Nothing is attested, but with --statement: then one signed statement over the whole list, of " +
-    "up to 2,000, is written to --out. Partners ask for theirs by POST /v1/inter-agency/rosters. " +
-    "Exit 0: all eligible; 1: some are not; 2: not readable",
-  example:
-    "tvs roster staff.csv --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out result.csv\n" +
-    "  tvs roster - --purpose SCHOOL_EMPLOYMENT_VERIFICATION --json < staff.csv\n" +
-    '  tvs roster staff.csv --statement --list-name "Government College" --purpose SCHOOL_EMPLOYMENT_VERIFICATION --out statement.json',
+  ...words.roster,
   args: {
-    file: operand("The list, or - for standard input"),
+    file: operand(),
     purpose: {
-      ...option("P", "The purpose to check eligibility for", (text, flag) =>
-        parseChoice(text, flag, purposes),
-      ),
+      ...option("P", (text, flag) => parseChoice(text, flag, purposes)),
       required: true,
       values: { oneOf: purposes },
     },
-    statement: flag("Make one signed statement over the list; --out says where it goes"),
-    "list-name": option("NAME", "What the statement calls the list, such as the school's name"),
-    reference: option("R", "A reference for the list, such as a centre's number"),
+    statement: flag(),
+    "list-name": option("NAME"),
+    reference: option("R"),
     ...byArg,
-    out: option("FILE", "Also write the rows as CSV, or the statement, to a new file"),
-    force: flag("Replace the file that --out names"),
+    out: option("FILE"),
+    force: flag(),
   },
   check: (args) => void listOf(args),
   prepare: ({ file, out: path, force }, config) =>

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { missingFrom } from "../../src/domain/import/arrival.ts";
@@ -52,16 +53,7 @@ const importArgs = {
 } as const;
 
 export const importCommand = command({
-  description:
-    "Import a registry extract: CSV or an Excel workbook (a header names the columns), or NDJSON (.ndjson, .jsonl). " +
-    "What has other columns, words or dates is read by a mapping (tvs teachers map). All rows are checked " +
-    "before one is applied; an interrupted import continues where it stopped when it is run again. " +
-    "Exit 0: all rows applied; 1: some were rejected, or it was stopped; 2: the file could not be read",
-  example:
-    "tvs teachers import --template > extract.csv\n" +
-    "  tvs teachers import extract.csv --dry-run --report dry-run.json\n" +
-    "  tvs teachers import first-load.csv --baseline\n" +
-    "  tvs teachers import nightly.ndjson --strict --json",
+  ...words["teachers import"],
   args: importArgs,
   async run({ args }) {
     if (args.template === true) return printTemplate(args);

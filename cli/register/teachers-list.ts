@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { isCalendarDate } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
@@ -50,11 +51,7 @@ type PageArgs = ArgsOf<typeof pageArgs> & { json?: boolean | undefined };
 const pageOf = ({ limit, after }: PageArgs) => ({ limit, ...(after === undefined ? {} : { after }) });
 
 export const listCommand = operatorCommand({
-  description: "List teachers in the order of their registration numbers",
-  example:
-    "tvs teachers list --status VALID --expires-before 2026-12-31\n" +
-    "  tvs teachers list --state Lagos --limit 200 --after TR/2019/LA/000123\n" +
-    "  tvs teachers list --changed-since 2026-01-31T00:00:00Z --json",
+  ...words["teachers list"],
   args: { ...filterArgs, ...pageArgs },
   async act(operator, args) {
     const found = await listTeachers(operator, filterOf(args), pageOf(args));
@@ -63,17 +60,8 @@ export const listCommand = operatorCommand({
 });
 
 export const findCommand = operatorCommand({
-  description:
-    "Find teachers by a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone number, " +
-    "or the beginning of any part of a name. Exit 1: nobody was found",
-  example:
-    'tvs teachers find "Okafor Ada"\n' +
-    "  tvs teachers find TR/2019/LA\n" +
-    "  tvs teachers find - < nin.txt",
-  args: {
-    term: operand("Whom to find; - reads it from standard input, where no shell keeps it"),
-    ...pageArgs,
-  },
+  ...words["teachers find"],
+  args: { term: operand(), ...pageArgs },
   prepare: ({ term }) =>
     // A character may have four bytes; the rest is a line end.
     term === "-"

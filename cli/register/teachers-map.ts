@@ -1,5 +1,6 @@
 import { createReadStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import { TvsError } from "../../src/domain/errors.ts";
 import { openTable, type Reading } from "../../src/domain/import/extract.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
@@ -63,21 +64,8 @@ export function readMappingFile(file: string): Mapping {
 }
 
 export const mapCommand = command({
-  description:
-    "Look at another system's extract and print a mapping for it: how its columns, words and dates are read. On " +
-    "stderr, what each column was taken for and why, and what the file does not decide. Exit 0: nothing is open; " +
-    "1: questions are; 2: the file could not be read",
-  example:
-    "tvs teachers map extract.xlsx > mapping.json\n" +
-    "  tvs teachers import extract.xlsx --map mapping.json --dry-run\n" +
-    "  tvs teachers map --show",
-  args: {
-    file: { ...operand("The extract: CSV, or an Excel workbook"), required: false },
-    ...readingArgs,
-    show: flag("Print the mapping that the register remembers from its last import with one"),
-    forget: flag("Forget it"),
-    ...byArg,
-  },
+  ...words["teachers map"],
+  args: { file: { ...operand(), required: false }, ...readingArgs, show: flag(), forget: flag(), ...byArg },
   async run({ args }) {
     const { file, show = false, forget = false } = args;
     if ([file !== undefined, show, forget].filter(Boolean).length !== 1)

@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
@@ -45,16 +46,8 @@ function formatOf(file: string): ImportFormat {
 }
 
 const exportCommand = operatorCommand({
-  description:
-    "Write teachers to a new file that `tvs teachers import` reads: NDJSON (.ndjson, .jsonl) with profiles, else CSV " +
-    "without. NINs, e-mail addresses and phone numbers are not held, so they are left out; to import the file again " +
-    "changes nothing",
-  example: "tvs teachers export register.csv\n  tvs teachers export lagos.ndjson --state Lagos --force",
-  args: {
-    file: operand("The file to write"),
-    ...filterArgs,
-    force: flag("Replace the file"),
-  },
+  ...words["teachers export"],
+  args: { file: operand(), ...filterArgs, force: flag() },
   prepare({ file: path, force }, config) {
     return { format: formatOf(path), output: prepareOutput({ flag: "the file", path, force, config }) };
   },
@@ -92,9 +85,7 @@ const exportCommand = operatorCommand({
 const maxInputBytes = 1024;
 
 const exportSubjectCommand = operatorCommand({
-  description:
-    "Print everything stored about the person whose NIN is read from standard input, and every lookup of it",
-  example: "tvs teachers export-subject --json < nin.txt > subject.json",
+  ...words["teachers export-subject"],
   // On standard input because an argument would stand in the shell's history and in `ps`.
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
@@ -176,8 +167,7 @@ const reasonArg = {
 type Described = ReturnType<typeof describeTeacher>;
 
 const showCommand = operatorCommand({
-  description: "Show a teacher's record, its statuses today and what partners were last told",
-  example: "tvs teachers show TR/2019/LA/000123\n  tvs teachers show 100123",
+  ...words["teachers show"],
   args: refArg,
   async act(operator, args) {
     const teacher = await requireTeacher(operator.teachers, args.ref);
@@ -276,38 +266,31 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
 }
 
 const revokeCommand = operatorCommand({
-  description: "Revoke a teacher's licence today, and say which partners were told VALID in the last 90 days",
-  example: 'tvs teachers revoke TR/2019/LA/000123 --reason "Decision 2026/14 of the disciplinary board"',
+  ...words["teachers revoke"],
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
   act: (operator, args) => change("revoke", operator, args),
 });
 
 const reinstateCommand = operatorCommand({
-  description:
-    "Undo a revocation; the licence is VALID or EXPIRED again by its dates. A revocation made by `revoke` is lifted only here, or by teachers import --lift-revocations",
-  example: "tvs teachers reinstate TR/2019/LA/000123",
+  ...words["teachers reinstate"],
   args: { ...refArg, ...byArg },
   act: (operator, args) => change("reinstate", operator, args),
 });
 
 const deactivateCommand = operatorCommand({
-  description: "Take a teacher out of service; the record is still found, but without a licence",
-  example: 'tvs teachers deactivate 100123 --reason "Duplicate of another record, decision 2026/15"',
+  ...words["teachers deactivate"],
   args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
   act: (operator, args) => change("deactivate", operator, args),
 });
 
 const reactivateCommand = operatorCommand({
-  description:
-    "Put a deactivated teacher back in service; the licence status follows from its dates and any revocation",
-  example: "tvs teachers reactivate 100123",
+  ...words["teachers reactivate"],
   args: { ...refArg, ...byArg },
   act: (operator, args) => change("reactivate", operator, args),
 });
 
 const historyCommand = operatorCommand({
-  description: "List every change of a teacher's record and every event that partners were told, in order",
-  example: "tvs teachers history TR/2019/LA/000123\n  tvs teachers history 100123 --by alice --json",
+  ...words["teachers history"],
   args: { ...refArg, ...byFilterArg },
   async act({ teachers }, args) {
     const teacher = await requireTeacher(teachers, args.ref);
@@ -338,9 +321,7 @@ function historyRow(line: HistoryLine): Cell[] {
 }
 
 const sweepCommand = operatorCommand({
-  description:
-    "Announce the licences that expired or became valid by date; a running service does this after midnight",
-  example: "tvs teachers sweep",
+  ...words["teachers sweep"],
   args: byArg,
   async act({ teachers, calendar, clock, actor }, args) {
     const total = hasProgress() ? await teachers.countDue(calendar.dateAt(clock.now())) : 0;

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -54,23 +55,8 @@ export function describeFacts({
 }
 
 const makeCommand = command({
-  description: "Write a consistent copy of the database to a new file; the service can keep running",
-  example:
-    "tvs backup /var/backups/tvs-2026-01-31.db\n" +
-    "  tvs backup /var/backups --keep 14\n" +
-    "  tvs backup verify /var/backups/tvs-2026-01-31.db",
-  args: {
-    file: operand(
-      "The backup file to create; it must not exist yet, unless --force is given. `verify FILE` checks an existing one",
-    ),
-    force: flag("Overwrite an existing file"),
-    keep: option(
-      "N",
-      "FILE is a folder: name the backup by its time, and delete all but the N newest that were named so. " +
-        "Each register needs a folder of its own",
-      readKeep,
-    ),
-  },
+  ...words.backup,
+  args: { file: operand(), force: flag(), keep: option("N", readKeep) },
   async run({ args }) {
     const config = configOf(args);
     const source = databaseFile(config);
@@ -130,10 +116,8 @@ function backupText(file: string, facts: BackupFacts, place: string): string {
 }
 
 const verifyCommand = command({
-  description:
-    "Check that a backup is complete, has a schema this program knows, and belongs to the master key in use",
-  example: "tvs backup verify /var/backups/tvs-2026-01-31.db",
-  args: { file: operand("A file made by `tvs backup`") },
+  ...words["backup verify"],
+  args: { file: operand() },
   async run({ args }) {
     const config = configOf(args);
     databaseFile(config);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import {
   type Config,
   type Environment,
@@ -26,21 +27,8 @@ import { ensureDataDir } from "./vault.ts";
 const toOption = "--to (TVS_TO)";
 
 export const migrateCommand = command({
-  description: "Move the register to another database, verified row by row; stop the service first",
-  example:
-    "tvs migrate --data /var/lib/tvs --to http://10.0.0.5:8080\n" +
-    "  tvs migrate --database http://10.0.0.5:8080 --to file:/var/lib/tvs/tvs.db\n" +
-    "  tvs migrate --cancel --to http://10.0.0.5:8080",
-  args: {
-    to: option(
-      "URL",
-      "file:PATH or the URL of a libSQL server, empty (TVS_TO; its token in TVS_TO_TOKEN). The same again goes on with what was interrupted",
-    ),
-    cancel: flag(
-      "Give the register back to its old place, as long as the new one was not changed; without --to nobody looks",
-    ),
-    ...yesArg,
-  },
+  ...words.migrate,
+  args: { to: option("URL"), cancel: flag(), ...yesArg },
   async run({ args }) {
     const { data, database, sandbox, json } = args;
     const environment = environmentOf({ data, database, sandbox, json });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
@@ -28,17 +29,8 @@ import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 const maxListed = 20;
 
 export const restoreCommand = command({
-  description: "Replace the database with a backup; stop the service first",
-  example:
-    "tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs\n" +
-    "  tvs restore /var/backups/tvs-2026-01-31.db --data /var/lib/tvs --force --hold-webhooks",
-  args: {
-    file: operand("A file made by `tvs backup`"),
-    force: flag("Replace an existing database; the old one is kept under another name"),
-    "hold-webhooks": flag("Send no webhook from the restored database until `tvs webhooks release`"),
-    ...yesArg,
-    ...byArg,
-  },
+  ...words.restore,
+  args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...byArg },
   async run({ args }) {
     refuseRestore();
     const config = configOf(args);

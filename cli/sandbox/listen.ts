@@ -1,5 +1,6 @@
 /** `tvs listen`: a partner's engineer receives the sandbox's deliveries on this machine (decision D9.2). */
 
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { putBackEndpoint, takeEndpoint } from "../../src/domain/sandbox/endpoint.ts";
@@ -19,17 +20,8 @@ import { keptSecret, withSandbox } from "./sandbox-register.ts";
 const secretName = "sandbox_webhook_secret";
 
 export const listenCommand = command({
-  description:
-    "Sandbox only: receive the demo partner's webhooks on this machine until Ctrl-C. Each delivery is handed on to your " +
-    "receiver byte for byte, your receiver's answer is the delivery's answer, and a line says how it went",
-  example:
-    "tvs listen --forward http://127.0.0.1:3000/events\n" +
-    "  tvs listen --body      # no receiver yet: shows what comes, and acknowledges it",
-  args: {
-    forward: option("URL", "Your receiver; without it each delivery is acknowledged with 204", readHttpUrl),
-    body: flag("Print each delivery's body too"),
-    json: flag("Print NDJSON: one object with the secret, then one for each delivery"),
-  },
+  ...words.listen,
+  args: { forward: option("URL", readHttpUrl), body: flag(), json: flag() },
   async run({ args }) {
     const target = args.forward ?? null;
     const printing = { isJson: Boolean(args.json), withBody: args.body === true };

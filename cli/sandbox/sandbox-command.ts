@@ -1,5 +1,6 @@
 /** `tvs sandbox`: its teachers, its day, and its beginning anew (decisions D9.3 and D9.4). */
 
+import words from "../../data/commands.json" with { type: "json" };
 import { createCalendar } from "../../src/domain/clock.ts";
 import { type MovedClock, moveClock, parseClock } from "../../src/domain/sandbox/clock.ts";
 import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
@@ -15,13 +16,10 @@ import { withSandbox } from "./sandbox-register.ts";
 import { putTeachersBack } from "./sandbox-sample.ts";
 
 const clockCommand = command({
-  description:
-    "Sandbox only: show or move the day by which licences are judged, and announce those that end or begin by it. " +
-    "Only the calendar moves: times that are signed stay true",
-  example: "tvs sandbox clock +30d\n  tvs sandbox clock 2092-03-01\n  tvs sandbox clock real",
+  ...words["sandbox clock"],
   args: {
     to: {
-      ...operand("Days on from the sandbox's day, a date, or real for the true day; nothing shows the day"),
+      ...operand(),
       required: false,
       valueHint: "+Nd|DATE|real",
     },
@@ -64,10 +62,7 @@ function clockText(moved: MovedClock): string {
 }
 
 const resetCommand = command({
-  description:
-    "Sandbox only: put the made-up teachers, the day, the demo partner's endpoint, watch list and what it is told of " +
-    "back to the beginning; partners are not told. Attestations, keys, other partners and teachers of your own stay",
-  example: "tvs sandbox reset",
+  ...words["sandbox reset"],
   async run({ args }) {
     await withSandbox(args, async (operator) => {
       const { timeZone } = operator.calendar;
@@ -111,8 +106,7 @@ async function resetTold({ partners, watches }: Operator): Promise<void> {
 }
 
 const teachersCommand = command({
-  description: "List the sandbox's made-up teachers that stand for something, and what each shows",
-  example: "tvs sandbox teachers",
+  ...words["sandbox teachers"],
   async run({ args }) {
     const [first] = stateTeachers;
     const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));

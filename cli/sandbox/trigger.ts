@@ -1,5 +1,6 @@
 /** `tvs trigger`: a partner's engineer causes an event in the sandbox (decision D9.2). */
 
+import words from "../../data/commands.json" with { type: "json" };
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { createExchange } from "../../src/delivery/exchange.ts";
 import { type ForgeryAnswer, forge, forgeries, sendForgeries } from "../../src/delivery/forgeries.ts";
@@ -24,12 +25,7 @@ const choices = [...eventTypes, forged] as const;
 const maxDeliveries = 100;
 
 export const triggerCommand = command({
-  description:
-    "Sandbox only: cause an event by a real change of a made-up teacher. Where the teacher is not in a state from " +
-    "which it can come, that state is brought about first, and told too. `forged` sends your receiver deliveries that " +
-    "it must refuse",
-  example:
-    "tvs trigger license.revoked\n  tvs trigger certificate.verified TR/2019/LA/000007\n  tvs trigger forged",
+  ...words.trigger,
   args: {
     event: {
       ...operand(`${eventTypes.join(", ")} or ${forged}`, (text, flag) => parseChoice(text, flag, choices)),

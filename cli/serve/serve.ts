@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
   type Environment,
@@ -31,8 +32,7 @@ import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { watchSpread } from "./spread.ts";
 
 export const serveCommand = command({
-  description: "Run the service: the public lookup and the partner API, until SIGTERM",
-  example: "tvs serve --issuer https://verify.example.gov --port 8080",
+  ...words.serve,
   args: serveArgs,
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);

@@ -2,6 +2,7 @@
 
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
 import { TvsError } from "../../src/domain/errors.ts";
 import { placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { command, flag, group, option } from "../command.ts";
@@ -40,16 +41,8 @@ function unitsOf(user: string, timersOnly: boolean): string[] {
 const wanting = ["timers.target.wants", "multi-user.target.wants"];
 
 const uninstallCommand = command({
-  description:
-    "Remove the units that `service install` wrote. Refused while one of them is enabled; settings, data, backups and the " +
-    "user stay",
-  example: "sudo tvs service uninstall\n  sudo tvs service uninstall --timers",
-  args: {
-    user: userArg,
-    root: option("DIR", "Remove below DIR instead of /"),
-    timers: flag("Only the timers of backups, anchors, alerts and imports"),
-    print: flag("Print what would be removed and remove nothing"),
-  },
+  ...words["service uninstall"],
+  args: { user: userArg, root: option("DIR"), timers: flag(), print: flag() },
   async run({ args }) {
     const { user, root = "/" } = args;
     const units = unitsOf(user, args.timers === true);
@@ -89,17 +82,12 @@ function remove(path: string): void {
 }
 
 const installCommand = command({
-  description:
-    "Install the service for systemd: write a hardened unit, a user for it, and a settings file that is never " +
-    "overwritten. Nothing is started; the commands for that are printed",
-  example:
-    "sudo tvs service install\n" +
-    "  sudo tvs service install --backup-to /srv/backups --anchor-to https://tsa.example.org/",
+  ...words["service install"],
   args: {
     user: userArg,
-    executable: option("FILE", "Path of the executable for the service (default: this one)", absolute),
-    root: option("DIR", "Write below DIR instead of /, for an image or a package"),
-    print: flag("Print the units and write nothing"),
+    executable: option("FILE", absolute),
+    root: option("DIR"),
+    print: flag(),
     ...timerArgs,
   },
   async run({ args }) {

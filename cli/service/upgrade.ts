@@ -1,6 +1,7 @@
 /** `tvs upgrade`: a register of an earlier release is brought to this program's schema, after a backup. */
 
 import { lstatSync } from "node:fs";
+import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
@@ -15,10 +16,7 @@ import { hint, print, readable } from "../terminal/output.ts";
 type Upgraded = Awaited<ReturnType<typeof upgradeRegister>>;
 
 export const upgradeCommand = command({
-  description:
-    "Bring a register of an earlier release to this program's schema, after a backup beside its database; `serve` does " +
-    "the same at its start. The earlier release cannot open it any more then",
-  example: "tvs upgrade --data /var/lib/tvs",
+  ...words.upgrade,
   args: noBackupArg,
   async run({ args }) {
     const config = configOf(args);

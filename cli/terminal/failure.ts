@@ -1,6 +1,7 @@
 /** How a command line fails: in one line, by the frozen exit codes (decision D1.2). */
 
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { storeError } from "../../src/store/driver/driver.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type OurCommand } from "../command.ts";
 import { ownerRemark } from "../register/data-owner.ts";
@@ -45,5 +46,7 @@ function asTvsError(error: unknown): TvsError {
     return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
       cause: error,
     });
+  const ofDisk = storeError(error);
+  if (["STORE_FULL", "STORE_READ_ONLY"].includes(ofDisk.code)) return ofDisk;
   return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }

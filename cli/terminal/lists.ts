@@ -8,7 +8,7 @@ import { parseChoice, parseCount, parseDuration, parseList, parseTime } from "./
 const maxLimit = 100_000;
 
 /** One of a few words. */
-export function choice<const T extends string>(choices: readonly T[], description: string) {
+export function choice<const T extends string>(choices: readonly T[], description = "") {
   return option(choices.join("|"), description, (text, flag) => parseChoice(text, flag, choices));
 }
 

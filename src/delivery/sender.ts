@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../domain/clock.ts";
+import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery, Outbox } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
@@ -63,6 +63,7 @@ export type Sender = ReturnType<typeof startSender>;
 export function startSender(dependencies: SenderDependencies) {
   const { outbox, nodeId, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
+  const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
   const intake = createIntake({ outbox, nodeId, clock, queues, limits });
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
@@ -83,7 +84,7 @@ export function startSender(dependencies: SenderDependencies) {
     nextLaunch = undefined;
     if (isClosing) return;
     for (let begun = 0; begun < maxLaunchesAtOnce; begun++) {
-      const attempt = queues.next(performance.now() - longestWaitMs(limits));
+      const attempt = queues.next(timers.elapsed() - longestWaitMs(limits));
       if (attempt === null) return;
       const run = carryOut(attempt).finally(() => underWay.delete(run));
       underWay.add(run);
@@ -125,8 +126,13 @@ export function startSender(dependencies: SenderDependencies) {
     }
   }
 
-  const loop = createWorkLoop(work);
-  const timer = setInterval(() => void loop.wake({ look: true }), limits.pollMs);
+  const loop = createWorkLoop(work, timers);
+  let stopPolling = timers.after(limits.pollMs, poll);
+
+  function poll(): void {
+    stopPolling = timers.after(limits.pollMs, poll);
+    void loop.wake({ look: true });
+  }
 
   return {
     /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
@@ -145,13 +151,13 @@ export function startSender(dependencies: SenderDependencies) {
      */
     async close(): Promise<void> {
       isClosing = true;
-      clearInterval(timer);
+      stopPolling();
       clearImmediate(nextLaunch);
-      const cut = setTimeout(() => cutOff.abort(), limits.drainMs);
+      const takeBackCut = timers.after(limits.drainMs, () => cutOff.abort());
       await loop.rest();
       await intake.giveBack(queues.takeStale(Number.POSITIVE_INFINITY)).catch((error) => onError?.(error));
       await Promise.all(underWay);
-      clearTimeout(cut);
+      takeBackCut();
     },
   };
 }
@@ -163,6 +169,7 @@ type IntakeOptions = Pick<SenderDependencies, "outbox" | "nodeId" | "clock"> & {
 
 /** How deliveries come from the outbox into the queues, and back. */
 function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) {
+  const { elapsed } = timersOf(clock);
   let revision = "";
   let isStale = true;
 
@@ -176,7 +183,7 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) 
   return {
     /** Brings the queues up to date; costs one point read, unless something has changed or become due. */
     async look(): Promise<void> {
-      await giveBack(queues.takeStale(performance.now() - longestWaitMs(limits)));
+      await giveBack(queues.takeStale(elapsed() - longestWaitMs(limits)));
       const current = await outbox.revision();
       if (current === revision && !isStale && !queues.isDue(clock.now())) return;
       revision = current;
@@ -187,7 +194,7 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) 
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
-      const leasedAtMs = performance.now();
+      const leasedAtMs = elapsed();
       const now = clock.now();
       const lease = { token: `${nodeId}:${randomUUID()}`, now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
@@ -221,7 +228,7 @@ function finishedAttempt(
 }
 
 /** The work of a sender, which is done by one at a time, however often it is woken; after a failure it pauses. */
-function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
+function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapsed }: Timers) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
   let isWorking = false;
@@ -229,11 +236,11 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>) {
 
   async function workOn(): Promise<void> {
     isWorking = true;
-    while (wanted.fill && performance.now() >= pausedUntilMs) {
+    while (wanted.fill && elapsed() >= pausedUntilMs) {
       const { look } = wanted;
       wanted = { look: false, fill: false };
       await work(look).catch(() => {
-        pausedUntilMs = performance.now() + errorPauseMs;
+        pausedUntilMs = elapsed() + errorPauseMs;
       });
     }
     isWorking = false;

@@ -143,6 +143,15 @@ function readUrl(value: unknown, place: string): string {
   return url?.href ?? text;
 }
 
+/** Browsers and decoders differ in which of two headers they believe, and in what one of another length says. */
+function hasOneHeader(file: Buffer): boolean {
+  const names: string[] = [];
+  for (let at = 8; at + 12 <= file.length; at += 12 + file.readUInt32BE(at))
+    names.push(file.toString("latin1", at + 4, at + 8));
+  const isFirst = file.length >= 33 && file.readUInt32BE(8) === 13 && names.indexOf("IHDR") === 0;
+  return isFirst && names.lastIndexOf("IHDR") === 0;
+}
+
 const maxLogoBytes = 64 * 1024;
 /** Sixteen times what any screen shows of it; decoding it takes four bytes a pixel. */
 const maxPngSide = 2_048;
@@ -165,7 +174,7 @@ function checkLogo(bytes: Uint8Array): CheckedLogo {
 /** The size is read before anything is unpacked. */
 function pngProblem(bytes: Uint8Array): string | null {
   const file = Buffer.from(bytes);
-  if (file.length < 33) return "is a damaged PNG";
+  if (!hasOneHeader(file)) return "is a damaged PNG";
   const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
   if (width > maxPngSide || height > maxPngSide) return "is more than 2048 pixels wide or high";
   try {

@@ -5,11 +5,11 @@ import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type AppEnv, problemResponse } from "../http/hono-call.ts";
 import { accepts } from "../http/problem.ts";
+import type { Texts } from "./language.ts";
 import { type Language, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
 import { toTop } from "./shell.ts";
-import type { Texts } from "./texts/en.ts";
 
 /** The paths of the API, but for the pages among them: there a failure is the contract's, whoever asks. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;

@@ -25,6 +25,7 @@ import callMjs from "../../data/examples/javascript/call.mjs" with { type: "text
 import eventsMjs from "../../data/examples/javascript/events.mjs" with { type: "text" };
 import receiveMjs from "../../data/examples/javascript/receive.mjs" with { type: "text" };
 import verifyMjs from "../../data/examples/javascript/verify.mjs" with { type: "text" };
+import written from "../../data/examples/languages.json" with { type: "json" };
 import askPhp from "../../data/examples/php/ask.php" with { type: "text" };
 import callPhp from "../../data/examples/php/call.php" with { type: "text" };
 import eventsPhp from "../../data/examples/php/events.php" with { type: "text" };
@@ -42,11 +43,15 @@ type Example = { readonly file: string; readonly source: string };
 const exampleKinds = ["ask", "verify", "receive", "events"] as const;
 export type ExampleKind = (typeof exampleKinds)[number];
 
+export function isExample(name: string): name is ExampleKind {
+  return exampleKinds.some((kind) => kind === name);
+}
+
 export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   /** One call, written for the reference to fill in: see reference/operations.ts. */
   readonly call: Example;
   /** A text as the body of `call` has it: what ends the literal there is escaped. */
-  readonly escape?: (text: string) => string;
+  readonly escape: (text: string) => string;
   /** As the folder is named, and `?code=`. */
   readonly id: string;
   readonly name: string;
@@ -55,116 +60,43 @@ export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   /** How a file is run. */
   readonly run: (file: string) => string;
   /** How its receiver is run, where `run` would leave a process behind that outlives the one to end. */
-  readonly serve?: (file: string) => string;
+  readonly serve: (file: string) => string;
   /** Whether its receiver is a server; else it only judges a delivery that was kept. */
   readonly isServer: boolean;
 };
 
-/** Where a class must be named as its file is, both begin with a capital. */
-const capitalised = ["java", "cs"];
-
-function files(ending: string, sources: Readonly<Record<ExampleKind | "call", string>>) {
-  const fileOf = (kind: keyof typeof sources): Example => {
-    const name = capitalised.includes(ending) ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
-    return { file: `${name}.${ending}`, source: sources[kind] };
-  };
-  return {
-    ask: fileOf("ask"),
-    verify: fileOf("verify"),
-    receive: fileOf("receive"),
-    events: fileOf("events"),
-    call: fileOf("call"),
-  };
-}
+const sources: Readonly<Record<string, Readonly<Record<ExampleKind | "call", string>>>> = {
+  curl: { ask: askSh, call: callSh, events: eventsSh, receive: receiveSh, verify: verifySh },
+  javascript: { ask: askMjs, call: callMjs, events: eventsMjs, receive: receiveMjs, verify: verifyMjs },
+  python: { ask: askPy, call: callPy, events: eventsPy, receive: receivePy, verify: verifyPy },
+  php: { ask: askPhp, call: callPhp, events: eventsPhp, receive: receivePhp, verify: verifyPhp },
+  java: { ask: askJava, call: callJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
+  go: { ask: askGo, call: callGo, events: eventsGo, receive: receiveGo, verify: verifyGo },
+  csharp: { ask: askCs, call: callCs, events: eventsCs, receive: receiveCs, verify: verifyCs },
+};
 
 /** The first is shown to who has not chosen. */
-export const codeLanguages: readonly [CodeLanguage, ...CodeLanguage[]] = [
-  {
-    id: "curl",
-    name: "curl",
-    prepare: null,
-    run: (file) => `sh ${file}`,
-    isServer: false,
-    escape: (text) => text.replaceAll("'", "'\\''"),
-    ...files("sh", { ask: askSh, call: callSh, events: eventsSh, receive: receiveSh, verify: verifySh }),
+export const codeLanguages = written.map(
+  ({ id, name, ending, capitalised, prepare, run, serve, isServer, escape: { find, put } }): CodeLanguage => {
+    const files = Object.entries(sources[id] ?? {}).map(([kind, source]) => {
+      // Where a class must be named as its file is, both begin with a capital.
+      const stem = capitalised ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
+      return [kind, { file: `${stem}.${ending}`, source }];
+    });
+    const started = (how: string) => (file: string) =>
+      how.replaceAll("{file}", file).replaceAll("{stem}", file.replace(/\.\w+$/, ""));
+    return {
+      ...(Object.fromEntries(files) as Record<ExampleKind | "call", Example>),
+      id,
+      name,
+      prepare,
+      run: started(run),
+      serve: started(serve),
+      isServer,
+      escape: (text) => text.replace(new RegExp(find, "g"), put),
+    };
   },
-  {
-    id: "javascript",
-    name: "JavaScript",
-    prepare: "npm install jose",
-    run: (file) => `node ${file}`,
-    isServer: true,
-    escape: (text) => text.replace(/[`\\$]/g, "\\$&"),
-    ...files("mjs", {
-      ask: askMjs,
-      call: callMjs,
-      events: eventsMjs,
-      receive: receiveMjs,
-      verify: verifyMjs,
-    }),
-  },
-  {
-    id: "python",
-    name: "Python",
-    prepare: `python3 -m venv .venv
-. .venv/bin/activate
-python3 -m pip install --quiet "pyjwt[crypto]"`,
-    run: (file) => `python3 ${file}`,
-    isServer: true,
-    ...files("py", { ask: askPy, call: callPy, events: eventsPy, receive: receivePy, verify: verifyPy }),
-  },
-  {
-    id: "php",
-    name: "PHP",
-    prepare: null,
-    run: (file) => `php ${file}`,
-    isServer: true,
-    escape: (text) => text.replace(/['\\]/g, "\\$&"),
-    ...files("php", {
-      ask: askPhp,
-      call: callPhp,
-      events: eventsPhp,
-      receive: receivePhp,
-      verify: verifyPhp,
-    }),
-  },
-  {
-    id: "java",
-    name: "Java",
-    prepare: "sudo apt install default-jdk-headless libjackson2-databind-java",
-    run: (file) => `java -cp "/usr/share/java/*" ${file}`,
-    isServer: true,
-    escape: (text) => text.replaceAll("\\", "\\\\"),
-    ...files("java", {
-      ask: askJava,
-      call: callJava,
-      events: eventsJava,
-      receive: receiveJava,
-      verify: verifyJava,
-    }),
-  },
-  {
-    id: "go",
-    name: "Go",
-    prepare: null,
-    run: (file) => `go run ${file}`,
-    serve: (file) => `go build ${file}
-./${file.replace(/\.go$/, "")}`,
-    isServer: true,
-    ...files("go", { ask: askGo, call: callGo, events: eventsGo, receive: receiveGo, verify: verifyGo }),
-  },
-  {
-    id: "csharp",
-    name: "C#",
-    prepare:
-      "sudo apt install mono-mcs mono-runtime libnewtonsoft-json5.0-cil libmono-system-net-http4.0-cil",
-    run: (file) => `mcs -r:/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll -r:System.Net.Http.dll ${file}
-mono ${file.replace(/cs$/, "exe")}`,
-    isServer: true,
-    escape: (text) => text.replaceAll('"', '""'),
-    ...files("cs", { ask: askCs, call: callCs, events: eventsCs, receive: receiveCs, verify: verifyCs }),
-  },
-];
+) as [CodeLanguage, ...CodeLanguage[]];
 
 /** A file that the service hands out; null for a path that is none. */
 export function exampleAt(language: string, file: string): Example | null {

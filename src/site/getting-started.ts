@@ -1,4 +1,5 @@
-import { html } from "hono/html";
+import { html, raw } from "hono/html";
+import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { TvsError } from "../domain/errors.ts";
 import type { GoingLive, GoingLiveStep, TryOut } from "../domain/sandbox/going-live.ts";
 import { demoPartner } from "../domain/sandbox/state.ts";
@@ -11,8 +12,10 @@ import { queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
 import { styleHash } from "./shell.ts";
-import { englishGuide, type GuideTexts } from "./texts/guide-en.ts";
-import { textsIn } from "./texts/test-language.ts";
+import { sentences } from "./texts/sentences.ts";
+
+/** The page is in English only; what of its sentences is HTML is ours, with nothing in it of anybody else's. */
+const texts = sentences(written);
 
 type GuideOptions = {
   readonly offer: DemoOffer;
@@ -43,7 +46,6 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
     };
     const progress = demo === null ? null : ((await tryOut?.readGoingLive().catch(() => null)) ?? null);
     return kept(c, about, (language, { issuer, site }) => {
-      const texts = textsIn(language.tag, { en: englishGuide });
       const at: steps.Surroundings = {
         issuer,
         sandbox,
@@ -57,7 +59,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
       };
       return {
         title: texts.title,
-        main: guide({ at, progress, texts }),
+        main: guide({ at, progress }),
         scripts: ["getting-started/page.js"],
         styles: ["getting-started/page.css"],
       };
@@ -90,8 +92,17 @@ export const exampleFile: PageHandler = async (c) => {
 type Guide = {
   readonly at: steps.Surroundings;
   readonly progress: GoingLive | null;
-  readonly texts: GuideTexts;
 };
+
+/** Whoever the reader has to turn to, with the way there where the page knows it. */
+const operatorOf = ({ hasContact }: steps.Surroundings) =>
+  hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
+
+function keyStateOf({ ended, offered, sandbox }: steps.Surroundings): keyof typeof texts.keyHere {
+  if (ended) return "ended";
+  if (offered) return "offered";
+  return sandbox ? "sandbox" : "live";
+}
 
 /** A text to copy, which wraps where it is wider than the page. */
 function listing(
@@ -103,8 +114,8 @@ function listing(
 `;
 }
 
-function run(step: keyof typeof steps.commands, { at, texts }: Guide): Markup {
-  const text = steps.commands[step](at);
+function run(step: steps.Step, { at }: Guide): Markup {
+  const text = steps.commandOf(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
     caption: texts.shell,
@@ -114,7 +125,7 @@ function run(step: keyof typeof steps.commands, { at, texts }: Guide): Markup {
 
 /** A file of the chosen language: how to get it, how to run it, and what stands in it. */
 function example(kind: ExampleKind, shown: Guide): Markup {
-  const { at, texts } = shown;
+  const { at } = shown;
   const one = at.code[kind];
   return html`${run(kind, shown)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
@@ -123,7 +134,7 @@ ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, t
 }
 
 function guide(shown: Guide): Markup {
-  const { at, texts } = shown;
+  const { at } = shown;
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -132,8 +143,8 @@ ${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">
 </ol></nav>
 <div>
 <p class="soft" role="status" id="copied"></p>
-${texts.about(at)}
-${texts.place(at)}
+${raw(texts.about(String(html`${at.issuer}`), at.query))}
+${raw(texts.place(at.sandbox, operatorOf(at)))}
 ${at.offered ? tryPlace(shown) : ""}
 ${codeChoice(shown)}
 ${Object.entries(texts.sections).map(
@@ -145,7 +156,7 @@ ${sections[id as keyof typeof sections](shown)}
 }
 
 /** The page in each language, each a link of its own that stays in sight. */
-function codeChoice({ at, texts }: Guide): Markup {
+function codeChoice({ at }: Guide): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -156,7 +167,8 @@ ${codeLanguages.map(
 }
 
 /** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
-function tryPlace({ at, texts: { tryIt, commands } }: Guide): Markup {
+function tryPlace({ at }: Guide): Markup {
+  const { tryIt, commands } = texts;
   const calls = Object.entries(steps.trySteps) as [
     steps.TryStep,
     { method: string; path: string; body?: string },
@@ -175,55 +187,57 @@ function tryPlace({ at, texts: { tryIt, commands } }: Guide): Markup {
 }
 
 /** What stands below each heading. */
-const sections: Readonly<Record<keyof GuideTexts["sections"], (shown: Guide) => Markup>> = {
-  key: (shown) => html`${shown.texts.key(shown.at)}
+const sections: Readonly<Record<keyof typeof texts.sections, (shown: Guide) => Markup>> = {
+  key: (
+    shown,
+  ) => html`<p>${raw(texts.key(operatorOf(shown.at)))} ${texts.keyHere[keyStateOf(shown.at)]} ${texts.keyOpens}</p>
 ${run("key", shown)}
-${shown.texts.agreed(shown.at)}`,
+${raw(texts.agreed(shown.at.sandbox, shown.at.query))}`,
   call(shown) {
-    const { at, texts } = shown;
-    return html`${texts.call(at)}
+    const { at } = shown;
+    return html`${raw(texts.call(at.sandbox))}
 ${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", shown)}`}
 ${example("ask", shown)}
-${texts.envelope(at)}
+${raw(texts.envelope(at.query))}
 ${run("retry", shown)}
-${folded(texts.otherCalls, html`${texts.lookups}${run("other-calls", shown)}`)}
-${at.sandbox ? teacherTables(texts) : ""}`;
+${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", shown)}`)}
+${at.sandbox ? teacherTables() : ""}`;
   },
   verify(shown) {
-    const { at, texts } = shown;
+    const { at } = shown;
     const { ready } = texts;
-    return html`${texts.verify(at)}
+    return html`${raw(texts.verify(at.query))}
 ${example("verify", shown)}
 ${folded(
   ready.title,
-  html`${ready.page(at)}
+  html`${raw(ready.page(at.query))}
 ${run("verify-tvs", shown)}
-${ready.exitCodes}
-${ready.library}
+${raw(ready.exitCodes)}
+${raw(ready.library)}
 ${run("verify-library", shown)}`,
 )}
-${texts.keep(at)}`;
+${raw(texts.keep(at.query))}`;
   },
   events(shown) {
-    const { at, texts } = shown;
-    return html`${texts.events(at)}
+    const { at } = shown;
+    return html`${raw(texts.events(operatorOf(at)))}
 ${run("watch", shown)}
-${texts.fetch(at)}
+${raw(texts.fetch(at.sandbox))}
 ${example("events", shown)}`;
   },
   webhook(shown) {
-    const { at, texts } = shown;
-    return html`${texts.webhook(at)}
+    const { at } = shown;
+    return html`${raw(texts.webhook(operatorOf(at)))}
 ${example("receive", shown)}
-${at.code.isServer ? texts.tryDelivery : texts.tryKept}
+${raw(at.code.isServer ? texts.tryDelivery : texts.tryKept)}
 ${run("delivery", shown)}
-${at.sandbox ? html`${texts.sandboxDelivery(at)}${listing(texts.listening, { caption: texts.shell, text: steps.sandboxEvents })}` : ""}
-${texts.webhookRules(at)}`;
+${at.sandbox ? html`${raw(texts.sandboxDelivery(at.query))}${listing(texts.listening, { caption: texts.shell, text: steps.commandOf("sandbox-events", at) })}` : ""}
+${raw(texts.webhookRules(at.query))}`;
   },
-  rotate: (shown) => html`${shown.texts.rotate(shown.at)}
+  rotate: (shown) => html`${raw(texts.rotate(operatorOf(shown.at)))}
 ${run("rotate", shown)}`,
-  live: ({ at, progress, texts }) => html`${progress === null ? "" : checklist(progress, texts)}
-${texts.live(at)}`,
+  live: ({ at, progress }) => html`${progress === null ? "" : checklist(progress)}
+${raw(texts.live(operatorOf(at), at.query))}`,
 };
 
 function folded(title: string, content: Markup): Markup {
@@ -232,28 +246,31 @@ ${content}
 </details>`;
 }
 
-function teacherTables({ teachers: words }: GuideTexts): Markup {
-  return html`${folded(words.title, teacherTable(steps.teachers.states, words))}
-${folded(words.traps, teacherTable(steps.teachers.traps, words))}`;
+function teacherTables(): Markup {
+  const { title, traps } = texts.teachers;
+  return html`${folded(title, teacherTable(steps.teachers.states))}
+${folded(traps, teacherTable(steps.teachers.traps))}`;
 }
 
-function teacherTable(teachers: readonly steps.TeacherToTry[], words: GuideTexts["teachers"]): Markup {
+function teacherTable(teachers: readonly steps.TeacherToTry[]): Markup {
+  const words = texts.teachers;
   return html`<table class="records teachers">
 <thead><tr><th scope="col">${words.regNo}</th><th scope="col">${words.tId}</th><th scope="col">${words.nin}</th><th scope="col">${words.shows}</th></tr></thead>
 <tbody>${teachers.map(
-    ({ regNo, tId, nin }) =>
-      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${words.each[regNo]}</td></tr>
+    ({ regNo, tId, nin, shows }) =>
+      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${shows}</td></tr>
 `,
   )}</tbody></table>`;
 }
 
-function checklist(progress: GoingLive, { checklist: words }: GuideTexts): Markup {
+function checklist(progress: GoingLive): Markup {
+  const words = texts.checklist;
   const lines = Object.entries(progress) as [GoingLiveStep, boolean][];
   return html`<h3>${words.title}</h3>
 <p>${words.how}</p>
 <ul class="ticks">${lines.map(
     ([step, done]) =>
-      html`<li class="${done ? "done" : "open"}"><strong>${done ? `✓ ${words.done}` : words.open}</strong><span>${words.steps[step]}</span></li>
+      html`<li class="${done ? "done" : "open"}"><strong>${done ? `✓ ${words.done}` : words.open}</strong><span>${raw(words.steps[step])}</span></li>
 `,
   )}</ul>`;
 }

@@ -3,10 +3,9 @@ import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../manual.ts";
-import { type Language, queryOf } from "./language.ts";
+import { english, type Language, queryOf, type Texts } from "./language.ts";
 import type { PageSender } from "./page-sender.ts";
 import type { Page } from "./shell.ts";
-import { english, type Texts } from "./texts/en.ts";
 
 /** Where the manual stands; its index is the folder itself. */
 const folder = "/v1/inter-agency/help/";

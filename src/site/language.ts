@@ -1,12 +1,20 @@
 import { parseAccept } from "hono/utils/accept";
-import { english, type Texts } from "./texts/en.ts";
-import { type Translations, testLanguageTag, textsIn } from "./texts/test-language.ts";
+import written from "../../data/texts/en/pages.json" with { type: "json" };
+import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
+import { sentences } from "./texts/sentences.ts";
+
+const pages = sentences(written);
+/** Every sentence of the pages in English. */
+export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
+
+/** What every language has to say; the compiler finds the sentence that one has forgotten. */
+export type Texts = typeof english;
 
 /**
  * The languages that the pages speak, by their tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`:
- * one file of sentences each, and one line here.
+ * one folder of sentences each, and one line here.
  */
-const languages: Translations<Texts> = { en: english };
+const languages: Readonly<Record<string, Texts>> = { en: english };
 
 const fallback = "en";
 
@@ -29,11 +37,6 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
   texts,
 }));
 
-/** The languages to choose from on a page: all there are, and the page's own. */
-export function languagesBeside(current: Language): readonly Language[] {
-  return allLanguages.some(({ tag }) => tag === current.tag) ? allLanguages : [...allLanguages, current];
-}
-
 /**
  * The language to answer in: the one asked for in the link, else the best of the browser's that we speak.
  * @param asked the value of `?lang=`
@@ -55,22 +58,8 @@ function spokenTag(tag: string, spoken: readonly string[]): string | null {
   return spoken.includes(primary) ? primary : null;
 }
 
-let testTexts: Texts | undefined;
-
-/**
- * The language to answer in, with its texts.
- * @param options.sandbox whether `?lang=en-XA` means the test language (decision D8.6); no browser ever asks for it
- * @see pickTag
- */
-export function pickLanguage(
-  asked: string | undefined,
-  acceptLanguage: string | undefined,
-  { sandbox }: { sandbox: boolean },
-): Language {
-  if (sandbox && asked?.toLowerCase() === testLanguageTag.toLowerCase()) {
-    testTexts ??= textsIn(testLanguageTag, languages);
-    return { tag: testLanguageTag, texts: testTexts, asked: true };
-  }
+/** The language to answer in, with its texts. @see pickTag */
+export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
   const tag = pickTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
   return { tag, texts: languages[tag] ?? english, ...(isAsked ? { asked: true } : {}) };

@@ -7,9 +7,9 @@ import { likelyRegNo } from "../domain/teachers/mistyped-term.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
 import { type TermKind, termKind } from "../domain/teachers/search-term.ts";
 import { dayInWords } from "../partner/date-time.ts";
+import type { Texts } from "./language.ts";
 import { type FormState, linkTo, lookupForm } from "./lookup-form.ts";
 import type { Markup } from "./markup.ts";
-import type { Texts } from "./texts/en.ts";
 
 type Lookup = Texts["lookup"];
 type Found = Extract<PublicAnswer, { found: true }>;

@@ -5,8 +5,8 @@ import { withAsciiDigits } from "../domain/personal-data.ts";
 import { meantTerm } from "../domain/teachers/mistyped-term.ts";
 import { maxTermLength, type TermKind, termKind } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
+import type { Texts } from "./language.ts";
 import type { Markup } from "./markup.ts";
-import type { Texts } from "./texts/en.ts";
 
 /** An example that has the form of a registration number. */
 const exampleRegNo = "TR/2019/LA/000001";

@@ -32,7 +32,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
       part: (language: Language) => Part,
     ): Response | Promise<Response> {
-      const language = languageOf(c, sandbox);
+      const language = languageOf(c);
       protectPage(c, allowances);
       c.header("Cache-Control", "no-store");
       const { site } = configuration.current().settings;
@@ -49,7 +49,7 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
       part: (language: Language, settings: Settings) => Part | Promise<Part>,
     ): Promise<Response> {
       const { path, allowances, name = "", cacheControl } = about;
-      const language = languageOf(c, sandbox);
+      const language = languageOf(c);
       protectPage(c, allowances);
       const make = async (settings: Settings) => {
         const own = await part(language, settings);

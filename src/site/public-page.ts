@@ -15,12 +15,12 @@ import {
 } from "../http/hono-call.ts";
 import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { Service } from "../service.ts";
+import type { Texts } from "./language.ts";
 import { lookupAnswer, printScriptHash, verdictOf } from "./lookup-answer.ts";
 import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
 import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
 import type { Allowances } from "./shell.ts";
-import type { Texts } from "./texts/en.ts";
 
 /** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
 const maxFormBytes = 16 * 1024;

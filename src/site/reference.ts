@@ -7,8 +7,6 @@ import { asKeys } from "../http/public-document.ts";
 import { codeLanguages } from "./getting-started-languages.ts";
 import { type Language, queryOf } from "./language.ts";
 import type { PageSender } from "./page-sender.ts";
-import { referenceEnglish } from "./texts/reference-en.ts";
-import { textsIn } from "./texts/test-language.ts";
 
 /**
  * What the page may do besides: its own style sheet and script, and in a sandbox calls to where it came from. No form
@@ -28,12 +26,13 @@ async function makePart(
   { issuer, site }: Settings,
   { sandbox, apiKey }: { sandbox: boolean; apiKey: string | null },
 ) {
-  const [{ referenceMain }, { readDocument }, { loadProse }] = await Promise.all([
+  const [{ referenceMain }, { referenceTexts }, { readDocument }, { loadProse }] = await Promise.all([
     import("./reference/main.ts"),
+    import("./reference/writer.ts"),
     import("./reference/document.ts"),
     import("./reference/prose.ts"),
   ]);
-  const texts = textsIn(language.tag, { en: referenceEnglish });
+  const texts = referenceTexts(language.tag);
   const main = referenceMain({
     ...readDocument(issuer, site),
     prose: await loadProse(language.tag),

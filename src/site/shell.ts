@@ -5,7 +5,7 @@ import type { Context } from "hono";
 import { html, raw } from "hono/html";
 import type { Site } from "../domain/site.ts";
 import { accentLink, siteFoot, siteHead } from "./identity.ts";
-import { type Language, languagesBeside, pickLanguage, queryOf } from "./language.ts";
+import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import pageStyle from "./style.css" with { type: "text" };
 
@@ -78,12 +78,9 @@ export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("X-Frame-Options", "DENY");
 }
 
-/**
- * The reader's language, by `?lang=` and Accept-Language; the answer's headers say that it depends on it.
- * @param sandbox whether the test language may be asked for
- */
-export function languageOf(c: Context, sandbox: boolean): Language {
-  const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"), { sandbox });
+/** The reader's language, by `?lang=` and Accept-Language; the answer's headers say that it depends on it. */
+export function languageOf(c: Context): Language {
+  const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"));
   c.header("Content-Language", language.tag);
   c.header("Vary", "Accept-Language", { append: true });
   return language;
@@ -148,10 +145,9 @@ function titleOf({ title, site, language }: Page): string {
 
 /** Links to the page in every language; with a single one there is nothing to choose. */
 function languageChoice(current: Language): Markup | string {
-  const choice = languagesBeside(current);
-  if (choice.length < 2) return "";
+  if (allLanguages.length < 2) return "";
   return html`<ul class="nav" aria-label="${current.texts.shell.languages}">
-${choice.map(({ tag, texts }) =>
+${allLanguages.map(({ tag, texts }) =>
   tag === current.tag
     ? html`<li aria-current="true">${texts.languageName}</li>`
     : html`<li><a href="?lang=${tag}" lang="${tag}" hreflang="${tag}">${texts.languageName}</a></li>`,

@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
+import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import type { PageHandler } from "../http/hono-call.ts";
 import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
 import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
 import { type Allowances, styleHash } from "./shell.ts";
-import { type FormTexts, formTexts } from "./verify-envelope/form-texts.ts";
+
+/** What stands in the page before its script runs: the server writes it, so that no browser loads it twice. */
+type FormTexts = typeof english;
+const languages: Readonly<Record<string, FormTexts>> = { en: english };
 
 /** A file whose name changes with its content, so that browsers keep it for ever. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
@@ -194,7 +198,7 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
     };
     return kept(c, about, async ({ tag }, { issuer, site }) => {
       const { app, extras, scanner, style } = await loadAssets();
-      const texts = formTexts(tag);
+      const texts = languages[tag] ?? english;
       const at = (name: string) => `verify-envelope/${name}`;
       const scripts = {
         app: at(app.name),

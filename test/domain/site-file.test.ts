@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { PNG } from "pngjs";
 import { defaultSite, rememberedSite, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
+import { pngWithTwoHeaders } from "../certificate/picture-bombs.ts";
 
 function png(width = 3, height = 3): Buffer {
   return PNG.sync.write(new PNG({ width, height }));
@@ -94,6 +95,7 @@ describe("a logo", () => {
     ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
     ["is no PNG; save it as one", "GIF89a"],
     ["is a damaged PNG", png().subarray(0, 40)],
+    ["is a damaged PNG", pngWithTwoHeaders()],
     ["is more than 2048 pixels", png(2_049, 1)],
   ])("is refused with a line that says: %s", (line, logo) => {
     expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);

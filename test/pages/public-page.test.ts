@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { english } from "../../src/site/texts/en.ts";
+import { english } from "../../src/site/language.ts";
 import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 

@@ -1,4 +1,4 @@
-/** The head and the foot of a site that says whose it is, the pages for failures, and the test language, in a browser. */
+/** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Buffer } from "node:buffer";
@@ -43,10 +43,10 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([browser.close(), site.close()]));
 
-test.each(["", "lang=en-XA"])("with %p axe finds nothing, and all fits a phone", async (query) => {
+test("axe finds nothing, and all fits a phone", async () => {
   const { page, requested } = await browser.open();
   for (const path of paths) {
-    await page.goto(`${site.url}${path}${query === "" ? "" : `${path.includes("?") ? "&" : "?"}${query}`}`);
+    await page.goto(`${site.url}${path}`);
     await expectSound(page);
     const head = page.locator("header");
     for (const colorScheme of ["light", "dark"] as const) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { configureLog } from "../../src/logger.ts";
-import { english } from "../../src/site/texts/en.ts";
+import { english } from "../../src/site/language.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
 const { failures } = english;

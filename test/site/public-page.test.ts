@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { english } from "../../src/site/texts/en.ts";
+import { english } from "../../src/site/language.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 

@@ -4,8 +4,6 @@ import { createApp } from "../../src/app.ts";
 import * as contract from "../../src/partner/contract.ts";
 import { errorCodes } from "../../src/partner/error-codes.ts";
 import { codeLanguages } from "../../src/site/getting-started-languages.ts";
-import { referenceEnglish } from "../../src/site/texts/reference-en.ts";
-import { inTestLanguage } from "../../src/site/texts/test-language.ts";
 import { document, schemaNames } from "../api/openapi/document.ts";
 import { answerOf } from "../harness/answer.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
@@ -202,36 +200,6 @@ describe("the page of a sandbox", () => {
     expect(page).not.toContain(demo.apiKey);
     expect(page).toContain("Authorization: Bearer tvs_test_YOUR_KEY");
     expect(response.headers.get("Cache-Control")).toContain("public");
-  });
-});
-
-describe("the page in another language", () => {
-  test("speaks it, but for the document, whose sentences say that they are English", async () => {
-    const app = createApp(
-      { ...world.service, keyKind: "test" },
-      { publicPerMinute: 100, trustedProxies: [] },
-    );
-    const page = await (await answerOf(app, `${docs}?lang=en-XA`)).text();
-    expect(page).toContain(`<h1>${inTestLanguage(referenceEnglish.title)}</h1>`);
-    expect(page).toContain('href="getting-started?lang=en-XA"');
-    const main = page.slice(page.indexOf("<main"), page.indexOf("</main>"));
-    const left = main
-      .replace(/<(code|pre|textarea)\b[^>]*>.*?<\/\1>/gs, "")
-      .replace(/<(div|span) lang="en">.*?<\/\1>/gs, "")
-      .replace(/\[[^\]]*\]|&nbsp;/g, "")
-      .split(/<[^>]*>|\b(?:string|integer|number|boolean|object|null|date-time|uuid|date)\b/)
-      .filter((text) => /\p{L}{2}/u.test(text));
-    const { headers } = document.components as { headers: object };
-    const names = [
-      ...codeLanguages.map(({ name }) => name),
-      "GET",
-      "POST",
-      "PUT",
-      "DELETE",
-      ...schemaNames,
-      ...Object.keys(headers),
-    ];
-    expect([...new Set(left.map((text) => text.trim()))].filter((text) => !names.includes(text))).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { defaultSite, type Site, storedSite } from "../../src/domain/site.ts";
-import { english } from "../../src/site/texts/en.ts";
+import { english } from "../../src/site/language.ts";
 import { known, openTestService, type TestService } from "../harness/service.ts";
 
 const drawing = '<svg xmlns="http://www.w3.org/2000/svg"/>';

@@ -209,7 +209,7 @@ type Request = {
  * METHOD, ADDRESS and BODY stand for themselves. The line with NAME and VALUE is there once for each header, and the one
  * with BODY goes where there is none; BODY_IF_ANY is then empty.
  */
-function sampleOf({ call, escape: escaped = String }: CodeLanguage, request: Request): string {
+function sampleOf({ call, escape: escaped }: CodeLanguage, request: Request): string {
   const { method, url, headers, body } = request;
   const written = body === undefined ? "" : escaped(JSON.stringify(body, null, 2));
   const places: Readonly<Record<string, string>> = { METHOD: method, ADDRESS: url, BODY: written };

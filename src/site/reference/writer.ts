@@ -1,14 +1,23 @@
 /** What every part of the reference is written with, and the forms that they share. */
 
 import { html } from "hono/html";
+import written from "../../../data/texts/en/reference.json" with { type: "json" };
 import type { Markup } from "../markup.ts";
-import type { ReferenceTexts } from "../texts/reference-en.ts";
+import { sentences } from "../texts/sentences.ts";
 import type { DocumentReader } from "./document.ts";
 import type { Prose } from "./prose.ts";
 
+const english = sentences(written);
+const languages: Readonly<Record<string, typeof english>> = { en: english };
+
+/** The sentences of the reference, but for those of the OpenAPI document itself. @param tag a language's (BCP 47) */
+export function referenceTexts(tag: string): typeof english {
+  return languages[tag] ?? english;
+}
+
 export type Writer = DocumentReader & {
   readonly prose: Prose;
-  readonly texts: ReferenceTexts;
+  readonly texts: typeof english;
   /** The public address of the service, which the examples call. */
   readonly issuer: string;
   readonly sandbox: boolean;

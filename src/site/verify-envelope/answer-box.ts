@@ -22,7 +22,7 @@ export function answerTitle(
   { verdicts, locale }: EnvelopeTexts,
 ): string {
   const day = dayInWords(verifiedAt ?? "", locale);
-  return found ? verdicts.answer(day, status, eligible) : verdicts.nobody(day);
+  return found ? verdicts.answer(eligible, day, status) : verdicts.nobody(day);
 }
 
 /** In the register's words, as the look-up page says it. */

@@ -23,11 +23,15 @@ function squares({ total, missing }: Count): HTMLElement {
   return el("ol", { class: "squares", "aria-hidden": "true" }, items);
 }
 
-function sentencesOf({ envelope, proof }: Waiting, words: EnvelopeTexts["gathering"]): string[] {
+function sentencesOf({ envelope, proof }: Waiting, { gathering: words, locale }: EnvelopeTexts): string[] {
+  const anyOf = (numbers: readonly number[]) =>
+    new Intl.ListFormat(locale, { type: "disjunction" }).format(numbers.map(String));
   const sentences: string[] = [];
   if (envelope === null) sentences.push(proof?.missing.length === 0 ? words.nextEnvelope : "");
-  else if (envelope.missing.length > 0) sentences.push(words.next(envelope.missing));
-  if (proof !== null && proof.missing.length > 0) sentences.push(words.nextProof(proof.missing));
+  else if (envelope.missing.length > 0)
+    sentences.push(words.next(envelope.missing.length, anyOf(envelope.missing)));
+  if (proof !== null && proof.missing.length > 0)
+    sentences.push(words.nextProof(proof.missing.length, proof.missing.join(", ")));
   return [...sentences, words.photograph].filter((sentence) => sentence !== "");
 }
 
@@ -37,11 +41,8 @@ const quietButton = (words: string, act: () => void) => actionButton(words, act,
  * @param waiting what is here, and what is missing
  * @param actions by which the reader goes on without the rest
  */
-export function gatheringBox(
-  waiting: Waiting,
-  actions: Actions,
-  { gathering: words }: EnvelopeTexts,
-): HTMLElement {
+export function gatheringBox(waiting: Waiting, actions: Actions, texts: EnvelopeTexts): HTMLElement {
+  const { gathering: words } = texts;
   const { envelope, proof } = waiting;
   const isAboutProof = envelope === null || envelope.missing.length === 0;
   const first = (isAboutProof ? proof : envelope) ?? { total: 0, missing: [] };
@@ -51,7 +52,7 @@ export function gatheringBox(
     { class: "gathering" },
     el("h2", { tabindex: "-1" }, title),
     squares(first),
-    sentencesOf(waiting, words).map((sentence) => el("p", {}, sentence)),
+    sentencesOf(waiting, texts).map((sentence) => el("p", {}, sentence)),
     el("p", { class: "hint" }, words.kept),
     el(
       "div",

@@ -208,10 +208,13 @@ function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
 export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
+  const sum = [checks.sum(passed)];
+  if (failed > 0) sum.push(checks.sumFailed(failed));
+  if (skipped > 0) sum.push(checks.sumSkipped(skipped));
   return el(
     "details",
     { open: failed > 0 },
-    el("summary", {}, checks.sum(passed, failed, skipped)),
+    el("summary", {}, sum.join(", ")),
     el("ol", { class: "checks" }, lines),
   );
 }

@@ -24,7 +24,7 @@ function statementTitle(shown: Shown, judged: Judged, { statement: words, locale
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const [row] = shown.rows;
   return shown.rows.length === 1 && listed > 1 && row !== undefined
-    ? words.rowTitle(day, row.eligible)
+    ? words.rowTitle(row.eligible, day)
     : words.title(day, eligible, distinct, percentEligible);
 }
 

@@ -1,19 +1,21 @@
-/** The test language (decision D8.6): what of a page does not speak it was forgotten when sentences were moved out. */
+/** Every sentence of a page stands in a file of its language (decision D8.6). */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { html } from "hono/html";
+import envelope from "../../data/texts/en/envelope.json" with { type: "json" };
+import form from "../../data/texts/en/envelope-form.json" with { type: "json" };
+import guide from "../../data/texts/en/guide.json" with { type: "json" };
+import pageTexts from "../../data/texts/en/pages.json" with { type: "json" };
+import reference from "../../data/texts/en/reference.json" with { type: "json" };
+import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { goingLive } from "../../src/domain/sandbox/going-live.ts";
 import { storedSite } from "../../src/domain/site.ts";
 import { configureLog } from "../../src/logger.ts";
-import { english } from "../../src/site/texts/en.ts";
-import { englishGuide } from "../../src/site/texts/guide-en.ts";
-import { inTestLanguage } from "../../src/site/texts/test-language.ts";
-import { formTexts } from "../../src/site/verify-envelope/form-texts.ts";
+import { english } from "../../src/site/language.ts";
+import { sentences } from "../../src/site/texts/sentences.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
-const asked = "lang=en-XA";
 const unknownNo = "XX/2000/AA/00001";
 /** What the pages show that is no sentence: values of the register and of the site. */
 const values = [
@@ -84,14 +86,13 @@ afterAll(() => world.close());
 const siteOf = async () => world.service.configuration.current().settings.site;
 
 async function htmlOf(path: string, body: string | null = null): Promise<string> {
-  const address = `${path}${path.includes("?") ? "&" : "?"}${asked}`;
   const headers = {
     Accept: "text/html",
     "Content-Type": "application/x-www-form-urlencoded",
     Host: "127.0.0.1",
   };
   const init = body === null ? { headers } : { headers, method: "POST", body };
-  const response = await pages.request(address, init, {
+  const response = await pages.request(path, init, {
     remoteAddress: "127.0.0.1",
     tls: false,
     clientCertificate: null,
@@ -100,41 +101,59 @@ async function htmlOf(path: string, body: string | null = null): Promise<string>
   return response.text();
 }
 
-/** The texts that a page shows or reads out, but for code, its languages' names, and what says itself that it is English. */
+/** The texts that a page shows or reads out, but for code. */
 function textsOf(html: string): string[] {
   const own = html
     .replace(/<(style|script|code|pre)\b[^>]*>.*?<\/\1>/gs, "")
-    .replace(/(<nav class="codes"[^>]*>).*?<\/nav>/s, "$1")
-    .replace(/<div lang="en">.*<\/div>\s*<\/main>/s, "")
-    .replace(/<li lang="en">.*?<\/li>/gs, "")
-    .replace(/<a [^>]*\blang="en"[^>]*>.*?<\/a>/gs, "");
+    // Names of languages, and of made-up teachers.
+    .replace(/<(nav|table) class="(?:codes|records teachers)".*?<\/\1>/gs, "");
   const spoken = own.matchAll(/\b(?:aria-label|alt|title|placeholder|label)="([^"]*)"/g);
   const title = /<title>(.*?) – Council Site<\/title>/.exec(own)?.[1] ?? "no title";
   const body = own.slice(own.indexOf("<body>"));
   return [title, ...[...spoken].map(([, text = ""]) => text), ...body.split(/<[^>]*>/)];
 }
 
-/** What stands outside the brackets of the test language, and is no value. */
+function* written(part: unknown): Generator<string> {
+  if (typeof part === "string") yield part;
+  else for (const inner of Object.values(part as object)) yield* written(inner);
+}
+
+const quoted = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/** Each sentence that is written, the longest first, whatever values stand in it. */
+const sentencesOfFiles = [...written([pageTexts, statuses, form, guide])]
+  // What stands between tags, or beside a link to the operator, is a text by itself.
+  .flatMap((sentence) => sentence.split(/<[^>]*>|\{operator\}/))
+  .filter((text) => /\p{L}/u.test(text.replace(/\{\w+\}/g, "")))
+  .map((text) => text.trim().replaceAll("&quot;", '"'))
+  .sort((one, other) => other.length - one.length)
+  .map(
+    (sentence) =>
+      new RegExp(
+        sentence
+          .split(/\{\w+\}/)
+          .map(quoted)
+          .join("[^]*?")
+          .replace(/\[\^\]\*\?$/, ".+"),
+        "g",
+      ),
+  );
+
+/** What is no sentence of a file, and no value. */
 function forgottenIn(html: string): string[] {
+  const day =
+    /\d+ (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}(?: at)?/g;
   return textsOf(html)
-    .map((text) => {
-      let left = text;
-      for (let before = ""; before !== left; ) {
-        before = left;
-        left = left.replace(/\[[^[\]]*\]/g, "");
-      }
-      left = left.replace(
-        /\d+ (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}(?: at)?/g,
-        "",
-      );
-      return values.reduce((rest, value) => rest.replaceAll(value, ""), left).trim();
-    })
+    .map((text) => text.replaceAll("&#39;", "'").replaceAll("&quot;", '"').replaceAll("&amp;", "&"))
+    .map((text) =>
+      sentencesOfFiles.reduce((left, sentence) => left.replace(sentence, ""), text).replace(day, ""),
+    )
+    .map((text) => values.reduce((left, value) => left.replaceAll(value, ""), text).trim())
     .filter((text) => /\p{L}{2}/u.test(text));
 }
 
-describe("in the test language, no sentence was forgotten", () => {
+describe("no sentence was forgotten in", () => {
   const linkTo = (regNo: string) => `/?regNo=${encodeURIComponent(regNo)}`;
-  const { lookup, failures, manual } = english;
+  const { lookup, failures } = english;
   const cases: [page: string, path: string, heading: string, body: string | null][] = [
     ["the question", "/", lookup.title, null],
     ["a licensed teacher", linkTo(known.regNo), lookup.licensed, null],
@@ -147,65 +166,54 @@ describe("in the test language, no sentence was forgotten", () => {
     ["half an e-mail address", "/", lookup.title, "searchTerm=ada%40"],
     ["too much", "/", lookup.title, `searchTerm=${"a".repeat(2_000)}`],
     ["somebody by phone", "/", lookup.nobody, "searchTerm=08012345678"],
-    ["the envelope page", "/verify-envelope", formTexts("en").title, null],
-    ["its other form", "/verify-envelope?keys=pasted", formTexts("en").title, null],
+    ["the envelope page", "/verify-envelope", form.title, null],
+    ["its other form", "/verify-envelope?keys=pasted", form.title, null],
+    ["getting started", "/v1/inter-agency/getting-started", guide.title, null],
+    ["getting started, in PHP", "/v1/inter-agency/getting-started?code=php", guide.title, null],
     ["no such page", "/nowhere", failures[404].title, null],
     ["a fault", "/broken", failures[500].title, null],
     ["a pause", "/away", failures[503].title, null],
-    ["getting started", "/v1/inter-agency/getting-started", englishGuide.title, null],
-    ["getting started, in PHP", "/v1/inter-agency/getting-started?code=php", englishGuide.title, null],
-    ["the manual's contents", "/v1/inter-agency/help/", manual.title, null],
   ];
 
   test.each(cases)("%s", async (_page, path, heading, body) => {
     const html = await htmlOf(path, body);
-    expect(html).toContain('<html lang="en-XA">');
-    expect(html).toContain(`${inTestLanguage(heading)}</h1>`);
-    expect(forgottenIn(html)).toEqual([]);
-  });
-
-  test("a page of the manual, which is in English only and says so", async () => {
-    const html = await htmlOf("/v1/inter-agency/help/keys");
-    expect(html).toContain(inTestLanguage(english.shell.onlyEnglish));
+    expect(html).toContain(`${heading}</h1>`);
     expect(forgottenIn(html)).toEqual([]);
   });
 
   test("a sentence that stands in the page itself is found", () => {
-    const html = `<title>[x] – Council Site</title><body><p>[Ťĥé] Licensed</p><a aria-label="Go on">[x]</a></body>`;
-    expect(forgottenIn(html)).toEqual(["Go on", "Licensed"]);
+    const html = `<title>Licensed – Council Site</title><body><p>Licensed here</p><a aria-label="Go on">Check</a></body>`;
+    expect(forgottenIn(html)).toEqual(["Go on", "here"]);
   });
 });
 
-describe("the test language", () => {
-  test("changes every sentence, keeps every value, and is longer", () => {
-    const { lookup } = inTestLanguage(english);
-    expect(lookup.licensed).toBe("[Ļíçéñšéđ ~ ~]");
-    expect(lookup.linkAfter.length).toBeGreaterThan(english.lookup.linkAfter.length * 1.3);
-    expect(lookup.daysLeft(1)).toStartWith("[1 đàý ļéƒţ");
-    expect(String(inTestLanguage(html`<p title="a">Your <code>key</code>, A &amp; B.</p>`))).toBe(
-      '<p title="a">[Ýóûŕ ~] <code>key</code>[, À ~] &amp; [Ɓ. ~]</p>',
-    );
-    expect(lookup.licensedSummary("Ada", "7 May")).toMatch(/^\[Ada ĥóļđš .* 7 May\./);
+test("a sentence says each value where it is named, in the form for the first of them", () => {
+  const said = sentences({
+    "left(days, of)": { "0": "none of {of}", "1": "a day of {of}", other: "{days} of {of}, {days}" },
+    "is(so)": { true: "yes", false: "no" },
+    inner: { list: ["{a}"], "one(a)": "{a}" },
   });
+  const { left, inner } = said;
+  expect([left(0, "x"), left(1, "x"), left(2, "{days}")]).toEqual([
+    "none of x",
+    "a day of x",
+    "2 of {days}, 2",
+  ]);
+  expect([said.is(true), said.is(false), inner.one("$&"), inner.list]).toEqual(["yes", "no", "$&", ["{a}"]]);
+});
 
-  test("is offered beside the others to who asked for it, and links keep to it", async () => {
-    const html = await htmlOf("/");
-    expect(html).toContain('<a href="?lang=en" lang="en" hreflang="en">English</a>');
-    expect(html).toContain('href="./verify-envelope?lang=en-XA"');
-    expect(html).toContain('action="./?lang=en-XA"');
-  });
+/** Each sentence that is written, with the values that its key names; the first may only choose the form. */
+function* keyed(part: unknown, name = ""): Generator<[name: string, names: string[], texts: string[]]> {
+  const [, names] = /\((.*)\)$/.exec(name) ?? [];
+  if (names !== undefined || typeof part === "string")
+    yield [name, names?.split(", ") ?? [], [...written(part)]];
+  else for (const [key, inner] of Object.entries(part as object)) yield* keyed(inner, key);
+}
 
-  test.each([
-    ["a browser's wish", "/", "en-XA"],
-    ["nobody's wish", "/", undefined],
-  ])("is not spoken at %s", async (_, path, accepted) => {
-    const headers = accepted === undefined ? {} : { "Accept-Language": accepted };
-    const html = await (await pages.request(path, { headers })).text();
-    expect(html).toContain('<html lang="en">');
-    expect(html).not.toContain("?lang=");
-  });
-
-  test("is not spoken by a live service", async () => {
-    expect(await (await world.call(`/?${asked}`)).text()).toContain('<html lang="en">');
-  });
+test("each value that a sentence's key names stands in one form of it at least, and no other does", () => {
+  for (const [name, names, texts] of keyed([pageTexts, form, guide, envelope, reference])) {
+    const used = texts.flatMap((text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, one = ""]) => one));
+    const chosen = texts.length > 1 ? names.slice(0, 1) : [];
+    expect([name, [...new Set([...chosen, ...used])].sort()]).toEqual([name, names.sort()]);
+  }
 });

@@ -1,0 +1,40 @@
+/**
+ * The sentences of the pages, as data/texts/ has them: a folder for each language, which a translator edits without any
+ * code. A sentence that is made of values names them in its key, `daysLeft(days)`, and holds each in braces. Where it reads
+ * otherwise for some values, it stands there once for each value of the first, and for every `other`.
+ */
+
+type Value = string | number | boolean;
+type Values<Names extends string> = Names extends `${string}, ${infer Rest}`
+  ? [Value, ...Values<Rest>]
+  : [Value];
+
+/** The same sentences, to be said: what names values in its key is a function of them. */
+type Sentences<Written> = {
+  readonly [Key in keyof Written as Key extends `${infer Name}(${string}`
+    ? Name
+    : Key]: Key extends `${string}(${infer Names})`
+    ? (...values: Values<Names>) => string
+    : Written[Key] extends readonly unknown[] | string
+      ? Written[Key]
+      : Sentences<Written[Key]>;
+};
+
+/** @param written a file of sentences */
+export function sentences<Written extends object>(written: Written): Sentences<Written> {
+  return Object.fromEntries(Object.entries(written).map(said)) as Sentences<Written>;
+}
+
+function said([key, part]: [string, string | Readonly<Record<string, string>>]): [string, unknown] {
+  const [, name, names] = /^(\w+)\((.*)\)$/.exec(key) ?? [];
+  if (name === undefined || names === undefined)
+    return [key, typeof part === "string" || Array.isArray(part) ? part : sentences(part)];
+  const places = names.split(", ");
+  return [
+    name,
+    (...values: Value[]) => {
+      const form = typeof part === "string" ? part : (part[String(values[0])] ?? part.other ?? "");
+      return form.replace(/\{(\w+)\}/g, (_, place: string) => String(values[places.indexOf(place)]));
+    },
+  ];
+}
