@@ -8,12 +8,19 @@ import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, wri
 import { join } from "node:path";
 import { projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
+import { apiTypes, typesFile } from "./schema-types.ts";
 
 /** An editor saves a file in several steps. */
 const settleMs = 100;
 
 /** The folders that the bundles are made of. */
-export const sourceFolders = ["src/partner", "src/certificate", "src/site/texts", "src/site/verify-envelope"];
+export const sourceFolders = [
+  "data/texts/en",
+  "src/partner",
+  "src/certificate",
+  "src/site/texts",
+  "src/site/verify-envelope",
+];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
@@ -31,8 +38,9 @@ async function pageScript(name: string): Promise<string> {
   return output.text();
 }
 
-/** How each bundle is made, by its file. */
+/** How each bundle is made, by its file; the others are made of the types. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
+  [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(scriptFolder, "scanner.bundle.js")]: () => pageScript("scanner"),
@@ -61,7 +69,8 @@ function isDue(): boolean {
     readdirSync(join(projectFolder, folder)).map((file) => join(projectFolder, folder, file)),
   );
   const date = (path: string) => statSync(path).mtimeMs;
-  const newest = [...sources, join(projectFolder, "package.json")].filter((path) => !made.includes(path));
+  const others = ["package.json", "data/openapi.yaml"].map((file) => join(projectFolder, file));
+  const newest = [...sources, ...others].filter((path) => !made.includes(path));
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));
 }
 
@@ -69,7 +78,7 @@ function isDue(): boolean {
 function watchSources(): void {
   let isSettling = false;
   const onChange = (_: string, name: string | null) => {
-    if (isSettling || !/\.ts$/.test(name ?? "")) return;
+    if (isSettling || !/\.(?:ts|json)$/.test(name ?? "")) return;
     isSettling = true;
     setTimeout(() => {
       isSettling = false;

@@ -1,6 +1,6 @@
-/** What the client sends and gets. A test holds these types to the OpenAPI document. */
+/** What the client sends and gets: made of data/openapi.yaml. */
 
-import type { Certificate, EventType, Purpose, WebhookEvent } from "./contract.ts";
+import type { Certificate, CertificateStatus, EventType, LicenseStatus, Purpose } from "./contract.ts";
 
 /** One question: may this teacher be relied on for this purpose? Unknown members are ignored. */
 export type EligibilityCheckRequest = {
@@ -9,8 +9,26 @@ export type EligibilityCheckRequest = {
   context?: RequestContext;
 };
 
-/** Public answer. `found` says which of the two it is. */
-export type PublicLookup = PublicLookupFound | PublicLookupNotFound;
+/** A page of events. */
+export type Events = {
+  /** In the order in which they were committed. */
+  data: FetchedEvent[];
+  iterator: Iterator;
+  /** Whether there were no more. Ask again later, with `iterator`. */
+  done: boolean;
+};
+
+/** An event, and the proof that you were told it. */
+export type FetchedEvent = {
+  /** The same as its delivery's: use it to ignore what you know already. */
+  eventId: string;
+  eventType: EventType;
+  /** When the status changed. */
+  occurredAt: string;
+  data: EventData;
+  /** The event as a compact RS256 JWS, `typ` `secevent+jwt` (RFC 8417), with the claims `iss`, `aud` (you), `iat` (when the event was committed), `jti` (its id), `sub_id` (`{"format": "opaque", "id": regNo}`) and `events`, whose one member, `urn:tvs:event:` and the type, is `data`. It has no `exp`. */
+  set: string;
+};
 
 /** Whether database and signer answer. */
 export type Health = {
@@ -24,45 +42,95 @@ export type Health = {
   activeKid: string;
 };
 
-/** A whole list, and the one purpose that all are judged for. Unknown members are ignored. */
-export type RosterRequest = {
-  purpose: Purpose;
-  list: RosterList;
-  /** Who is on the list. Somebody may stand on it twice; they are counted once. */
-  teachers: ListedTeacher[];
-};
-
-/** What the statement calls the list; both are signed. */
-export type RosterList = {
-  /** What the list is called, such as the school's name. In one line, and nobody's number. */
-  name: string;
-  /** Your own reference for it, such as a centre's number. */
-  reference?: string;
+/** Names a teacher by exactly one of its members. */
+export type Identifier = {
+  regNo: RegNo;
+  tId?: never;
+  nin?: never;
+} | {
+  regNo?: never;
+  tId: TId;
+  nin?: never;
+} | {
+  regNo?: never;
+  tId?: never;
+  nin: Nin;
 };
 
 /** Names a teacher by exactly one of `regNo`, `tId` and `nin`. */
-export type ListedTeacher = Identifier & {
+export type ListedTeacher = {
+  regNo: RegNo;
+  tId?: never;
+  nin?: never;
+  /** The name on the list, to be compared with the registered one, which is not told. It is not kept. */
+  name?: string;
+} | {
+  regNo?: never;
+  tId: TId;
+  nin?: never;
+  /** The name on the list, to be compared with the registered one, which is not told. It is not kept. */
+  name?: string;
+} | {
+  regNo?: never;
+  tId?: never;
+  nin: Nin;
   /** The name on the list, to be compared with the registered one, which is not told. It is not kept. */
   name?: string;
 };
 
-/** Names a teacher by exactly one of its members. */
-export type Identifier =
-  | {
-      regNo: RegNo;
-      tId?: never;
-      nin?: never;
-    }
-  | {
-      regNo?: never;
-      tId: TId;
-      nin?: never;
-    }
-  | {
-      regNo?: never;
-      tId?: never;
-      nin: Nin;
-    };
+/** What was agreed with you, and what you have here. */
+export type Me = {
+  /** Who you are here: the claim `aud` of all that is signed for you. */
+  partnerId: string;
+  /** Your name, as the operator has it. */
+  name: string;
+  /** Which calls you may make. */
+  scopes: string[];
+  /** What you may ask for. */
+  purposes: Purpose[];
+  /** How much you may ask. */
+  quota: {
+    /** Calls a minute. */
+    perMinute: number;
+    /** Calls a day (UTC). */
+    perDay: number;
+    /** How many of this day's are spent. */
+    usedToday: number;
+    /** When the next day begins. */
+    dayEndsAt: string;
+  };
+  /** The one that you have asked with. */
+  credential: OwnCredential;
+  /** All that open the service in your name now. */
+  credentials: OwnCredential[];
+  told: Told;
+  /** Where deliveries go; null where you only fetch events. */
+  webhook: Webhook | null;
+  /** Whether you change keys, webhook and what you are told of by yourself. The operator grants it. */
+  selfService: boolean;
+};
+
+/** An API key, by its `keyId`, or a client certificate, by its `fingerprint`. */
+export type OwnCredential = {
+  /** Names an API key; it is no secret. */
+  keyId: string;
+  fingerprint?: never;
+  /** Since when the service knows it. */
+  createdAt: string;
+  /** When it ends by itself; null where nothing ends it. */
+  expiresAt: string | null;
+} | {
+  keyId?: never;
+  /** SHA-256 fingerprint of a client certificate. */
+  fingerprint: string;
+  /** Since when the service knows it. */
+  createdAt: string;
+  /** When it ends by itself; null where nothing ends it. */
+  expiresAt: string | null;
+};
+
+/** Public answer. `found` says which of the two it is. */
+export type PublicLookup = PublicLookupFound | PublicLookupNotFound;
 
 /** Kept with the attestation, so that the partner and the operator can find the call again. It has no influence on the verdict. Do not put personal data here; what looks like a number or an address of a person is left out. */
 export type RequestContext = {
@@ -72,6 +140,67 @@ export type RequestContext = {
   employerName?: string;
   /** The partner's own reference for this call. */
   correlationId?: string;
+};
+
+/** A whole list, and the one purpose that all are judged for. Unknown members are ignored. */
+export type RosterRequest = {
+  purpose: Purpose;
+  list: RosterList;
+  /** Who is on the list. Somebody may stand on it twice; they are counted once. */
+  teachers: ListedTeacher[];
+};
+
+/** What you are told of: one filter, for the webhook and for `/events`. It is `all` and `all` at first. */
+export type Told = {
+  events: EventChoice;
+  teachers: TeacherChoice;
+};
+
+/** What is so after the change. */
+export type WatchCount = {
+  /** How many you watch now. */
+  watched: number;
+};
+
+/** A page of the watch list. */
+export type Watched = {
+  /** In their canonical form. */
+  data: RegNo[];
+  iterator: Iterator;
+  /** Whether this is the last page. */
+  done: boolean;
+};
+
+/** Where this page ends. Give it as `after` to go on from there. It is yours alone, and this list's alone; null where there is no place yet to go on from. */
+export type Iterator = string | null;
+
+/** Public identifiers and status words only, as a delivery has them. */
+export type EventData = {
+  /** Numeric teacher id. */
+  tId: number | null;
+  /** Canonical registration number. */
+  regNo: string | null;
+  licenseStatus: LicenseStatus;
+  certificateStatus: CertificateStatus;
+  /** The status before, of the license or of the certificate, whichever the event is about. */
+  previousStatus: "VALID" | "EXPIRED" | "NOT_FOUND" | "REVOKED" | "VERIFIED" | "CLAIMED" | "LEGACY_RECORD";
+};
+
+/** Registration number: four segments separated by `/`. White space and the case of letters make no difference; answers carry it in upper case without spaces. */
+export type RegNo = string;
+
+/** Numeric teacher id. */
+export type TId = number;
+
+/** National identification number: exactly 11 digits. It travels in a body only, never in a URL. */
+export type Nin = string;
+
+/** Your webhook. */
+export type Webhook = {
+  /** Where deliveries go. */
+  url: string;
+  /** `disabled` after a 410, after five days of failures, or by the operator: deliveries wait. */
+  state: "enabled" | "disabled";
 };
 
 /** Public answer when a teacher matched. */
@@ -100,14 +229,19 @@ export type PublicLookupNotFound = {
   verifiedAt: string;
 };
 
-/** Registration number: four segments separated by `/`. White space and the case of letters make no difference; answers carry it in upper case without spaces. */
-export type RegNo = string;
+/** What the statement calls the list; both are signed. */
+export type RosterList = {
+  /** What the list is called, such as the school's name. In one line, and nobody's number. */
+  name: string;
+  /** Your own reference for it, such as a centre's number. */
+  reference?: string;
+};
 
-/** Numeric teacher id. */
-export type TId = number;
+/** The word `all`, or some types of events. */
+export type EventChoice = "all" | EventType[];
 
-/** National identification number: exactly 11 digits. It travels in a body only, never in a URL. */
-export type Nin = string;
+/** About whom you are told. */
+export type TeacherChoice = "all" | "verified" | "watched";
 
 /** A summary of the license in a word or two, for people. */
 export type SummaryStatus = "Licensed" | "Expired" | "Not licensed";
@@ -137,52 +271,3 @@ export type PublicLicense = {
   /** Calendar days to the expiry day, 0 on that day and after it; null unless the status is `VALID` or `EXPIRED`. */
   daysRemaining: number | null;
 };
-
-/** What the service knows of you, and what you may do. */
-export type Me = {
-  /** Who you are here: the claim `aud` of what is signed for you. */
-  partnerId: string;
-  /** Your name, as the operator has it. */
-  name: string;
-  /** Which calls you may make. */
-  scopes: string[];
-  /** What you may ask for. */
-  purposes: Purpose[];
-  quota: { perMinute: number; perDay: number; usedToday: number; dayEndsAt: string };
-  /** The one that you have asked with. */
-  credential: OwnCredential;
-  /** All that open the service in your name now. */
-  credentials: OwnCredential[];
-  told: Told;
-  /** Where deliveries go; null where you only fetch. */
-  webhook: { url: string; state: "enabled" | "disabled" } | null;
-  /** Whether you may change keys, webhook and what you are told of by yourself. The operator grants it. */
-  selfService: boolean;
-};
-
-/** An API key by its `keyId`, or a client certificate by its `fingerprint`. */
-export type OwnCredential = { createdAt: string; expiresAt: string | null } & (
-  | { keyId: string; fingerprint?: never }
-  | { fingerprint: string; keyId?: never }
-);
-
-/** What you are told of: one filter, for the webhook and for the events that you fetch. */
-export type Told = { events: "all" | EventType[]; teachers: "all" | "verified" | "watched" };
-
-/** An event, and in `set` the proof that you were told it. */
-export type FetchedEvent = WebhookEvent & { set: string };
-
-/** A page of events, in the order in which they were committed. */
-export type Events = Page<FetchedEvent>;
-
-/** A page of the watch list: registration numbers, as they are written canonically. */
-export type Watched = Page<RegNo>;
-
-/** What is so after a change of the watch list. */
-export type WatchCount = {
-  /** How many you watch now. */
-  watched: number;
-};
-
-/** What is there; `iterator` is the `after` by which to go on from there, and `done` says that there was no more. */
-type Page<T> = { data: T[]; iterator: string | null; done: boolean };

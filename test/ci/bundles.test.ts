@@ -26,7 +26,7 @@ test("the folders by whose dates bundles are due hold all their sources", async 
       root: projectFolder,
       metafile: true,
     });
-    const sources = Object.keys(metafile?.inputs ?? {}).filter((path) => path.startsWith("src/"));
+    const sources = Object.keys(metafile?.inputs ?? {}).filter((path) => /^(?:src|data)\//.test(path));
     expect(sources).toContain(entry);
     expect(sources.filter((path) => !isWatched(path))).toEqual([]);
   }

@@ -1,0 +1,137 @@
+/**
+ * TypeScript of the OpenAPI document's schemas: what the client sends and gets. No generator of good standing fits:
+ * openapi-typescript needs a compiler that this project does not use, and knows no "exactly one of these members".
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { projectFolder } from "./build.ts";
+
+type Schema = {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: string | number | boolean;
+  readonly enum?: readonly string[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+};
+
+export type Schemas = Readonly<Record<string, object>>;
+
+const scalars: Readonly<Record<string, string>> = {
+  string: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
+  null: "null",
+};
+
+const prefix = "#/components/schemas/";
+const partner = join(projectFolder, "src/partner");
+
+/** Types of `contract.ts` that the document has too, by their names there: a test holds the two to each other. */
+export const ofContract: Readonly<Record<string, string>> = {
+  Certificate: "Certificate",
+  CertificateStatus: "CertificateStatus",
+  EligibilityResult: "EligibilityResult",
+  EventType: "EventType",
+  LicenseStatus: "LicenseStatus",
+  SignedEnvelope: "SignedEnvelope",
+  SignedStatement: "SignedStatement",
+  VerificationPurpose: "Purpose",
+  WebhookEvent: "WebhookEvent",
+};
+
+export const typesFile = join(partner, "api-types.ts");
+
+/** The types that the package exports as those of the document. */
+export function apiTypes(): string {
+  const { components } = parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"));
+  const [, names = ""] =
+    /export type \{([^}]*)\} from "\.\/api-types\.ts"/.exec(
+      readFileSync(join(partner, "partner.ts"), "utf8"),
+    ) ?? [];
+  const types = schemaTypes(components.schemas, names.match(/\w+/g) ?? [], ofContract);
+  const taken = Object.values(ofContract).filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+  return `/** What the client sends and gets: made of data/openapi.yaml. */
+
+import type { ${taken.join(", ")} } from "./contract.ts";
+
+${types}`;
+}
+
+/**
+ * The types of some schemas and of all that they refer to.
+ * @param known types that stand elsewhere, by the schemas' names
+ */
+export function schemaTypes(
+  schemas: Schemas,
+  roots: readonly string[],
+  known: Readonly<Record<string, string>> = {},
+): string {
+  const written = new Map<string, string>();
+  const open = [...roots];
+  const refer = (name: string): string => {
+    if (known[name] !== undefined) return known[name];
+    open.push(name);
+    return name;
+  };
+  for (let name = open.shift(); name !== undefined; name = open.shift()) {
+    if (written.has(name)) continue;
+    const schema = schemas[name] as Schema | undefined;
+    if (schema === undefined) throw new Error(`the OpenAPI document has no schema ${name}`);
+    written.set(name, "");
+    written.set(name, `${remark(schema)}export type ${name} = ${typeOf(schema, refer)};\n`);
+  }
+  return [...written.values()].join("\n");
+}
+
+function remark({ description }: Schema): string {
+  return description === undefined ? "" : `/** ${description.trim().replace(/\s+/g, " ")} */\n`;
+}
+
+type Refer = (name: string) => string;
+
+/** @throws Error for what no type is known for: a schema must not turn into a type that says less than it does */
+function typeOf(schema: Schema, refer: Refer): string {
+  const { $ref, type, properties, items, anyOf, oneOf } = schema;
+  if ($ref?.startsWith(prefix)) return refer($ref.slice(prefix.length));
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
+  if (properties !== undefined) return objectType(schema, refer);
+  const union = anyOf ?? oneOf;
+  if (union !== undefined) return union.map((one) => typeOf(one, refer)).join(" | ");
+  if (type === "array" && items !== undefined)
+    return `(${typeOf(items, refer)})[]`.replace(/^\((\w+)\)/, "$1");
+  const types = [type ?? []].flat().map((one) => scalars[one]);
+  if (types.length === 0 || types.includes(undefined))
+    throw new Error(`no type is known for the schema ${JSON.stringify(schema)}`);
+  return types.join(" | ");
+}
+
+/** An object; where exactly one of its members must be there, one type for each of them. */
+function objectType({ properties = {}, required = [], oneOf }: Schema, refer: Refer): string {
+  const names = Object.keys(properties);
+  const write = (one: (name: string) => string) =>
+    `{\n${names.map((name) => `${one(name)};\n`).join("")}}`.replace(/\n(?=.)(?!\}$)/g, "\n  ");
+  const member = (name: string, isRequired: boolean) => {
+    const schema = properties[name] ?? {};
+    return `${remark(schema)}${name}${isRequired ? "" : "?"}: ${typeOf(schema, refer)}`;
+  };
+  if (oneOf === undefined) return write((name) => member(name, required.includes(name)));
+  const choices = oneOf.map((choice) => choice.required?.[0]);
+  return choices
+    .map((chosen) =>
+      write((name) =>
+        name === chosen || !choices.includes(name)
+          ? member(name, name === chosen || required.includes(name))
+          : `${name}?: never`,
+      ),
+    )
+    .join(" | ");
+}
