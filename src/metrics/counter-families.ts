@@ -2,15 +2,7 @@
 
 import { licenseStatuses } from "../partner/contract.ts";
 import { errorCodes } from "../partner/error-codes.ts";
-import {
-  byLabel,
-  counter,
-  type Family,
-  gauge,
-  histogram,
-  histogramSamples,
-  type Sample,
-} from "./families.ts";
+import { byLabel, type Families, histogramSamples, type Sample } from "./families.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import { methods, type RequestCounters } from "./requests.ts";
 import {
@@ -21,82 +13,43 @@ import {
   type WorkCounters,
 } from "./work.ts";
 
-export const counterFamilies: readonly Family[] = [
-  counter(
-    "tvs_http_requests_total",
-    "Requests answered, by route pattern, method and HTTP status",
-    ({ requests }) =>
-      requests.counts().map(({ route, method, status, count }) => ({
-        value: count,
-        labels: { route: routeName(requests, route), method: methods[method] ?? "other", status },
+export const counterFamilies: Families = {
+  tvs_http_requests_total: ({ requests }) =>
+    requests.counts().map(({ route, method, status, count }) => ({
+      value: count,
+      labels: { route: routeName(requests, route), method: methods[method] ?? "other", status },
+    })),
+  tvs_http_request_duration_seconds: ({ requests }) =>
+    requests.routes.flatMap((_, route) => durationSamples(requests, route)),
+  tvs_calls_refused_total: ({ refusals }) =>
+    refusals.byPartner().map(({ partnerId, code, count }) => ({
+      value: count,
+      labels: { ...(partnerId !== null && { partner: partnerId }), code, status: errorCodes[code].status },
+    })),
+  tvs_access_log_rows_total: ({ accessLog }) => {
+    const figures = accessLog();
+    return figures && byLabel("outcome", { written: figures.written, dropped: figures.dropped });
+  },
+  tvs_answers_total: ({ work }) =>
+    answerOperations.flatMap((endpoint) =>
+      licenseStatuses.map((status) => ({
+        value: work.total(`answers: ${endpoint} ${status}`),
+        labels: { endpoint, status },
       })),
-  ),
-  histogram(
-    "tvs_http_request_duration_seconds",
-    "Time from a request's arrival to its answer, by route pattern",
-    ({ requests }) => requests.routes.flatMap((_, route) => durationSamples(requests, route)),
-  ),
-  counter(
-    "tvs_calls_refused_total",
-    "Partner calls answered with 4xx, by partner, error code and HTTP status; a 401 has no partner",
-    ({ refusals }) =>
-      refusals.byPartner().map(({ partnerId, code, count }) => ({
-        value: count,
-        labels: { ...(partnerId !== null && { partner: partnerId }), code, status: errorCodes[code].status },
-      })),
-  ),
-  counter(
-    "tvs_access_log_rows_total",
-    "Calls that the access log has written, and those that it had to drop; none where it is off",
-    ({ accessLog }) => {
-      const figures = accessLog();
-      return figures && byLabel("outcome", { written: figures.written, dropped: figures.dropped });
-    },
-  ),
-  counter(
-    "tvs_answers_total",
-    "Teachers answered for, by endpoint and licence status; each item of a batch and each person of a list is one",
-    ({ work }) =>
-      answerOperations.flatMap((endpoint) =>
-        licenseStatuses.map((status) => ({
-          value: work.total(`answers: ${endpoint} ${status}`),
-          labels: { endpoint, status },
-        })),
-      ),
-  ),
-  counter("tvs_signatures_total", "Signatures made with the private key", ({ work }) =>
-    work.total("signatures made"),
-  ),
-  counter("tvs_signature_failures_total", "Signatures that were requested and failed", ({ work }) =>
-    work.total("signatures failed"),
-  ),
-  gauge("tvs_signing_queue_length", "Signatures that were requested and are not made yet", ({ work }) =>
-    work.total("signatures under way"),
-  ),
-  histogram("tvs_commit_group_size", "Database writes that shared one commit to the disk", ({ work }) =>
-    groupSamples(work),
-  ),
-  counter(
-    "tvs_commit_lock_seconds_total",
-    "Time for which a commit kept the other threads from committing",
-    ({ work }) => work.total("commits: held ms") / 1000,
-  ),
-  counter(
-    "tvs_database_requests_total",
-    "Requests to the server of the database, by kind; none where it is a file",
-    ({ work }) =>
-      databaseRequests.map((kind) => ({ value: work.total(`requests: ${kind}`), labels: { kind } })),
-  ),
-  counter(
-    "tvs_webhook_deliveries_total",
-    "Attempts to deliver a webhook, by outcome; dead: it failed and is not tried again",
-    ({ work }) =>
-      deliveryOutcomes.map((outcome) => ({
-        value: work.total(`deliveries: ${outcome}`),
-        labels: { outcome },
-      })),
-  ),
-];
+    ),
+  tvs_signatures_total: ({ work }) => work.total("signatures made"),
+  tvs_signature_failures_total: ({ work }) => work.total("signatures failed"),
+  tvs_signing_queue_length: ({ work }) => work.total("signatures under way"),
+  tvs_commit_group_size: ({ work }) => groupSamples(work),
+  tvs_commit_lock_seconds_total: ({ work }) => work.total("commits: held ms") / 1000,
+  tvs_database_requests_total: ({ work }) =>
+    databaseRequests.map((kind) => ({ value: work.total(`requests: ${kind}`), labels: { kind } })),
+  tvs_webhook_deliveries_total: ({ work }) =>
+    deliveryOutcomes.map((outcome) => ({
+      value: work.total(`deliveries: ${outcome}`),
+      labels: { outcome },
+    })),
+};
 
 function routeName({ routes }: RequestCounters, route: number): string {
   return routes[route]?.route ?? "other";

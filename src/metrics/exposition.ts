@@ -1,14 +1,28 @@
 import { type Metric, Registry } from "prom-client";
+import manual from "../../data/help/metrics.md" with { type: "text" };
 import { counterFamilies } from "./counter-families.ts";
-import type { Family } from "./families.ts";
+import type { Reader } from "./families.ts";
 import { type Look, look, type Sources } from "./sources.ts";
 import { stateFamilies } from "./state-families.ts";
 
 /** The text that Prometheus reads (its exposition format, version 0.0.4). */
 export type Exposition = ReturnType<typeof createExposition>;
 
-/** Every metric that there is, in the order in which it is shown. */
-export const families: readonly Family[] = [...counterFamilies, ...stateFamilies];
+type Family = {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly read: Reader;
+};
+
+/** Every metric that there is, in the order in which it is shown; what it is, the manual says. */
+export const families: readonly Family[] = Object.entries({ ...counterFamilies, ...stateFamilies }).map(
+  ([name, read]) => {
+    const row = new RegExp(`^\\| \`${name}\` \\| (\\w+) \\| [^|]* \\| (.*) \\|$`, "m");
+    const [, type = "", help = ""] = row.exec(manual) ?? [];
+    return { name, type, help, read };
+  },
+);
 
 /**
  * The exposition, whose text is made when it is asked for. Nothing of the library is touched by a request: its own

@@ -9,27 +9,11 @@ export type Sample = {
   readonly suffix?: string;
 };
 
-/** One metric: its name says unit and kind as Prometheus asks for it, and stands in data/help/metrics.md. */
-export type Family = {
-  readonly name: string;
-  readonly type: "counter" | "gauge" | "histogram";
-  readonly help: string;
-  /** Its one number, or all of its samples; null where there is nothing to tell. */
-  read(look: Look): number | null | readonly Sample[];
-};
+/** Its one number, or all of its samples; null where there is nothing to tell. */
+export type Reader = (look: Look) => number | null | readonly Sample[];
 
-type Kind = (name: string, help: string, read: Family["read"]) => Family;
-
-const kind =
-  (type: Family["type"]): Kind =>
-  (name, help, read) => ({ name, type, help, read });
-
-/** What only grows. */
-export const counter = kind("counter");
-/** What goes up and down. */
-export const gauge = kind("gauge");
-/** What is counted by its size; its samples are those of {@link histogramSamples}. */
-export const histogram = kind("histogram");
+/** How metrics are read, by their names, which say unit and kind as Prometheus asks for it. */
+export type Families = Readonly<Record<string, Reader>>;
 
 /** A sample for each value of a label, under what other labels they share. */
 export function byLabel(

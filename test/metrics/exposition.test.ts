@@ -62,6 +62,7 @@ describe("/metrics", () => {
   test("is Prometheus text, with every metric that there is and its help", () => {
     expect([...scraped.keys()]).toEqual(families.map(({ name }) => name));
     for (const { name, help, type } of families) expect(scraped.get(name)).toMatchObject({ help, type });
+    expect(families.filter(({ help }) => help === "")).toEqual([]);
   });
 
   test("counts requests by pattern, method and status", () => {
