@@ -132,8 +132,12 @@ export type AttestationMaintenance = {
   prune(ids: readonly number[], mark: { was: string; is: string; from: number }): Promise<boolean>;
   /** Forgets of whom statements spoke that were deleted, so many at most. @returns how many there were */
   prunePeople(limit: number): Promise<number>;
-  /** Puts a mark in the place of another one, or where there is none. @returns false when it is another one by now */
-  setMark(was: string | null, is: string): Promise<boolean>;
+  /**
+   * Puts a mark in the place of another one, or where there is none.
+   * @param before an epoch that must not have been opened yet
+   * @returns false when it is another one by now, or that epoch is there
+   */
+  setMark(was: string | null, is: string, before?: number): Promise<boolean>;
   /**
    * The id of the oldest attestation that is there, or of the one that comes first.
    * @param behindGaps the id behind the last gap among the oldest ones, if there is one: releases before deleted by

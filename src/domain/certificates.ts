@@ -86,14 +86,15 @@ export function readClientCertificate(
 function soleCertificate(file: Uint8Array): Uint8Array {
   if (file[0] === 0x30) return file;
   const text = Buffer.from(file).toString("latin1");
-  const blocks = [
-    ...text.matchAll(/-----BEGIN CERTIFICATE-----([\sA-Za-z0-9+/=]+)-----END CERTIFICATE-----/g),
-  ];
-  if (blocks.length > 1) {
-    const message = `the file holds ${blocks.length} certificates; give the partner's own alone, without its chain`;
+  // One that is damaged counts too: the next one of its chain must not stand in for it.
+  const count = Math.ceil((text.match(/CERTIFICATE-----/g)?.length ?? 0) / 2);
+  if (count > 1) {
+    const message = `the file holds ${count} certificates; give the partner's own alone, without its chain`;
     throw new TvsError("REFUSED", message);
   }
-  return Buffer.from(blocks[0]?.[1] ?? "", "base64");
+  const [, base64 = ""] =
+    /-----BEGIN CERTIFICATE-----([\sA-Za-z0-9+/=]+)-----END CERTIFICATE-----/.exec(text) ?? [];
+  return Buffer.from(base64, "base64");
 }
 
 /**

@@ -2,7 +2,29 @@
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
+  /** How time passes where it is not this process's own: in a simulation. */
+  readonly timers?: Timers;
 };
+
+/** Time as it passes, whatever any clock is set to. */
+export type Timers = {
+  /** Milliseconds since some moment. */
+  elapsed(): number;
+  /** Acts once, so many milliseconds later. @returns takes it back */
+  after(ms: number, act: () => void): () => void;
+};
+
+const systemTimers: Timers = {
+  elapsed: () => performance.now(),
+  after(ms, act) {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export function timersOf({ timers = systemTimers }: Clock): Timers {
+  return timers;
+}
 
 export const systemClock: Clock = { now: () => Date.now() };
 

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.ts";
+import { type Clock, timersOf } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { createSerial } from "./serial.ts";
 
@@ -128,6 +128,7 @@ export async function joinNodes(dependencies: MembershipDependencies) {
   const { store, clock, self, isAlone, loadedPendingKid, onBeat } = dependencies;
   const everyMs = isAlone ? Number.POSITIVE_INFINITY : nodeTimes.beatMs;
   const inTurn = createSerial();
+  const { elapsed } = timersOf(clock);
   let last: Beat = { nodes: [], fence: null, now: null };
   let aheadMs = 0;
   let saidKid: string | null = null;
@@ -136,9 +137,9 @@ export async function joinNodes(dependencies: MembershipDependencies) {
 
   async function beat(): Promise<void> {
     const pendingKid = loadedPendingKid();
-    const isTime = performance.now() - beatAtMs >= everyMs;
+    const isTime = elapsed() - beatAtMs >= everyMs;
     if (hasLeft || (!isTime && pendingKid === saidKid)) return;
-    const begunMs = performance.now();
+    const begunMs = elapsed();
     const before = clock.now();
     last = await store.beat({ ...self, clockAheadMs: aheadMs, pendingKid });
     aheadMs = clockAhead(last.now, { before, after: clock.now() });

@@ -56,12 +56,12 @@ export async function pruneAttestations(
   let deleted = 0;
   for (let next: number | null = 0; next !== null && !isStopped(); ) {
     const from = next;
-    const step: Step = await actAndRest(() => pruneTile(pruning, limits, from));
+    const step: Step = await actAndRest(() => pruneTile(pruning, limits, from), clock);
     deleted += step.deleted;
     if (step.held !== null) onHeld(step.held);
     next = step.next;
   }
-  const forget = () => actAndRest(() => pruning.maintenance.prunePeople(peopleInStep));
+  const forget = () => actAndRest(() => pruning.maintenance.prunePeople(peopleInStep), clock);
   while (!isStopped() && (await forget()) === peopleInStep);
   return deleted;
 }
@@ -168,5 +168,5 @@ export function startMaintenance(
     if (count > 0) onPruned(count);
   }
 
-  return repeat(prune, { everyMs: pruneMs, onError });
+  return repeat(prune, { everyMs: pruneMs, onError, clock });
 }

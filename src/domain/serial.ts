@@ -1,6 +1,6 @@
 /** Acts that must not meet: those that run in turn, and one that is done again and again. */
 
-import { setTimeout as sleep } from "node:timers/promises";
+import { type Clock, systemClock, timersOf } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 
 /** Runs acts one after the other, each when the one before it has ended, however it ended. */
@@ -39,11 +39,15 @@ export function createSerials(most: number): <T>(name: string, act: () => Promis
   };
 }
 
+/** An act may have taken hours, because its process stood still: that was no work, and no reason to rest. */
+const longestRestMs = 2_000;
+
 /** Acts, and then rests for as long: half of the time belongs to the callers, however much there is to do. */
-export async function actAndRest<T>(act: () => Promise<T>): Promise<T> {
-  const startedAt = performance.now();
+export async function actAndRest<T>(act: () => Promise<T>, clock: Clock = systemClock): Promise<T> {
+  const { elapsed, after } = timersOf(clock);
+  const startedAt = elapsed();
   const done = await act();
-  await sleep(performance.now() - startedAt);
+  await new Promise<void>((resolve) => after(Math.min(elapsed() - startedAt, longestRestMs), resolve));
   return done;
 }
 
@@ -55,23 +59,27 @@ export async function actAndRest<T>(act: () => Promise<T>): Promise<T> {
  */
 export function repeat(
   act: (isEnded: () => boolean) => Promise<void>,
-  { everyMs, onError }: { everyMs: number; onError: (error: unknown) => void },
+  {
+    everyMs,
+    onError,
+    clock = systemClock,
+  }: { everyMs: number; onError: (error: unknown) => void; clock?: Clock },
 ): () => Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let takeBack = () => {};
   let ended = false;
   let last = turn();
 
   async function turn(): Promise<void> {
     await act(() => ended).catch(onError);
     if (ended) return;
-    timer = setTimeout(() => {
+    takeBack = timersOf(clock).after(everyMs, () => {
       last = turn();
-    }, everyMs);
+    });
   }
 
   return async () => {
     ended = true;
-    clearTimeout(timer);
+    takeBack();
     await last;
   };
 }

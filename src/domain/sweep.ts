@@ -42,6 +42,7 @@ export async function sweep(
       onProgress(counts.expired + counts.started);
     },
     isStopped: options.isStopped ?? (() => false),
+    clock,
   });
   return { date, ...counts };
 }
@@ -58,6 +59,7 @@ export async function announceEach(
     plan: (teacher: StoredTeacher) => TeacherWrite;
     onApplied: (writes: readonly TeacherWrite[]) => void;
     isStopped: () => boolean;
+    clock?: Clock;
   },
 ): Promise<void> {
   let refused = "";
@@ -69,7 +71,7 @@ export async function announceEach(
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
     const writes = due.map(options.plan);
-    const applied = await actAndRest(() => teachers.apply(writes));
+    const applied = await actAndRest(() => teachers.apply(writes), options.clock);
     options.onApplied(writes.filter((_, index) => applied[index]));
     refused = applied.some(Boolean) ? "" : first;
   }
@@ -140,5 +142,5 @@ export function startSweeping(dependencies: {
     sweptFor = day;
   }
 
-  return repeat(look, { everyMs: lookMs, onError });
+  return repeat(look, { everyMs: lookMs, onError, clock });
 }

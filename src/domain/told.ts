@@ -1,6 +1,7 @@
 /** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
+import type { Clock } from "./clock.ts";
 import { actAndRest } from "./serial.ts";
 
 /** Of which teachers: of all, or only of those whom the partner has verified, or of those whom it watches. */
@@ -68,11 +69,11 @@ export const keepToldMs = 30 * 86_400_000;
 const prunedRows = 500;
 
 /** Forgets what partners were told longer ago than it is kept, in short commits with rests between them. */
-export async function pruneTold(told: ToldStore, now: number): Promise<void> {
-  const before = now - keepToldMs;
+export async function pruneTold(told: ToldStore, clock: Clock): Promise<void> {
+  const before = clock.now() - keepToldMs;
   for (const partnerId of await told.prunable(before)) {
     const step = () => told.prune(partnerId, { before, limit: prunedRows });
-    while ((await actAndRest(step)) === prunedRows);
+    while ((await actAndRest(step, clock)) === prunedRows);
   }
 }
 

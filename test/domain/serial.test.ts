@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { TvsError } from "../../src/domain/errors.ts";
-import { createSerial, createSerials, repeat } from "../../src/domain/serial.ts";
+import { actAndRest, createSerial, createSerials, repeat } from "../../src/domain/serial.ts";
 
 test("acts run one after the other, in the order in which they were asked for", async () => {
   const inTurn = createSerial();
@@ -68,4 +68,23 @@ test("what is repeated goes on after a failure, and its end waits for the act th
   second.resolve();
   await ended;
   expect({ isOver, acts, errors }).toEqual({ isOver: true, acts: 2, errors: ["Error: the first time"] });
+});
+
+test("who acts rests for as long as that took, yet not for the hours in which its process stood still", async () => {
+  for (const [tookMs, restMs] of [
+    [300, 300],
+    [3_600_000, 2_000],
+  ] as const) {
+    let nowMs = 0;
+    const after = (ms: number, act: () => void) => {
+      nowMs += ms;
+      act();
+      return () => {};
+    };
+    const act = async () => {
+      nowMs += tookMs;
+    };
+    await actAndRest(act, { now: () => 0, timers: { elapsed: () => nowMs, after } });
+    expect(nowMs - tookMs).toBe(restMs);
+  }
 });

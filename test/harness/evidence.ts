@@ -63,7 +63,12 @@ export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint 
 /** Puts all attestations into the log, which is begun where there is none. @returns the checkpoint that covers them */
 export async function putIntoLog(driver: Driver): Promise<PinnedCheckpoint> {
   const store = createEvidenceStore(driver);
-  await ensureLog({ store, secrets, issuer: "https://verify.example", now: 1_700_000_000_000 });
+  await ensureLog({
+    store,
+    secrets,
+    issuer: "https://verify.example",
+    clock: { now: () => 1_700_000_000_000 },
+  });
   const head = aPinnedCheckpoint();
   await createEvidenceBuilder({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") }).checkpoint();
   return head;

@@ -37,7 +37,8 @@ type Known = { readonly store: AuditStore; readonly findings: Findings; readonly
 /** What an epoch has signed for: its kept checkpoints, the one that the next epoch names, and the one outside. */
 export type SignedHeads = Awaited<ReturnType<typeof openSignedHeads>>;
 
-export async function openSignedHeads({ epoch, state, next, head }: Plan, { store, findings, chain }: Known) {
+export async function openSignedHeads(plan: Plan, { store, findings, chain }: Known) {
+  const { epoch, state, next, head } = plan;
   const keys = await openingKeysOf([epoch]);
   const wrong = (index: number, says: string) => findings.add("CHECKPOINT", epoch.epoch, { index, says });
   const read = (after: number, upTo: number, limit: number) =>
@@ -54,7 +55,7 @@ export async function openSignedHeads({ epoch, state, next, head }: Plan, { stor
   const isOwnHead = head !== null && headIn(head)?.origin === epoch.origin;
   const kept = isOwnHead ? await opened(head, 0, "the checkpoint beside the master key") : null;
   const named = `the checkpoint that epoch ${epoch.epoch + 1} names as the last one before it`;
-  const linked = namesThis(next, epoch) ? await opened(next?.previous ?? "", 0, named) : null;
+  const linked = namesThis(plan) ? await opened(next?.previous ?? "", 0, named) : null;
   const outside = [linked, kept].filter((one) => one !== null);
   const [newest] = await read(state.signed - 1, state.signed, 1);
   const ofNewest = newest === undefined ? null : await openCheckpoint(newest.note, keys);
@@ -126,10 +127,12 @@ export async function openSignedHeads({ epoch, state, next, head }: Plan, { stor
 }
 
 /**
- * Whether an epoch names the last checkpoint of this one: it may name none, when none was known, or that of an epoch
- * between the two, which was lost with the database (decision D13.4).
+ * Whether the next epoch names the last checkpoint of this one: it may name none, when none was known, or that of an epoch
+ * between the two, which was lost with the database (decision D13.4). Where this one was closed before it had signed for
+ * anything, as one whose opening was cut off, it names what this one named.
  */
-function namesThis(next: LogEpoch | undefined, epoch: LogEpoch): boolean {
+function namesThis({ next, epoch, state }: Plan): boolean {
   const named = headIn(next?.previous);
-  return named !== null && readOrigin(named.origin).epoch <= epoch.epoch;
+  const number = named === null ? Number.POSITIVE_INFINITY : readOrigin(named.origin).epoch;
+  return number === epoch.epoch || (number < epoch.epoch && state.leaves + state.signed > 0);
 }

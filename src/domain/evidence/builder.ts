@@ -11,7 +11,7 @@ import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
 import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
-import { checkpointKeyOf, hasOwnKey, openingKeysOf } from "./epochs.ts";
+import { checkpointKeyOf, hasOwnKey, nextSeconds, openingKeysOf } from "./epochs.ts";
 import {
   type EvidenceStore,
   keptLeaf,
@@ -36,6 +36,11 @@ import {
 
 /** Leaves of one commit: some milliseconds, which calls that wait for the disk do not notice. */
 export const leavesOfCommit = 512;
+/**
+ * A checkpoint covers all that was committed before its time, give or take this, because what stands behind it counts as
+ * younger. A process that stood still for longer, since it read the leaves, has to read them anew.
+ */
+const longestSealMs = 60_000;
 
 /** The newest checkpoint as it is known outside the database (decision D13.3). */
 export type PinnedCheckpoint = {
@@ -64,7 +69,7 @@ type BuilderDependencies = {
 export type EvidenceBuilder = ReturnType<typeof createEvidenceBuilder>;
 
 export function createEvidenceBuilder(dependencies: BuilderDependencies) {
-  const { store, head, secrets, onFirst, onMissing } = dependencies;
+  const { store, head, secrets, clock, onFirst, onMissing } = dependencies;
   const keep = keptWith(dependencies);
 
   /**
@@ -72,7 +77,7 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
    * @returns how many leaves; null when somebody else was faster
    */
   async function step(epoch: LogEpoch, most: number, sign: boolean): Promise<number | null> {
-    const firstId = nextId(epoch);
+    const [firstId, readAt] = [nextId(epoch), clock.now()];
     const newest = await store.newest();
     const { leaves, tiles, missing } = await nextLeaves(store, epoch, most);
     const [from, to] = [epoch.size, epoch.size + leaves.length];
@@ -81,7 +86,7 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
     if (sign && leaves.length < most && !isSigned) {
       if (!isChained(head.read()) && !isChained(newest?.note ?? null)) await onFirst?.();
       checkpoint = await seal(dependencies, epoch, { size: to, tiles, newest });
-      if (checkpoint === null) return null;
+      if (checkpoint === null || clock.now() > readAt + longestSealMs) return null;
       // Before anybody can see it: what has been seen is never forgotten here.
       await keep.note(checkpoint.note, newest);
     } else if (leaves.length === 0) return 0;
@@ -181,7 +186,31 @@ export function createEvidenceBuilder(dependencies: BuilderDependencies) {
     }
   }
 
-  return { append, sign, checkpoint, follow, requireNotBehind };
+  return triedAgain(store, { append, sign, checkpoint, follow, requireNotBehind });
+}
+
+/**
+ * What is found wrong with an epoch that is closed meanwhile, which cuts its tree, says nothing of the log: whatever fails is
+ * tried again in the epoch that there is by then.
+ */
+function triedAgain<Acts extends Record<string, () => Promise<unknown>>>(
+  { epochs }: Pick<EvidenceStore, "epochs">,
+  acts: Acts,
+): Acts {
+  let known: number | undefined;
+
+  async function tried<T>(act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      const newest = (await epochs()).at(-1)?.epoch;
+      if (newest === known) throw error;
+      known = newest;
+      return tried(act);
+    }
+  }
+
+  return Object.fromEntries(Object.entries(acts).map(([name, act]) => [name, () => tried(act)])) as Acts;
 }
 
 /** Keeps notes, and tells when none was kept though the log has some: its first one, just seen to come, is no such. */
@@ -288,7 +317,7 @@ async function seal(
   // Once more, of the very root: what was compared before may have been changed since.
   const kept = head.read();
   if (!(await requireGrown(kept, treeHead, read)) && kept !== null && !isLater(treeHead, kept)) return null;
-  const seconds = Math.floor(clock.now() / 1000);
+  const seconds = await nextSeconds(epoch, newest?.note ?? "", clock);
   const note = await signCheckpoint(treeHead, seconds, checkpointKeyOf(epoch, secrets));
   return { epoch: epoch.epoch, size, signedAt: seconds * 1000, note };
 }

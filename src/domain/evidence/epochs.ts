@@ -2,8 +2,10 @@
 
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import type { CheckpointKey } from "../../partner/log-checkpoint.ts";
+import { type CheckpointKey, openCheckpoint } from "../../partner/log-checkpoint.ts";
+import { Refusal } from "../../partner/reasons.ts";
 import { formatVerifierKey, readVerifierKey, type VerifierKey } from "../../partner/signed-note.ts";
+import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
 import type { EpochOpening, EvidenceStore, LogEpoch } from "./evidence.ts";
@@ -38,8 +40,7 @@ export type LogOpening = {
   readonly store: EvidenceStore;
   readonly secrets: Secrets;
   readonly issuer: string;
-  /** In milliseconds since the epoch. */
-  readonly now: number;
+  readonly clock: Clock;
 };
 
 /** The name of a log: the issuer without its scheme, which must hold neither spaces nor a plus (C2SP signed-note). */
@@ -69,6 +70,25 @@ export function checkpointKeyOf(epoch: LogEpoch, secrets: Pick<Secrets, "open">)
   return { publicKey: epoch.publicKey, sign: (message) => new Uint8Array(sign(null, message, privateKey)) };
 }
 
+/**
+ * By how much a clock may have been ahead for its time to be kept to. No proof by a checkpoint of a time to come is accepted,
+ * so after one of years to come a log that is backdated, as the audit says, is better than one that proves nothing.
+ */
+const longestAheadSeconds = 86_400;
+
+/**
+ * The time of an epoch's next checkpoint: a log's never go back, as a clock may that is set, because by an earlier one the
+ * log would seem to be backdated.
+ * @param newest its newest checkpoint, by which and by no column it is judged: who writes to the database must not have
+ *   anything signed for a time to come
+ */
+export async function nextSeconds(epoch: LogEpoch, newest: string, clock: Clock): Promise<number> {
+  const now = Math.floor(clock.now() / 1000);
+  const last = await openCheckpoint(newest, await openingKeysOf([epoch]));
+  if (last instanceof Refusal || last.seconds - now > longestAheadSeconds) return now;
+  return Math.max(now, last.seconds);
+}
+
 /** Whether the private key of an epoch is that of its public key; null when it has none. */
 export function hasOwnKey(epoch: LogEpoch, secrets: Pick<Secrets, "open">): boolean | null {
   if (epoch.sealed === null) return null;
@@ -93,10 +113,10 @@ function privateKeyOf({ sealed, origin }: LogEpoch, secrets: Pick<Secrets, "open
  * Opens the first epoch where there is none; one that has no leaf yet takes the issuer's name, should that have changed.
  * @returns the newest epoch
  */
-export async function ensureLog({ store, secrets, issuer, now }: LogOpening): Promise<LogEpoch> {
+export async function ensureLog({ store, secrets, issuer, clock }: LogOpening): Promise<LogEpoch> {
   const epoch = (await store.epochs()).at(-1);
   if (epoch === undefined) {
-    const first = { ...newEpoch({ secrets, issuer, now }, 1), reason: null, previous: null };
+    const first = { ...newEpoch({ secrets, issuer, clock }, 1), reason: null, previous: null };
     await store.open({ ...first, after: { epoch: 0, signedSize: 0 } }, []);
     return newestOf(store);
   }
@@ -116,15 +136,15 @@ export async function ensureLog({ store, secrets, issuer, now }: LogOpening): Pr
  * @returns whether it was opened: not when another one was, or a checkpoint signed, since `after` was read
  */
 export function openEpoch(
-  { store, secrets, issuer, now }: LogOpening,
+  { store, secrets, issuer, clock }: LogOpening,
   epoch: number,
-  link: Pick<EpochOpening, "reason" | "after"> & { previous: string },
+  link: Pick<EpochOpening, "reason" | "after" | "noted"> & { previous: string },
 ): Promise<boolean> {
   const opening = appendTo(0, [], [openingLeafHash(link.previous)]);
-  return store.open({ ...newEpoch({ secrets, issuer, now }, epoch), ...link }, opening);
+  return store.open({ ...newEpoch({ secrets, issuer, clock }, epoch), ...link }, opening);
 }
 
-function newEpoch({ secrets, issuer, now }: Omit<LogOpening, "store">, number: number) {
+function newEpoch({ secrets, issuer, clock }: Omit<LogOpening, "store">, number: number) {
   const origin = originOf(issuer, number);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const pkcs8 = privateKey.export({ type: "pkcs8", format: "der" });
@@ -132,7 +152,7 @@ function newEpoch({ secrets, issuer, now }: Omit<LogOpening, "store">, number: n
   pkcs8.fill(0);
   const { x = "" } = publicKey.export({ format: "jwk" });
   const raw = new Uint8Array(Buffer.from(x, "base64url"));
-  return { epoch: number, origin, publicKey: raw, sealed, openedAt: now };
+  return { epoch: number, origin, publicKey: raw, sealed, openedAt: clock.now() };
 }
 
 async function newestOf(store: EvidenceStore): Promise<LogEpoch> {

@@ -29,6 +29,8 @@ export type LogEpoch = {
 export type EpochOpening = Omit<LogEpoch, "firstId" | "size"> & {
   /** The newest epoch until then and what of it was signed for, as they were read; zeros without any. */
   readonly after: { readonly epoch: number; readonly signedSize: number };
+  /** With which id it has to begin, and the mark of retention that says so; undefined where nobody has noted it. */
+  readonly noted?: { readonly firstId: number; readonly mark: string | null } | undefined;
 };
 
 /** A checkpoint as the database has it: what its note says, in columns. */
@@ -74,12 +76,15 @@ export type Appended = {
 export type EvidenceStore = {
   /** The oldest first. */
   epochs(): Promise<LogEpoch[]>;
+  /** The id with which the next epoch would begin. */
+  nextFirstId(): Promise<number>;
   /**
    * Opens an epoch, destroys the private key of the one before, and takes the setting away that says that one is due.
    * @param opening without `firstId` and `size`, which follow from the attestations: it begins with the first one that
    *   no checkpoint of the epoch before covers
    * @param tiles what it begins with
-   * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read
+   * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read, or when what was
+   *   noted does not hold any more
    */
   open(opening: EpochOpening, tiles: readonly Tile[]): Promise<boolean>;
   /** Gives an epoch that has no leaf yet another origin, and its key sealed under that. @returns whether it had none */
@@ -135,9 +140,9 @@ export function openingLeaves({ previous }: Pick<LogEpoch, "previous">): number 
   return previous === null ? 0 : 1;
 }
 
-/** The id of the attestation that is appended next. */
+/** The id of the attestation that is appended next. One that was closed before anything was signed lost its opening leaf. */
 export function nextId(epoch: Pick<LogEpoch, "firstId" | "size" | "previous">): number {
-  return epoch.firstId + epoch.size - openingLeaves(epoch);
+  return epoch.firstId + Math.max(0, epoch.size - openingLeaves(epoch));
 }
 
 /** The place of an attestation's leaf in the tree of its epoch. */

@@ -159,19 +159,21 @@ async function signedEnd(evidence: Pick<EvidenceStore, "epochs" | "newest">, sec
 }
 
 /**
- * Authenticates with which id an epoch begins. Where that was given before, what had it was lost openly: nothing is deleted
- * yet of those that have it now.
+ * Authenticates with which id an epoch is about to begin: who is cut off behind its opening leaves nothing that nobody has
+ * noted. Where that id was given before, what had it was lost openly: nothing is deleted yet of those that have it now.
+ * @returns the mark that the opening has to find, null where there is none; undefined where another one has changed it, or
+ *   opened that epoch, meanwhile
  */
 export async function noteBegin(
-  known: Omit<Retaining, "settings">,
+  { maintenance, secrets }: Omit<Retaining, "settings">,
   { epoch, firstId }: Pick<LogEpoch, "epoch" | "firstId">,
-): Promise<void> {
-  await changeMark(known, (mark) => ({
-    ...mark,
-    begun: Math.min(mark.begun, firstId),
-    through: Math.min(mark.through, firstId - 1),
-    begins: { ...mark.begins, [epoch]: firstId },
-  }));
+): Promise<string | null | undefined> {
+  const { mark: was } = await maintenance.kept();
+  const mark = was === null ? null : openMark(was, secrets);
+  if (mark === null) return was;
+  const [begun, through] = [Math.min(mark.begun, firstId), Math.min(mark.through, firstId - 1)];
+  const is = sealMark({ ...mark, begun, through, begins: { ...mark.begins, [epoch]: firstId } }, secrets);
+  return (await maintenance.setMark(was, is, epoch)) ? is : undefined;
 }
 
 /** Does nothing where there is no mark of ours. */

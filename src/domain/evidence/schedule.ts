@@ -25,9 +25,15 @@ type Scheduled = {
  * @returns stops it
  */
 export function startBuilding({ builder, store, clock, onError }: Scheduled): () => Promise<void> {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** A checkpoint of a time to come is one of a clock that was set back since: then it counts when this last signed. */
   function isDue(progress: LogProgress): boolean {
-    const sinceMs = clock.now() - (progress.signedAt ?? 0);
-    return isSignable(progress) && (sinceMs >= signMs || sinceMs < 0);
+    const now = clock.now();
+    const sinceMs = now - (progress.signedAt ?? 0);
+    const isDue = sinceMs >= signMs || (sinceMs < 0 && Math.abs(now - lookedAt) >= signMs);
+    if (isSignable(progress) && isDue) lookedAt = now;
+    return isSignable(progress) && isDue;
   }
 
   async function look(isStopped: () => boolean): Promise<void> {
@@ -35,13 +41,13 @@ export function startBuilding({ builder, store, clock, onError }: Scheduled): ()
       const progress = await store.progress();
       if (isStopped() || progress === null) return;
       // A log that is begun over many attestations takes minutes.
-      if (progress.waiting >= leavesOfCommit) await actAndRest(() => builder.append());
-      else if (isDue(progress)) await actAndRest(() => builder.sign());
+      if (progress.waiting >= leavesOfCommit) await actAndRest(() => builder.append(), clock);
+      else if (isDue(progress)) await actAndRest(() => builder.sign(), clock);
       else return;
     }
   }
 
-  const stop = repeat(look, { everyMs: lookMs, onError });
+  const stop = repeat(look, { everyMs: lookMs, onError, clock });
   return async () => {
     await stop();
     const progress = await store.progress().catch(() => null);
@@ -50,6 +56,6 @@ export function startBuilding({ builder, store, clock, onError }: Scheduled): ()
 }
 
 /** Keeps the head beside the database, whoever signs. @returns stops it */
-export function startFollowing({ builder, onError }: Pick<Scheduled, "builder" | "onError">) {
-  return repeat(builder.follow, { everyMs: followMs, onError });
+export function startFollowing({ builder, clock, onError }: Omit<Scheduled, "store">) {
+  return repeat(builder.follow, { everyMs: followMs, onError, clock });
 }

@@ -12,11 +12,16 @@ import { createEvidenceBuilder, isAsFar, type PinnedCheckpoint } from "./builder
 import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
 import type { EvidenceStore, LogEpoch } from "./evidence.ts";
+import type { noteBegin } from "./retention-mark.ts";
 
 /** A log as it is known at one place: in the database, and by the checkpoint beside it. */
 type KnownLog = { readonly store: EvidenceStore; readonly head: PinnedCheckpoint };
 
-type Succession = LogOpening & KnownLog;
+type Succession = LogOpening &
+  KnownLog & {
+    /** Notes how the present epoch ends, and with which id the next one begins, for the opening to hold to. */
+    readonly note?: (next: Pick<LogEpoch, "epoch" | "firstId">) => ReturnType<typeof noteBegin>;
+  };
 
 /** What a database has lost of its log. */
 export type LogLoss = {
@@ -31,8 +36,8 @@ export type LogLoss = {
 /** What opens sealed keys; null where the master key is not at hand, and no epoch can be told from one that was made up. */
 type Opening = Pick<Secrets, "open"> | null;
 
-/** Another epoch may be opened, or a checkpoint signed, between looking and opening; three in a row are a fault. */
-const maxAttempts = 3;
+/** Another epoch may be opened, a checkpoint signed or something deleted between looking and opening, yet not for ever. */
+const maxAttempts = 10;
 
 /**
  * Looks at a database that takes the place of another one.
@@ -88,18 +93,54 @@ async function standOf({ store, head }: KnownLog) {
   const previous = isOlder ? (newest?.note ?? "") : kept;
   const before = kept === null ? 0 : readOrigin(treeHeadOf(kept).origin).epoch;
   const signedSize = newest?.epoch === last ? newest.size : 0;
-  return { previous, epoch: Math.max(last, before) + 1, after: { epoch: last, signedSize } };
+  const after = { epoch: last, signedSize };
+  return { previous, isAhead: !isOlder, epoch: Math.max(last, before) + 1, after };
+}
+
+/** What passes by itself, and says nothing of what is in the database. */
+const passing = ["STORE_BUSY", "STORE_FULL", "STORE_READ_ONLY", "STORE_UNAVAILABLE"] as const;
+
+/**
+ * Signs for what a kept checkpoint says that the database does not have. Whoever has kept it may be about to store it, or
+ * could not: then nothing was lost, and nothing may be taken for lost.
+ * @returns false where the database is behind, or damaged: that is what the next epoch is for
+ */
+async function makeUp(succession: Succession): Promise<boolean> {
+  try {
+    await createEvidenceBuilder(succession).sign();
+    return true;
+  } catch (error) {
+    if (passing.some((code) => isTvsError(error, code))) throw error;
+    return false;
+  }
+}
+
+/** @returns what was noted of the epoch that is to be opened, undefined by nobody; null where others were faster */
+async function noteNext({ store, note }: Succession, epoch: number) {
+  if (note === undefined) return undefined;
+  const firstId = await store.nextFirstId();
+  const mark = await note({ epoch, firstId });
+  return mark === undefined ? null : { firstId, mark };
 }
 
 /**
  * Opens a further epoch.
  * @param reason why, for everybody who looks at the log
+ * @param wanted where there is one of this number by now, which another one has opened, that is the answer
  * @throws TvsError STORE_BUSY when others open epochs or sign at the same time, again and again
  */
-export async function openNextEpoch(succession: Succession, reason: string): Promise<LogEpoch> {
+export async function openNextEpoch(
+  succession: Succession,
+  reason: string,
+  wanted = Number.POSITIVE_INFINITY,
+): Promise<LogEpoch> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const { epoch, ...link } = await standOf(succession);
-    if (!(await openEpoch(succession, epoch, { ...link, reason }))) continue;
+    const newest = (await succession.store.epochs()).at(-1);
+    if (newest !== undefined && newest.epoch >= wanted) return newest;
+    const { epoch, isAhead, ...link } = await standOf(succession);
+    if (isAhead && (await makeUp(succession))) continue;
+    const noted = await noteNext(succession, epoch);
+    if (noted === null || !(await openEpoch(succession, epoch, { ...link, reason, noted }))) continue;
     const opened = (await succession.store.epochs()).find((one) => one.epoch === epoch);
     if (opened !== undefined) return opened;
   }
@@ -124,7 +165,7 @@ export async function openDueEpoch(
   // Without either there is nothing to follow: the log begins.
   if (!isBegun || (await standOf(succession)).epoch > due.epoch) return null;
   await succession.onDue();
-  const opened = await openNextEpoch(succession, due.reason);
+  const opened = await openNextEpoch(succession, due.reason, due.epoch);
   succession.due.remove();
   return opened;
 }

@@ -21,7 +21,7 @@ const utf8 = new TextDecoder();
 const maxLevels = 7;
 
 const epochColumns = "epoch, origin, public_key, sealed, first_id, size, opened_at, reason, previous";
-const nextIdOf = "first_id + size - (previous IS NOT NULL)";
+const nextIdOf = "first_id + max(0, size - (previous IS NOT NULL))";
 /** The id of the attestation that the newest tree gets next. No row without a log. */
 export const nextLoggedId = `SELECT ${nextIdOf} FROM log_epochs ORDER BY epoch DESC LIMIT 1`;
 
@@ -34,10 +34,11 @@ const nextSignedId = `SELECT first_id + max(0, ${signedSizeOf("tree.epoch")} - (
  * The first tree begins with the oldest attestation that is there; each further one with what the last one did not sign
  * for, because nobody will any more, and never behind what is attested next.
  */
-const openEpoch = `INSERT INTO log_epochs (${epochColumns})
-  SELECT ?1, ?2, ?3, ?4, coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
-    (SELECT min(id) FROM attestations), 1), ?8, ?5, ?6, ?7
-  WHERE coalesce((SELECT max(epoch) FROM log_epochs), 0) = ?9 AND ${signedSizeOf("?9")} = ?10 RETURNING epoch`;
+const nextFirstId = `coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
+    (SELECT min(id) FROM attestations), 1)`;
+const openEpoch = `INSERT INTO log_epochs (${epochColumns}) SELECT ?1, ?2, ?3, ?4, ${nextFirstId}, ?8, ?5, ?6, ?7
+  WHERE coalesce((SELECT max(epoch) FROM log_epochs), 0) = ?9 AND ${signedSizeOf("?9")} = ?10 AND (?11 IS NULL
+    OR (${nextFirstId} = ?11 AND (SELECT mark FROM attestation_upkeep WHERE id = 1) IS ?12)) RETURNING epoch`;
 const isOpened = "EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND public_key = ?2)";
 const destroyKeys = `UPDATE log_epochs SET sealed = NULL WHERE epoch < ?1 AND ${isOpened}`;
 /** A closed tree is as long as it was signed for: what followed has been shown to nobody, and is in the next one. */
@@ -48,7 +49,7 @@ const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
 const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
 /** The new epoch follows a checkpoint that is not here, or begins before the end of what was signed for. */
 const hasLost = `EXISTS (SELECT 1 FROM log_epochs AS opened WHERE epoch = ?1 AND public_key = ?2 AND (
-  previous IS NOT (SELECT note FROM log_checkpoints WHERE epoch < ?1 ORDER BY epoch DESC, size DESC LIMIT 1)
+  previous <> coalesce((SELECT note FROM log_checkpoints WHERE epoch < ?1 ORDER BY epoch DESC, size DESC LIMIT 1), '')
   OR opened.first_id < (SELECT ${nextIdOf} FROM log_epochs WHERE epoch < ?1 ORDER BY epoch DESC LIMIT 1)))`;
 /** An import may have come between the loss and the epoch. */
 const beginEra = beginStatusEra(hasLost, knownWhenSigned);
@@ -119,11 +120,19 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
       driver.renew();
       return (await driver.query(`SELECT ${epochColumns} FROM log_epochs ORDER BY epoch`)).map(logEpoch);
     },
-    async open({ epoch, origin, publicKey, sealed, openedAt, reason, previous, after }, tiles) {
+    async nextFirstId() {
+      driver.renew();
+      const [row] = await driver.query(`SELECT ${nextFirstId} AS id`);
+      return row === undefined ? 1 : integer(row, "id");
+    },
+    async open({ epoch, origin, publicKey, sealed, openedAt, reason, previous, after, noted }, tiles) {
       const named = [epoch, origin, publicKey, sealed, openedAt, reason, previous];
       const size = previous === null ? 0 : 1;
       const [opened] = await driver.batch([
-        { sql: openEpoch, args: [...named, size, after.epoch, after.signedSize] },
+        {
+          sql: openEpoch,
+          args: [...named, size, after.epoch, after.signedSize, noted?.firstId ?? null, noted?.mark ?? null],
+        },
         recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
         { sql: destroyKeys, args: [epoch, publicKey] },
         { sql: endDue, args: [epoch, publicKey] },

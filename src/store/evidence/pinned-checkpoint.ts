@@ -1,8 +1,8 @@
-import { lstatSync, readFileSync, rmSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
 import type { PinnedCheckpoint } from "../../domain/evidence/builder.ts";
 import { isBefore } from "../../domain/evidence/chain.ts";
-import { codeOf, placeOver, writeBeside } from "../driver/files.ts";
+import { codeOf, discard, placeOver, writeBeside } from "../driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */
 const maxBytes = 64 * 1024;
@@ -33,7 +33,7 @@ export function openPinnedCheckpoint(file: string): PinnedCheckpoint {
       placeOver(written, file);
       return true;
     } finally {
-      rmSync(written, { force: true });
+      discard(written);
     }
   }
 

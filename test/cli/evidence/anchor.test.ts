@@ -124,20 +124,6 @@ describe.skipIf(!hasOpenssl)("tvs log anchor URL", () => {
     await server.stop();
   });
 
-  test("says what does what a removed option did", async () => {
-    for (const words of [
-      ["log", "anchor", "https://tsa.example/", "--tsa-ca", "root.pem"],
-      ["service", "install", "--anchor-to", "https://tsa.example/", "--tsa-ca=/root.pem"],
-    ]) {
-      const { code, stdout, stderr } = await runTvs(words, { dataDir });
-      expect([code, stdout, stderr.trimEnd().split("\n")]).toEqual([
-        2,
-        "",
-        [expect.stringContaining("run the line openssl ts -verify that tvs log anchor prints")],
-      ]);
-    }
-  });
-
   test.each<[string, number, string, (query: Uint8Array) => Response | Promise<Response>, string[]?]>([
     [
       "answers another question",

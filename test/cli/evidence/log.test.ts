@@ -9,6 +9,7 @@ import { openService } from "../../../cli/serve/open-service.ts";
 import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
 import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
 import { createEvidenceReader } from "../../../src/domain/evidence/evidence.ts";
+import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
@@ -205,6 +206,45 @@ describe("a log that is due to go on in a new epoch", () => {
         await openLog(operator);
         const mark = await retentionMarkOf(operator);
         expect(await mark()).toMatchObject({ begins: { 1: 1, 2: 3 }, ends: { 1: { size: 2 } } });
+      });
+    }));
+});
+
+describe("a log of which an epoch's opening was killed just behind it", () => {
+  /** Opens an epoch, is killed before anything is signed for in it, and opens another one. @returns what the audit finds */
+  async function opensTwice(folder: string): Promise<unknown> {
+    const killed = await withLog(folder, async (operator) => {
+      const { stores } = operator;
+      const open: typeof stores.evidence.open = async (...opening) => {
+        await stores.evidence.open(...opening);
+        throw new Error("killed");
+      };
+      return rejection(
+        openNextEpoch({ ...openingOf(operator), store: { ...stores.evidence, open } }, "a loss"),
+      );
+    });
+    expect(String(killed)).toContain("killed");
+    const { code } = await runTvs(["log", "epoch", "--reason", "a loss"], { dataDir: folder });
+    const audit = await runTvs(["log", "audit", "--json"], { dataDir: folder });
+    return { code, ...JSON.parse(audit.stdout) };
+  }
+
+  test("is whole when the command was given again", () =>
+    withTempDir(async (folder) => {
+      await attestSome(folder, 3);
+      const closed = { epoch: 2, size: 0, checkpoints: 0 };
+      expect(await opensTwice(folder)).toMatchObject({ code: 0, findings: [], epochs: [{}, closed, {}] });
+    }));
+
+  test("knows also then with which id it began over a loss", () =>
+    withTempDir(async (folder) => {
+      await attestSome(folder, 3);
+      const sql = "DELETE FROM attestations WHERE id > 1";
+      await withLog(folder, ({ driver }) => driver.batch([{ sql, args: [] }]));
+      expect(await opensTwice(folder)).toMatchObject({
+        code: 0,
+        findings: [],
+        epochs: [{ lost: 2 }, {}, {}],
       });
     }));
 });

@@ -96,7 +96,7 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   await migrate(driver, clock.now());
   const stores = createStores(driver);
   const signers = await makeSigners(stores.keys, clock.now());
-  const opening = { store: stores.evidence, secrets, issuer, now: clock.now() };
+  const opening = { store: stores.evidence, secrets, issuer, clock };
   await ensureLog(opening);
   const onFirst = async () => {
     if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });

@@ -48,7 +48,7 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
         driver.renew();
       },
     };
-    await ensureLog({ store, secrets, issuer: "https://verify.example", now: clock.now() });
+    await ensureLog({ store, secrets, issuer: "https://verify.example", clock });
     for (const more of [1, 511]) {
       await log.attestMore(more);
       await log.builder().checkpoint();
@@ -86,6 +86,24 @@ test("keeps the later checkpoint of two builders, whichever writes last", () =>
     slow.release();
     await overtaken;
     expect([sizeOf(head), (await evidence.newest())?.size]).toEqual([519, 519]);
+  }));
+
+test("signs with no time that only the database says, however its clock was set", () =>
+  withLog(async ({ builder, clock, tamper, attestMore, evidence }) => {
+    const signedAt = clock.now();
+    await tamper(["UPDATE log_checkpoints SET signed_at = signed_at * 2"]);
+    const dayMs = 86_400_000;
+    // Set back by more than a day, it keeps to no time that no verifier would accept for so long.
+    for (const [ms, afterMs] of [
+      [1_000, 1_000],
+      [-dayMs, 1_000],
+      [-1_000, -dayMs],
+    ] as const) {
+      clock.add(ms);
+      await attestMore(1);
+      await builder().checkpoint();
+      expect(await evidence.newest()).toMatchObject({ signedAt: signedAt + afterMs });
+    }
   }));
 
 type Tampered = (log: KeptLog) => Promise<void>;
@@ -212,6 +230,24 @@ test("signs for no tree that was changed after it was compared with what is kept
     expect(head.read()).toBe(kept);
   }));
 
+test("signs for no tree whose leaves it has read long before: what was attested since would stand behind it", () =>
+  withLog(async ({ evidence, head, clock, attestMore, builder }) => {
+    const kept = head.read();
+    await attestMore(1);
+    const store = {
+      ...evidence,
+      async attested(firstId: number, limit: number) {
+        const found = await evidence.attested(firstId, limit);
+        if (limit > 1) clock.add(61_000);
+        return found;
+      },
+    };
+    await createEvidenceBuilder({ store, head, secrets, clock }).sign();
+    expect(head.read()).toBe(kept);
+    await builder().sign();
+    expect(sizeOf(head)).toBe(513);
+  }));
+
 test("signs for no smaller tree than the kept one, to which it was cut after it was compared", () =>
   withLog(async ({ evidence, head, clock, tamper, attestMore, builder }) => {
     const kept = head.read();
@@ -259,7 +295,7 @@ test("says nothing of a log's first checkpoint, which another node has signed, w
       const head = openPinnedCheckpoint(join(folder, node));
       return createEvidenceBuilder({ store, head, secrets, clock, onTaken: () => count++ });
     });
-    await ensureLog({ store, secrets, issuer: "https://verify.example", now: clock.now() });
+    await ensureLog({ store, secrets, issuer: "https://verify.example", clock });
     await other?.follow();
     await attest(driver, [anAttestation(0)]);
     await one?.checkpoint();
@@ -288,6 +324,6 @@ test("leaves nothing behind where the checkpoint cannot be kept", () =>
 test("seals no key anew under the name of a later epoch", () =>
   withLog(async ({ evidence, clock, tamper }) => {
     await tamper(["UPDATE log_epochs SET epoch = 2, size = 0, previous = ''"]);
-    const opening = { store: evidence, secrets, issuer: "https://verify.example", now: clock.now() };
+    const opening = { store: evidence, secrets, issuer: "https://verify.example", clock };
     expect(await ensureLog(opening)).toMatchObject({ epoch: 2, origin: "verify.example/log" });
   }));

@@ -173,10 +173,12 @@ describe("what is proven", () => {
 async function closeOver(driver: Driver, head: ReturnType<typeof aPinnedCheckpoint>): Promise<void> {
   const { maintenance, evidence } = createStores(driver);
   const clock = aClock("2026-05-01T09:10:00Z");
-  await noteEnd({ maintenance, secrets }, evidence);
   const issuer = "https://verify.example.org";
-  const opened = await openNextEpoch({ store: evidence, head, secrets, issuer, now: clock.now() }, "a test");
-  await noteBegin({ maintenance, secrets }, opened);
+  const note = async (next: Parameters<typeof noteBegin>[1]) => {
+    await noteEnd({ maintenance, secrets }, evidence);
+    return noteBegin({ maintenance, secrets }, next);
+  };
+  await openNextEpoch({ store: evidence, head, secrets, issuer, clock, note }, "a test");
   await attest(
     driver,
     range(161, 200).map((n) => aSignedAttestation(n, register.signer)),

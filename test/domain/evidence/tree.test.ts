@@ -4,13 +4,21 @@ import {
   appendTo,
   consistencyProof,
   edgeOf,
+  growTree,
   inclusionProof,
   leafAt,
+  leafHash,
+  missingLeafHash,
+  openingLeafHash,
+  provenLeaves,
   type ReadTiles,
+  readOver,
   rootOf,
   type Tile,
+  type TileRoot,
 } from "../../../src/domain/evidence/tree.ts";
-import { mth, path, proof } from "../../fixtures/rfc6962.ts";
+import { leaf, mth, path, proof } from "../../fixtures/rfc6962.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 const leaves = Array.from({ length: 1500 }, (_, n) => createHash("sha256").update(`leaf ${n}`).digest());
 
@@ -62,4 +70,95 @@ describe("the tree in tiles", () => {
     const { read } = await grown([]);
     expect(hex([await rootOf(0, read)])).toEqual(hex([mth([])]));
   });
+
+  test("has no leaf that it was not grown to", async () => {
+    const { read } = await grown([3]);
+    await expect(leafAt(3, read)).rejects.toThrow(new RangeError("the tile has no such hash"));
+  });
+});
+
+test("only the tiles that grow are changed, and of the edge only what the tree had", () => {
+  expect([0, 1, 256].map((size) => edgeOf(size).map(({ level, position }) => [level, position]))).toEqual([
+    [[0, 0]],
+    [[0, 0]],
+    [
+      [0, 1],
+      [1, 0],
+    ],
+  ]);
+  const placesOf = (count: number) =>
+    appendTo(0, [], leaves.slice(0, count)).map(({ level, position }) => [level, position]);
+  expect([placesOf(0), placesOf(1), placesOf(256)]).toEqual([
+    [],
+    [[0, 0]],
+    [
+      [0, 0],
+      [1, 0],
+    ],
+  ]);
+  const [first, second, third] = leaves as [Buffer, Buffer, Buffer];
+  const [tile] = appendTo(1, [Buffer.concat([first, second])], [third]);
+  expect(hex([tile?.hashes as Uint8Array])).toEqual(hex([Buffer.concat([first, third])]));
+});
+
+test("a leaf is made of its kind and of what it stands for", () => {
+  for (const text of ["a.b.c", "7"]) {
+    const digest = createHash("sha256").update(text).digest();
+    const made = ["attestation", "missing", "epoch"].map((kind) =>
+      leaf(Buffer.concat([Buffer.from(`tvs/v1/${kind}\n`), digest])),
+    );
+    const found = [leafHash(text), missingLeafHash(text as unknown as number), openingLeafHash(text)];
+    expect(hex(found)).toEqual(hex(made));
+  }
+});
+
+test("the leaves of a tile count only where they lead to the root that was signed", async () => {
+  const { read } = await grown([1500]);
+  for (const size of [0, 1, 200, 256, 257, 700, 1024, 1500]) {
+    const signed = { size, root: mth(leaves.slice(0, size)) };
+    for (const position of [0, 1, 2, 3, 5, 6]) {
+      const own = leaves.slice(position * 256, Math.min(size, position * 256 + 256));
+      const found = await provenLeaves(position, signed, read);
+      expect(found && hex([found])).toEqual(own.length === 0 ? null : hex([Buffer.concat(own)]));
+      expect(await provenLeaves(position, { size, root: mth([leaf(Buffer.from("x"))]) }, read)).toBeNull();
+    }
+  }
+  const signed = { size: 1500, root: mth(leaves) };
+  const short: ReadTiles = async (places) => (await read(places)).map((tile) => tile.subarray(0, 31 * 32));
+  const without =
+    (level: number): ReadTiles =>
+    async (places) =>
+      (await read(places)).map((tile, at) => (places[at]?.level === level ? new Uint8Array() : tile));
+  for (const lost of [short, without(0), without(1), async () => []])
+    expect(await provenLeaves(1, signed, lost)).toBeNull();
+  const broken: ReadTiles = async (places) =>
+    places[0]?.level === 0 ? read(places) : Promise.reject("gone");
+  expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
+});
+
+test("tiles that are known better are read instead of those that are stored", async () => {
+  const asked: unknown[] = [];
+  const stored: ReadTiles = async (places) => {
+    asked.push(...places);
+    return places.slice(0, 2).map(({ position }) => Uint8Array.of(position));
+  };
+  const places = [4, 5, 6, 7].map((position) => ({ level: position === 5 ? 1 : 0, position }));
+  const read = readOver([{ level: 1, position: 5, hashes: Uint8Array.of(50) }], stored);
+  expect((await read(places)).map(([byte]) => byte)).toEqual([4, 50, 6, undefined]);
+  expect(asked).toEqual(places.filter(({ position }) => position !== 5));
+});
+
+test("a tree that grows leaf by leaf has the same root, and tells those that the tiles above the leaves hold", async () => {
+  const { read } = await grown([1500]);
+  const told: TileRoot[] = [];
+  const tree = growTree((found) => told.push(found));
+  expect(tree.root()).toBeUndefined();
+  for (const [at, one] of leaves.entries()) {
+    tree.push(one);
+    if (at < 70 || at > 1495)
+      expect(hex([tree.root() as Uint8Array])).toEqual(hex([mth(leaves.slice(0, at + 1))]));
+  }
+  const [above = new Uint8Array()] = await read([{ level: 1, position: 0 }]);
+  expect(told.map(({ level, position }) => [level, position])).toEqual([0, 1, 2, 3, 4].map((at) => [1, at]));
+  expect(hex([Buffer.concat(told.map(({ root }) => root))])).toEqual(hex([above]));
 });

@@ -29,7 +29,7 @@ describeDrivers("evidence log", (_kind, opened) => {
 
   const builder = (its: PinnedCheckpoint = head) =>
     createEvidenceBuilder({ store, head: its, secrets, clock });
-  const opening = () => ({ store, secrets, issuer, now: clock.now() });
+  const opening = () => ({ store, secrets, issuer, clock });
 
   async function attestMore(more: number): Promise<void> {
     const next = Array.from({ length: more }, (_, at) => count + at);

@@ -35,7 +35,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
         const head = aPinnedCheckpoint();
         const builder = createEvidenceBuilder({ store, head, secrets, clock });
         const read = () => readEvidenceFigures(driver, store);
-        const opening = () => ({ store, head, secrets, issuer, now: clock.now() });
+        const opening = () => ({ store, head, secrets, issuer, clock });
 
         expect(await read()).toBeNull();
         await attestAt(driver, 1, "2026-02-01T00:00:00Z");

@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test";
+import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
+import { treeHeadOf } from "../../../src/domain/evidence/chain.ts";
+import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
+import type { EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
+import { beginRetention, noteBegin, readMark } from "../../../src/domain/evidence/retention-mark.ts";
+import { openDueEpoch, openNextEpoch } from "../../../src/domain/evidence/succession.ts";
+import { statusErasName } from "../../../src/domain/status-list/places.ts";
+import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { anAttestation, secrets } from "../../harness/samples.ts";
+import { type TestStores, withStores } from "../../harness/store.ts";
+
+/** A log with two entries that were signed for, unless its first epoch is to be without any. */
+function withLog(act: (log: TestStores & ReturnType<typeof partsOf>) => Promise<void>, isEmpty = false) {
+  return withStores(async (stores) => {
+    const parts = partsOf(stores);
+    await ensureLog(parts.opening);
+    if (!isEmpty) {
+      await attest(stores.driver, [anAttestation(1), anAttestation(2)]);
+      await parts.builder().checkpoint();
+    }
+    await act({ ...stores, ...parts });
+  });
+}
+
+function partsOf({ evidence, clock }: TestStores) {
+  const head = aPinnedCheckpoint();
+  const opening = { store: evidence, head, secrets, issuer: "https://verify.example", clock };
+  const builder = (store: EvidenceStore = evidence) => createEvidenceBuilder({ store, head, secrets, clock });
+  return { head, opening, builder };
+}
+
+test("notes with which id an epoch begins, and opens none of which another one has noted something else", () =>
+  withLog(async ({ opening, evidence, driver, builder, maintenance, clock, settings }) => {
+    await beginRetention({ maintenance, settings, secrets, evidence }, { now: clock.now() });
+    const noted: number[] = [];
+    const note = async (next: Parameters<typeof noteBegin>[1]) => {
+      const mark = await noteBegin({ maintenance, secrets }, next);
+      noted.push(next.firstId);
+      if (noted.length > 1) return mark;
+      // Another one signs and closes the epoch before this one does, which then notes what it had read.
+      await attest(driver, [anAttestation(3)]);
+      await builder().checkpoint();
+      await openNextEpoch({ ...opening, note }, "another test");
+      expect(await noteBegin({ maintenance, secrets }, next)).toBeUndefined();
+      return mark;
+    };
+    expect(await openNextEpoch({ ...opening, note }, "a test")).toMatchObject({ epoch: 3, firstId: 4 });
+    const mark = await readMark({ maintenance, secrets }, { isOld: false, now: clock.now() });
+    expect([noted, mark?.begins]).toEqual([[3, 4, 4], { 1: 1, 2: 4, 3: 4 }]);
+  }));
+
+test("takes nothing for lost because a checkpoint was kept and could not be stored", () =>
+  withLog(async ({ opening, evidence, driver, builder, head, settings }) => {
+    await attest(driver, [anAttestation(3)]);
+    const failing = { ...evidence, append: () => Promise.reject(new Error("the disk is full")) };
+    expect(await rejection(builder(failing).sign())).toMatchObject({ message: "the disk is full" });
+    expect([treeHeadOf(head.note ?? "").size, (await evidence.newest())?.size]).toEqual([3, 2]);
+    const opened = await openNextEpoch(opening, "a test");
+    const [closed] = await evidence.epochs();
+    expect([closed?.size, opened.firstId, opened.previous]).toEqual([
+      3,
+      4,
+      (await evidence.newest())?.note ?? "",
+    ]);
+    expect((await settings.read()).has(statusErasName)).toBe(false);
+  }));
+
+test("opens one epoch for a restore, though two come to open it", () =>
+  withLog(async ({ opening, evidence, settings }) => {
+    await settings.write({ [epochDueName]: "token" });
+    const due = {
+      read: () => ({ token: "token", epoch: 2, reason: "a restore" }),
+      write: async () => {},
+      remove() {},
+    };
+    const openDue = (onDue = async () => {}) => openDueEpoch({ ...opening, due, onDue }, settings);
+    const opened = await openDue(async () => {
+      await openDue();
+    });
+    expect([opened?.epoch, (await evidence.epochs()).length]).toEqual([2, 2]);
+  }));
+
+test("opens no era of the status lists where nothing was signed for and so nothing lost", () =>
+  withLog(async ({ opening, settings }) => {
+    await openNextEpoch(opening, "a test");
+    expect((await settings.read()).has(statusErasName)).toBe(false);
+  }, true));
+
+test("is not said to be behind, nor broken, by who looks at an epoch that is closed meanwhile", () =>
+  withLog(async ({ opening, evidence, driver, builder }) => {
+    await builder().follow();
+    await attest(driver, [anAttestation(3)]);
+    await builder().append();
+    let isOpen = true;
+    const store: EvidenceStore = {
+      ...evidence,
+      tiles: (epoch) => async (places) => {
+        // The closed tree is cut to the two leaves that were signed for.
+        if (isOpen) await openNextEpoch(opening, "a test");
+        isOpen = false;
+        return evidence.tiles(epoch)(places);
+      },
+    };
+    await builder(store).sign();
+    expect(await evidence.newest()).toMatchObject({ epoch: 2, size: 2 });
+  }));
