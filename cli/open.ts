@@ -1,4 +1,4 @@
-import type { Config } from "../src/config.ts";
+import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Acting, service } from "../src/domain/changes.ts";
 import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
@@ -23,7 +23,9 @@ import {
 import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createAttestationMaintenance } from "../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
+import { openDueEpochFile } from "../src/store/evidence/due.ts";
 import { createEvidenceStore } from "../src/store/evidence/evidence.ts";
+import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
@@ -128,6 +130,8 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
       secrets,
       blindIndex: createBlindIndex(secrets.blindIndexKey),
       settingsInForce,
+      /** What the database remembered when they were read. */
+      remembered: stored,
       /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
       calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
@@ -137,6 +141,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
         return acting.actor;
       },
       dataDir: config.dataDir,
+      /** What is known of the evidence log outside the database, beside the master key. */
+      logHead: openPinnedCheckpoint(logHeadFile(config)),
+      dueEpoch: openDueEpochFile(dueEpochFile(config)),
       /** Whether this opening made the register. */
       isNew,
     };

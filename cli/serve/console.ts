@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
+import words from "../../data/commands.json" with { type: "json" };
 import { type Config, hasUsualDatabase } from "../../src/config.ts";
 import { createSessions } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
@@ -26,13 +27,8 @@ import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
 
 export const consoleCommand = operatorCommand({
-  description:
-    "Print a link to the console of the service on this machine. The link works once, within five minutes, in a " +
-    "browser on the same machine; `tvs serve --admin-port` turns the console on",
-  example: "tvs console\n  tvs console --json\n  tvs console --data /var/lib/tvs",
-  args: {
-    port: option("PORT", "The console's port, where several nodes on this machine have one", parseCount),
-  },
+  ...words.console,
+  args: { port: option("PORT", parseCount) },
   async act({ stores: { nodes }, driver, secrets, clock }, args) {
     // Who can open the file reaches the console, whatever the machine is called meanwhile.
     const host = driver.kind === "remote" ? hostname() : null;

@@ -1,5 +1,6 @@
 /** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
 
+import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startBuilding } from "../../src/domain/evidence/schedule.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
@@ -12,7 +13,7 @@ import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
 import { fenced } from "../../src/store/driver/fenced.ts";
 import { housekeepingLease } from "../../src/store/nodes.ts";
-import { evidenceBuilderOf, logHeadOf } from "../evidence/open-evidence.ts";
+import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
 const pruneMs = 60_000;
@@ -45,6 +46,7 @@ export function createHousekeeping(
   { nodeId, configuration, onBegin, onLogError }: HousekeepingOptions,
 ): Housekeeping {
   const inTurn = createSerial();
+  const { elapsed } = timersOf(operator.clock);
   let underFence: number | null = null;
   let stopWork = async () => {};
   let notBeforeMs = Number.NEGATIVE_INFINITY;
@@ -62,10 +64,10 @@ export function createHousekeeping(
   }
 
   function tend(fence: number | null): void {
-    if (fence === underFence || performance.now() < notBeforeMs) return;
+    if (fence === underFence || elapsed() < notBeforeMs) return;
     underFence = fence;
     void inTurn(() => turn(fence)).catch((error) => {
-      [underFence, notBeforeMs] = [null, performance.now() + againMs];
+      [underFence, notBeforeMs] = [null, elapsed() + againMs];
       onError("the housekeeping could not begin")(error);
     });
   }
@@ -95,14 +97,14 @@ function startWork(
 ): () => Promise<void> {
   const { clock } = operator;
   const stops = [
-    repeat(() => prune(stores, clock.now()), { everyMs: pruneMs, onError: onError("pruning failed") }),
+    repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: onError("pruning failed"), clock }),
     startSweeping({ teachers: stores.teachers, configuration, clock, onError: onError("sweep failed") }),
     startMaintenance({
       maintenance: stores.maintenance,
       settings: stores.settings,
       secrets: operator.secrets,
       evidence: stores.evidence,
-      head: logHeadOf(operator.config),
+      head: operator.logHead,
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onHeld: logHeld,
@@ -132,9 +134,10 @@ function onError(message: string): (error: unknown) => void {
 }
 
 /** Forgets idempotency records, quota windows and events to fetch that are over, and nodes that have long been gone. */
-async function prune({ idempotencyStore, quotaStore, nodes, told }: Stores, now: number): Promise<void> {
+async function prune({ idempotencyStore, quotaStore, nodes, told }: Stores, clock: Clock): Promise<void> {
+  const now = clock.now();
   await Promise.all([quotaStore.prune(forgottenWindows(now)), nodes.forget(nodeTimes.forgetMs)]);
   // A step at a time, so that no commit of a caller waits behind a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
-  await pruneTold(told, now);
+  await pruneTold(told, clock);
 }

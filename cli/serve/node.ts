@@ -124,6 +124,7 @@ export async function runNode(
       }),
     {
       everyMs: tickMs,
+      clock,
       onError(error) {
         if (failure === "") log.error("this node cannot say that it lives", { detail: String(error) });
         failure = String(error);

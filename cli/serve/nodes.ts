@@ -1,3 +1,4 @@
+import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import type { Node } from "../../src/domain/nodes.ts";
 import { group } from "../command.ts";
@@ -5,10 +6,7 @@ import { operatorCommand } from "../operator-command.ts";
 import { type Columns, listing, print } from "../terminal/output.ts";
 
 const listCommand = operatorCommand({
-  description:
-    "Show every tvs serve over this register: live, or gone because it was not seen for 10 seconds. One that ended " +
-    "well is not listed; one that did not is for a day",
-  example: "tvs nodes list\n  tvs nodes list --json | jq -r '.[] | select(.state == \"gone\").url'",
+  ...words["nodes list"],
   async act({ stores }, args) {
     const nodes = await stores.nodes.list();
     print(args, nodes.map(describeNode), () => listing(nodes, nodeColumns));

@@ -10,7 +10,7 @@ import { isTvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { startFollowing } from "../../src/domain/evidence/schedule.ts";
 import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
-import { issuerToldName, storedSettings } from "../../src/domain/settings.ts";
+import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
 import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
@@ -127,7 +127,11 @@ export async function openService(
       onLogError,
     });
     node = running;
-    stopFollowing = startFollowing({ builder: evidenceBuilderOf(operator), onError: onLogError });
+    stopFollowing = startFollowing({
+      builder: evidenceBuilderOf(operator),
+      clock: operator.clock,
+      onError: onLogError,
+    });
     const stopSending = startSending(operator, { node: running, configuration, work });
     return {
       operator,
@@ -165,10 +169,12 @@ function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown)
 
 /** Tells the commands, and the other nodes, what is agreed on. */
 async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
-  const { driver, clock, config, settingsInForce, issuerTold, secrets } = operator;
+  const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
   // What the service goes by is the word of who started it.
   const settings = createSettingsStore(driver, { actor: actorOf(config), clock });
-  await settings.write({ ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) });
+  const all = { ...storedSettings(settingsInForce), [issuerToldName]: String(issuerTold) };
+  const told = newSettings(all, remembered);
+  if (Object.keys(told).length > 0) await settings.write(told);
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 

@@ -8,6 +8,7 @@
 import { readFileSync } from "node:fs";
 import type { Listener } from "../../src/http/listen.ts";
 import { openSteering, type Steering } from "../../src/http/port-steering.ts";
+import { createWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
 
 /** Shares of what there is, 1 for all of it, since the last look. */
@@ -78,28 +79,45 @@ export function createSpreadJudge(threads: number): (load: Load) => "first" | "a
  * @returns ends it
  */
 export async function watchSpread(options: SpreadOptions): Promise<() => void> {
-  const { threads, listener } = options;
+  const { listener } = options;
   const ports = [listener.port, listener.tlsPort].filter((port) => port !== null);
   const steering = readCpuMs() === null ? null : await openSteering(ports);
   if (steering === null) return () => {};
-  const judge = createSpreadJudge(threads);
-  const measure = createMeasure(options);
-  let to: "first" | "all" = "first";
-  steering(to);
-  const timer = setInterval(() => {
-    const load = measure();
-    const next = judge(load);
-    if (next === to) return;
-    to = next;
-    turn(steering, to, options);
-    log.debug("connections", { to, ...load });
-  }, lookMs);
+  steering("first");
+  const timer = setInterval(createLook(steering, createMeasure(options), options), lookMs);
   timer.unref();
   return () => clearInterval(timer);
 }
 
+/** One look. What fails in a timer would end the process: connections stay where they are, and the next look tries again. */
+export function createLook(
+  steering: Steering,
+  measure: () => Load,
+  options: Pick<SpreadOptions, "threads" | "shedOthers"> & { readonly listener: Pick<Listener, "shed"> },
+): () => void {
+  const judge = createSpreadJudge(options.threads);
+  const warn = createWarning("connections cannot be dealt out to other threads");
+  let to: "first" | "all" = "first";
+  return () => {
+    try {
+      const load = measure();
+      const next = judge(load);
+      if (next === to) return;
+      turn(steering, next, options);
+      to = next;
+      log.debug("connections", { to, ...load });
+    } catch (error) {
+      warn({ detail: String(error) });
+    }
+  };
+}
+
 /** From now on others get the new connections, and those that there are end. */
-function turn(steering: Steering, to: "first" | "all", { listener, shedOthers }: SpreadOptions): void {
+function turn(
+  steering: Steering,
+  to: "first" | "all",
+  { listener, shedOthers }: Parameters<typeof createLook>[2],
+): void {
   steering(to);
   if (to === "all") listener.shed();
   else shedOthers();

@@ -80,3 +80,16 @@ export function storedSettings(settings: Settings): Record<string, string> {
     site: storedSite(settings.site),
   };
 }
+
+/**
+ * What is to be remembered anew. Nothing that was so already is written again: between the reading and the writing
+ * another node may have been told something else.
+ */
+export function newSettings(
+  settings: Readonly<Record<string, string>>,
+  remembered: ReadonlyMap<string, string>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settings).filter(([name, value]) => remembered.get(name) !== value),
+  );
+}

@@ -6,6 +6,7 @@ import { systemClock } from "../../../src/domain/clock.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { testWebhook } from "../../../src/domain/webhooks.ts";
+import { configureLog } from "../../../src/logger.ts";
 import { purposes } from "../../../src/partner/contract.ts";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { answerOf } from "../../harness/answer.ts";
@@ -13,6 +14,8 @@ import { withTempDir } from "../../harness/folder.ts";
 import { aPartner } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
+
+configureLog(() => {});
 
 test("what a killed service had in hand is sent at the next start, not when its lease ends", async () => {
   const world = await makeWebhookTerminal();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PNG } from "pngjs";
 import { settingsOf } from "../../../cli/serve/settings-in-force.ts";
 import { readConfig } from "../../../src/config.ts";
-import { storedSettings } from "../../../src/domain/settings.ts";
+import { newSettings, storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
@@ -46,4 +46,14 @@ test("there are status lists in a sandbox, none in a register of before, and whe
   expect(await inForce({ status_list: "off" }, { sandbox: "on" })).toBe(false);
   expect(await inForce({ status_list: "off" }, { "status-list": "on" })).toBe(true);
   expect(await inForce({ status_list: "on" }, {})).toBe(true);
+});
+
+test("a start writes what it was told, and nothing that another may have been told otherwise meanwhile", async () => {
+  const first = storedSettings(await settingsOf(new Map(), readConfig({}, {})));
+  expect(newSettings(first, new Map())).toEqual(first);
+  const remembered = new Map(Object.entries(first));
+  const again = async (flags: Record<string, string>) =>
+    newSettings(storedSettings(await settingsOf(remembered, readConfig(flags, {}))), remembered);
+  expect(await again({})).toEqual({});
+  expect(await again({ "status-list": "on" })).toEqual({ status_list: "on" });
 });

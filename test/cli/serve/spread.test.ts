@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createSpreadJudge, type Load } from "../../../cli/serve/spread.ts";
+import { createLook, createSpreadJudge, type Load } from "../../../cli/serve/spread.ts";
 
 const idle: Load = { mainCpu: 0.01, allCpu: 0.02, commits: 0.01, places: 0.01 };
 /** What four connections ask of one thread. */
@@ -58,4 +58,25 @@ describe("who has the connections", () => {
     after(judge, busy, 2);
     expect(looksUntilFirst(judge, easy)).toBe(10);
   });
+});
+
+test("what fails at a look ends nothing: connections stay where they are, and the next look tries again", () => {
+  const steered: string[] = [];
+  let isBroken = true;
+  const steer = (to: string) => {
+    steered.push(to);
+    if (isBroken) throw new Error("a port's connections cannot be steered");
+  };
+  const ended: string[] = [];
+  const listener = { shed: () => void ended.push("of the first") };
+  const look = createLook(steer, () => busy, {
+    threads: 2,
+    listener,
+    shedOthers: () => void ended.push("others"),
+  });
+  for (let looks = 0; looks < 3; looks++) look();
+  expect([steered, ended]).toEqual([["all", "all"], []]);
+  isBroken = false;
+  for (let looks = 0; looks < 3; looks++) look();
+  expect([steered, ended]).toEqual([["all", "all", "all"], ["of the first"]]);
 });
