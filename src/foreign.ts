@@ -1,5 +1,7 @@
 /** C libraries, over whichever foreign function interface this runtime has. */
 
+import { isAbsolute } from "node:path";
+
 type CType = "i32" | "u32" | "i64" | "usize" | "pointer" | "void";
 type Signature = { readonly args: readonly CType[]; readonly returns: CType };
 
@@ -41,13 +43,14 @@ export const libraryFolders = [
 
 /**
  * Opens a library; on Deno that needs `--allow-ffi`, as libSQL does.
- * @param file its whole path
+ * @param file its whole path; another one is refused
  * @throws Error when there is no such library, a function is missing, or the runtime or a permission does not allow it
  */
 export async function openLibrary<const T extends Record<string, Signature>>(
   file: string,
   functions: T,
 ): Promise<Library<T>> {
+  if (!isAbsolute(file)) throw new Error("a library is opened by its whole path");
   // Each interface is loaded where it exists only: neither runtime knows the other's.
   if ("Bun" in globalThis) return openWithBun(file, functions);
   if ("Deno" in globalThis) return openWithDeno(file, functions);

@@ -17,7 +17,7 @@ export type OpenRequest = {
   blockedSinceMs: number | null;
 };
 
-/** The connections of one address: of an IPv6 address, of its /64. */
+/** The connections of one address: of an IPv6 address, of its /64, unless it is a trusted proxy's. */
 export type Address = { readonly name: string; connections: number };
 
 export type Connection = {
@@ -27,6 +27,8 @@ export type Connection = {
   readonly openRequests: Set<OpenRequest>;
   /** Whether it ends with its next answer. */
   isShed: boolean;
+  /** Whether what has come cannot be read, so that it ends behind its answers. */
+  isBroken: boolean;
   /** Whether it is not read, because enough of its requests are being answered. */
   isPaused: boolean;
   /** What its requests take in memory, how many of them are being answered and how many wait; kept by the backlog. */
@@ -66,8 +68,11 @@ export function announceClose(connection: Connection): void {
 export function refuseConnection(connection: Connection, statusCode: RefusalStatus): void {
   const openRequests = [...connection.openRequests];
   const last = openRequests.at(-1);
-  if (last?.incoming.complete) announceClose(connection);
-  else if (openRequests.length > 1 || last?.outgoing.headersSent) connection.socket.destroy();
+  if (last?.incoming.complete) {
+    // An answer that waits for those before it may have said already that the connection stays.
+    connection.isBroken = true;
+    announceClose(connection);
+  } else if (openRequests.length > 1 || last?.outgoing.headersSent) connection.socket.destroy();
   else refuseSocket(connection.socket, statusCode);
 }
 

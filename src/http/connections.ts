@@ -101,6 +101,7 @@ export function createConnections(options: ConnectionsOptions) {
     connection.consumedBytes = connection.socket.bytesRead;
     connection.requestSinceMs = null;
     connection.idleSinceMs = performance.now();
+    if (connection.isBroken) connection.socket.destroySoon();
     if (draining) closeIdle(options);
   }
 

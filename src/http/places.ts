@@ -28,9 +28,11 @@ export function createPlaces({ limits, isTrusted, backlog }: PlacesOptions) {
     // A peer that resets the connection is no event of ours; "close" follows in any case.
     socket.on("error", ignore);
     const remoteAddress = socket.remoteAddress ?? "";
-    const [name = ""] = rateLimitKeys(remoteAddress);
+    const isProxy = isTrusted(remoteAddress);
+    // A proxy's are its own: its neighbours in the /64 would have no places left, and seem to crowd.
+    const name = isProxy ? remoteAddress : (rateLimitKeys(remoteAddress)[0] ?? "");
     const address = addresses.get(name) ?? { name, connections: 0 };
-    const hasAll = address.connections >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
+    const hasAll = address.connections >= limits.maxConnectionsPerAddress && !isProxy;
     if (hasAll) warn({ connections: limits.maxConnectionsPerAddress });
     if (hasAll || !makeRoom()) {
       socket.destroy();
@@ -100,6 +102,7 @@ function newConnection(socket: Socket, address: Address): Connection {
     address,
     openRequests: new Set(),
     isShed: false,
+    isBroken: false,
     answering: 0,
     isPaused: false,
     heldBytes: 0,

@@ -28,7 +28,7 @@ const returnZero = [6, 0, 0, 0, 0, 0, 0, 0];
 export async function openSteering(ports: readonly number[]): Promise<Steering | null> {
   try {
     const file = libcNames.flatMap((name) => libraryFolders.map((folder) => `${folder}/${name}`));
-    const libc = await openLibrary(file.find((one) => existsSync(one)) ?? "libc", functions);
+    const libc = await openLibrary(file.find((one) => existsSync(one)) ?? "", functions);
     const sockets = ports.map(listeningSocket);
     const filter = new Uint8Array(new ArrayBuffer(returnZero.length));
     filter.set(returnZero);

@@ -4,7 +4,7 @@ import { log } from "../logger.ts";
 const everyMs = 60_000;
 
 /** A warning that is given once in a while. */
-export function createWarning(message: string): (facts: Readonly<Record<string, number>>) => void {
+export function createWarning(message: string): (facts: Readonly<Record<string, number | string>>) => void {
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   return (facts) => {
     const nowMs = performance.now();

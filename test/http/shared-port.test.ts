@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { Worker } from "node:worker_threads";
+import { openLibrary } from "../../src/foreign.ts";
 import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
 import { openSteering } from "../../src/http/port-steering.ts";
 import { makeCertificate } from "../harness/certificates.ts";
@@ -61,6 +62,13 @@ describe("a port that two threads share", () => {
       steer?.("all");
       expect(await answering(url)).toEqual(["main", "thread"]);
     }
+  });
+
+  test("is steered by a library of the system alone, never by one of the folder that the program is started in", async () => {
+    for (const file of ["libc.so.6", "./libc.so.6", ""])
+      expect(await rejection(openLibrary(file, {}))).toMatchObject({
+        message: "a library is opened by its whole path",
+      });
   });
 
   test("that this process does not listen on is left alone", async () => {
