@@ -95,10 +95,10 @@ describeDrivers("stores", (_kind, opened) => {
           .map((one) => [one.startsAt, one.used]),
       );
     const revision = await createSettingsStore(driver).revision();
-    const pay = (startsAt: number) => {
-      const limits = { minute: 4, day: 0 };
+    const pay = (startsAt: number, most = 4, partnerId = "q") => {
+      const limits = { minute: most, day: 0 };
       return quota.chargeMinute(
-        { partnerId: "q", starts: { minute: startsAt, day: 0 }, calls: 1, limits },
+        { partnerId, starts: { minute: startsAt, day: 0 }, calls: 1, limits },
         revision,
       );
     };
@@ -112,6 +112,20 @@ describeDrivers("stores", (_kind, opened) => {
     expect(await used({ minute: 660_000, day: 0 })).toEqual({ 660000: 1 });
     await quota.prune({ minute: 600_000, day: 0 });
     expect(await used()).toEqual({ 600000: 4, 660000: 1 });
+    // Those that wait for one commit are told apart, have no more than there is room for, and nothing is given back.
+    await useQuota(driver, { partnerId: "q1", kind: "day", startsAt: 0, used: 9 });
+    const together = [
+      pay(660_000, 2),
+      pay(660_000, 2),
+      pay(160_000, 1),
+      pay(60_000, 1, "q1"),
+      pay(600_000, 2),
+    ];
+    const paid = [{ minute: 2, day: 0 }, null, { minute: 1, day: 0 }, { minute: 1, day: 9 }, null];
+    expect(await Promise.all(together)).toEqual(paid);
+    expect(await quota.used("q1", { minute: 60_000, day: 0 })).toEqual({ minute: 1, day: 9 });
+    expect(await quota.used("q1", { minute: 0, day: 1 })).toEqual({ minute: 0, day: 0 });
+    expect(await used()).toEqual({ 160000: 1, 600000: 4, 660000: 2 });
   });
 
   test("a teacher's change, its history and its events are stored together or not at all", async () => {

@@ -12,6 +12,7 @@ import { createCommits } from "../../src/store/driver/commits.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
+import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { chunkStatements } from "../../src/store/import-statements.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
@@ -203,6 +204,12 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     await driver.batch([statement(lose), statement("UPDATE idempotency SET kid = 'lost'")]);
     const again = await attest(driver, anAnswer(), record(at + keepIdempotencyMs + 2, "fourth"));
     expect([again !== null, await kept()]).toEqual([true, ["fourth"]]);
+    const { find, prune } = createIdempotencyStore(driver);
+    const [last, fourth] = [at + keepIdempotencyMs + 2, record(at + keepIdempotencyMs + 2, "fourth")];
+    expect(await find(fourth.idempotency.id)).toEqual(fourth.idempotency);
+    expect(await find(new Uint8Array(32))).toBeNull();
+    expect([await prune(last, 9), await prune(last + 1, 0), (await kept()).length]).toEqual([0, 0, 1]);
+    expect([await prune(last + 1, 9), await kept()]).toEqual([1, []]);
   });
 
   test("all of a batch of a hundred, or nothing of it", async () => {
@@ -262,8 +269,11 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     const changes = { people, read: [first, second, nobody], charge };
     const statement = () =>
       anAttestation(++serial, { partnerId: "stating", teacherId: null, endpoint: "roster" });
-    const held = async () => (await driver.query("SELECT count(*) AS n FROM statement_people"))[0]?.n;
-    expect(await attest(driver, [statement()], changes)).toEqual({ minute: 1, day: 3 });
+    const all = async () => Number((await driver.query("SELECT count(*) AS n FROM statement_people"))[0]?.n);
+    const others = await all();
+    const held = async () => (await all()) - others;
+    const one = { ...changes, charge: { ...charge, limits: { minute: 1, day: 3 } } };
+    expect(await attest(driver, [statement()], one)).toEqual({ minute: 1, day: 3 });
     expect(await held()).toBe(3);
     const store = createAttestationStore(driver, createCommits(driver));
     expect(await store.ofSubject({ teacherId: second.id, ninIndex: null })).toMatchObject([

@@ -75,7 +75,7 @@ describeDrivers("what a partner is told of", (_kind, database) => {
       const insert = "INSERT INTO told SELECT ?, 1000 + key, value FROM json_each(?)";
       await driver.batch([statement(insert, [id, JSON.stringify(times)])]);
     }
-    await pruneTold(createToldStore(driver), now);
+    await pruneTold(createToldStore(driver), { now: () => now });
     const sql = "SELECT event - 1000 AS place FROM told WHERE partner_id = ? ORDER BY event";
     const left = async (id: string) => (await driver.query(sql, [id])).map(({ place }) => Number(place));
     expect(await Promise.all(Object.keys(rows).map(left))).toEqual([

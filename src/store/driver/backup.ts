@@ -1,20 +1,11 @@
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  createReadStream,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readSync,
-  rmSync,
-  type Stats,
-} from "node:fs";
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { codeOf, discard, letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
 import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
@@ -233,7 +224,7 @@ export async function takePartial(file: string) {
   const path = `${file}.partial`;
   const lock = await lockNamed(file, `${path}-lock`);
   const remove = () => {
-    for (const ending of ["", "-journal"]) rmSync(path + ending, { force: true });
+    for (const ending of ["", "-journal"]) discard(path + ending);
   };
   const taken = (cause?: unknown) => {
     const problem = "was put there by somebody else; write to a folder in which nobody else can";
@@ -259,11 +250,11 @@ export async function takePartial(file: string) {
     },
     async release(): Promise<void> {
       // Its name goes first: who opens it from now on makes another one. Windows deletes nothing that is open.
-      if (process.platform !== "win32") rmSync(`${path}-lock`, { force: true });
+      if (process.platform !== "win32") discard(`${path}-lock`);
       lock.close();
       if (process.platform !== "win32") return;
       await letGoOfFiles();
-      rmSync(`${path}-lock`, { force: true });
+      discard(`${path}-lock`);
     },
   };
 }

@@ -118,7 +118,7 @@ type StoreCode = keyof typeof explanations;
 const patterns: readonly [RegExp, StoreCode][] = [
   [/SQLITE_BUSY|SQLITE_LOCKED|database is locked/i, "STORE_BUSY"],
   [/SQLITE_CONSTRAINT|constraint failed|cannot store .* value|PROXY_ERROR.*constraint/i, "STORE_CONSTRAINT"],
-  [/SQLITE_FULL|database or disk is full|disk I\/O error|SQLITE_IOERR|ENOSPC/i, "STORE_FULL"],
+  [/SQLITE_FULL|database or disk is full|disk I\/O error|SQLITE_IOERR|ENOSPC|EDQUOT|\bEIO\b/i, "STORE_FULL"],
   [/SQLITE_READONLY|readonly database|SQLITE_PERM|EACCES|EROFS/i, "STORE_READ_ONLY"],
   [/SQLITE_NOTADB|SQLITE_CORRUPT|not a database|image is malformed/i, "STORE_CORRUPT"],
 ];

@@ -33,12 +33,22 @@ function sync(path: string, mode: "r" | "r+"): void {
  * @throws TvsError REFUSED when the name is taken; what the system throws where it has no second names
  */
 export function linkNew(temporary: string, file: string): void {
+  nameAlso(temporary, file);
+  nameOnly(temporary, file);
+}
+
+/** Gives a file a second name. @throws TvsError REFUSED when that is taken */
+function nameAlso(temporary: string, file: string): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
     throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
   }
+}
+
+/** Takes a file's first name away, and waits until its second is on the disk. */
+function nameOnly(temporary: string, file: string): void {
   rmSync(temporary);
   syncFolderOf(file);
 }
@@ -50,14 +60,17 @@ export function linkNew(temporary: string, file: string): void {
  */
 export function placeNew(temporary: string, file: string): void {
   try {
-    linkNew(temporary, file);
+    nameAlso(temporary, file);
   } catch (error) {
     if (error instanceof TvsError) throw error;
     if (existsSync(file))
       throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
     renameSync(temporary, file);
     syncFolderOf(file);
+    return;
   }
+  // What fails from here on is not that the name was taken.
+  nameOnly(temporary, file);
 }
 
 /**
@@ -120,10 +133,19 @@ export async function writeBeside(
     await handle.sync();
     return temporary;
   } catch (error) {
-    rmSync(temporary, { force: true });
+    discard(temporary);
     throw error;
   } finally {
     await handle.close();
+  }
+}
+
+/** Deletes what was not finished, if that can be done: where it cannot, what is to be told is why it was not finished. */
+export function discard(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // Whoever comes next takes it away.
   }
 }
 

@@ -80,7 +80,7 @@ const readAccount = `SELECT 'migration' AS type, version AS name, sha256 AS tbl_
  * with what the migrations make before anything is written.
  * @param found what {@link readSchema} has just found
  * @throws TvsError DATABASE_TOO_NEW when a newer program has migrated it, STORE_CORRUPT when an applied
- *   migration is not the one that this program knows, or the schema not the one that the migrations make,
+ *   migration is not the one that this program knows, the schema not the one that the migrations make, or a row in the way,
  *   DATABASE_IN_USE when an older program serves it
  */
 export async function migrate(driver: Driver, now: number, found?: number): Promise<void> {
@@ -227,8 +227,16 @@ async function apply(driver: Driver, version: number, { now, isFresh }: { now: n
     const acts = [record, ...statements(text), ...(rolls || isFresh ? [] : [refuseOlder(version)])];
     await driver.batch(acts, serverWaitMs.migration);
   } catch (error) {
-    // Another process was faster; anything else that is wrong shows itself at the next statement.
     if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
+    // Another process was faster; or a stored row contradicts what the migration makes of it, and then nothing was done.
+    const taken = await driver.query("SELECT 1 FROM schema_migrations WHERE version = ?", [version]);
+    if (taken.length > 0) return;
+    const message = `the database cannot be brought to schema ${version}: what is stored contradicts it`;
+    const advice = "nothing of that was changed; restore a backup, or go on with the release that made it";
+    throw new TvsError("STORE_CORRUPT", `${message}; ${advice}`, {
+      detail: error.detail ?? "",
+      cause: error,
+    });
   }
 }
 

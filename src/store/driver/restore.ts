@@ -19,7 +19,7 @@ import {
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { openEmbedded } from "./embedded.ts";
-import { codeOf, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
+import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
 import { openNative } from "./native.ts";
 import { lockFile } from "./service-lock.ts";
 
@@ -82,7 +82,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     const restored = await withImmutable(temporary, readAuditSummary);
     return await swap(temporary, { ...options, restored });
   } finally {
-    rmSync(temporary, { force: true });
+    discard(temporary);
     lock.close();
   }
 }

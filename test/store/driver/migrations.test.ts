@@ -207,6 +207,22 @@ test("what was used of a quota, and who signed a stored answer, is still known",
     expect(kids.map(({ kid }) => kid)).toEqual(["one", "two"]);
   }));
 
+test("what no migration of ours can be made of is told, and stops the upgrade where it is", () =>
+  withDriver(async (driver) => {
+    await migrateTo(driver, 3);
+    await driver.batch([
+      statement("PRAGMA ignore_check_constraints = ON"),
+      statement("INSERT INTO quota_windows VALUES ('a', 'week', 0, 7)"),
+      statement("PRAGMA ignore_check_constraints = OFF"),
+    ]);
+    const message = expect.stringContaining("to schema 4: what is stored contradicts it");
+    expect(await rejection(migrate(driver, 1))).toMatchObject({ code: "STORE_CORRUPT", message });
+    expect(await applied(driver)).toHaveLength(3);
+    await driver.batch([statement("DELETE FROM quota_windows")]);
+    await migrate(driver, 1);
+    expect(await applied(driver)).toHaveLength(schemaVersion);
+  }));
+
 test("a partner is told of what its endpoint was, and one without an endpoint of all", () =>
   withDriver(async (driver) => {
     await migrateTo(driver, 16);
