@@ -65,11 +65,12 @@ const squeezedFields = importFields.map((field) => ({ field, squeezed: squeezed(
 export function nearField(name: string): ImportField | null {
   if (name.length > maxNameLength) return null;
   const given = squeezed(name);
-  const [best] = squeezedFields
-    .map(({ field, squeezed: known }) => ({ field, known, slips: slipsBetween(given, known) }))
-    .filter(({ known, slips }) => slips <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)))
-    .sort((one, other) => one.slips - other.slips);
-  return best?.field ?? null;
+  // No name is nearer to one field than to another that it is near.
+  const near = squeezedFields.find(
+    ({ squeezed: known }) =>
+      slipsBetween(given, known) <= Math.min(maxSlips, Math.floor(known.length / lettersOfSlip)),
+  );
+  return near?.field ?? null;
 }
 
 /**

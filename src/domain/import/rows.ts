@@ -66,12 +66,10 @@ function refuseOwnData(
   const holdsOwn = (text: string | null | undefined) => {
     if (text == null) return false;
     const holdsAddress = email !== "" && text.toLowerCase().includes(email.toLowerCase());
-    if (holdsAddress || numbers.length === 0) return holdsAddress;
-    const digits = digitsOf(text);
-    return numbers.some((value) => digits.includes(value));
+    return holdsAddress || numbers.some((value) => digitsOf(text).includes(value));
   };
   if (holdsOwn(patch.regNo)) add("regNo", "PERSONAL_DATA");
-  if (nin !== "" && String(patch.tId) === nin) add("tId", "PERSONAL_DATA");
+  if (String(patch.tId) === nin) add("tId", "PERSONAL_DATA");
   if (holdsOwn(patch.photoUrl)) {
     patch.photoUrl = null;
     add("photoUrl", "PHOTO_URL_INVALID");

@@ -123,8 +123,8 @@ const maxUrlLength = 2000;
 export function readPhotoUrl(cell: string): Read<string | null> {
   if (cell === "") return { value: null };
   const url = cell.length <= maxUrlLength && URL.canParse(cell) ? new URL(cell) : null;
-  const usable = url !== null && url.protocol === "https:" && url.username === "" && url.password === "";
-  return usable && url.href.length <= maxUrlLength && !url.href.includes("@")
+  // An @ parts a name and a password from the host, or is an e-mail address.
+  return url?.protocol === "https:" && url.href.length <= maxUrlLength && !url.href.includes("@")
     ? { value: url.href }
     : { code: "PHOTO_URL_INVALID" };
 }
@@ -143,12 +143,7 @@ const optionalLine = v.optional(v.nullable(line), null);
 /** A year, a month or a day: that is how precisely people remember where they worked. */
 const moment = v.pipe(
   v.string(),
-  v.check(
-    (text) =>
-      /^\d{4}$/.test(text) ||
-      (/^\d{4}-\d{2}$/.test(text) && isCalendarDate(`${text}-01`)) ||
-      isCalendarDate(text),
-  ),
+  v.check((text) => /^\d{4}$/.test(text) || isCalendarDate(`${text}-01`) || isCalendarDate(text)),
 );
 const optionalMoment = v.optional(v.nullable(moment), null);
 const year = v.pipe(v.number(), v.integer(), v.minValue(1900), v.maxValue(2100));
@@ -176,6 +171,8 @@ const schema = v.object({
  */
 export function readProfile(value: unknown): Read<Teacher["profile"]> {
   if (value === null) return { value: null };
+  // An array is an object too, in JavaScript: one without the members would empty the profile.
+  if (Array.isArray(value)) return { code: "PROFILE_INVALID" };
   const parsed = v.safeParse(schema, value);
   return parsed.success ? { value: parsed.output } : { code: "PROFILE_INVALID" };
 }

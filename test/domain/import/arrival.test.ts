@@ -1,4 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import {
+  type Arrival,
+  describeMissing,
+  type Missing,
+  missingFrom,
+  nameLabel,
+  nearField,
+} from "../../../src/domain/import/arrival.ts";
+import { exportFields, importFields } from "../../../src/domain/import/fields.ts";
 import { type AddOptions, type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
 
 const without = (name: string) => (cells: Cells) => {
@@ -19,6 +28,89 @@ const misspelled = (name: string, meant: string) => ({ kind: "misspelled", colum
 const inOyo = csv(rows(4, { state: "Oyo" }));
 const header = csv([row(1)]).split("\n")[0] ?? "";
 const remarks = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`remark${n}`, n]));
+
+describe("a name that is not known", () => {
+  // biome-ignore format: a table reads better in rows
+  test.each<[string, string | null]>([
+    ["stat", "state"], ["sttae", "state"], ["staste", "state"], ["statess", null], ["pin", null], ["nn", null], ["nin1", null],
+    ["licence_expiry_dat", "licenseExpiryDate"], ["License-Expiri-Dote", "licenseExpiryDate"], ["lisanse expirydates", null],
+    ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_isue_date", "licenseIssueDate"],
+    [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
+  ])("%s is meant as %p", (name, field) => {
+    expect(nearField(name) as string | null).toBe(field);
+  });
+
+  test.each([
+    ["lga", true],
+    ["Ünï_2 (a.b)/c#-", true],
+    ["_", true],
+    [`a${"b".repeat(39)}`, true],
+    [`a${"b".repeat(40)}`, false],
+    ["1a", false],
+    ["a!", false],
+    ["\u200ba", false],
+    ["a\u0301", true],
+    ["a\u0ac6\u200d", false],
+    ["a 08031234567", false],
+    ["", false],
+  ])("%p may be repeated: %p", (name, isRepeated) => {
+    expect(nameLabel(name, "column 7")).toBe(isRepeated ? name : "column 7");
+  });
+});
+
+describe("what does not arrive", () => {
+  const all = new Set([...importFields, "profile" as const]);
+  const but = (...names: string[]) => new Set([...all].filter((field) => !names.includes(field)));
+  const arrival = (changes: Partial<Arrival>): Arrival => ({
+    ...{ format: "csv", rows: 10, fields: all, unknown: [] },
+    ...changes,
+  });
+  const last = (fields: ReadonlySet<string> | null = all, rows = 10) => ({ rows, fields, finishedAt: 1 });
+  const unknown = [
+    { label: "stat", near: "state" as const },
+    { label: "lga", near: null },
+  ];
+  const meant = { kind: "misspelled", column: "stat", meant: "state" } as const;
+  const gone = (name: string) => ({ kind: "column", column: name }) as const;
+  const few = (rows: number, before: number | null) => ({ kind: "rows", rows, before }) as const;
+  const unlicensed = { kind: "license", column: "license_expiry_date" } as const;
+  const written = new Set(exportFields);
+
+  // biome-ignore format: a table reads better in rows
+  test.each<[string, Partial<Arrival>, ReturnType<typeof last> | null, Missing[]]>([
+    ["nothing", {}, last(), []],
+    ["a name beside the known one", { unknown }, last(), []],
+    ["a name in the place of the known one", { unknown, fields: but("state") }, last(), [meant]],
+    ["columns", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
+    ["members", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
+    ["what was not there before", { fields: but("state") }, last(but("state")), []],
+    ["what an earlier release did not keep", { fields: but("state") }, last(null), []],
+    ["what an export does not have", { fields: written }, last(), []],
+    ["what an export does not have, but a profile", { fields: new Set([...written, "profile" as const]) }, last(), []],
+    ["what an export has", { fields: new Set([...written].filter((field) => field !== "state")) }, last(but("nin", "email", "phone", "profile")), [gone("state")]],
+    ["as many as in an export", { fields: new Set([...[...written].filter((field) => field !== "state"), "nin" as const]) }, last(but("email", "phone", "profile")), [gone("state")]],
+    ["the licences of a first", { fields: but("licenseExpiryDate") }, null, [unlicensed]],
+    ["the licences of a later", { fields: but("licenseExpiryDate") }, last(but("licenseExpiryDate")), []],
+    ["what a file of more than an export has not", { fields: new Set([...written, "nin" as const]) }, last(), ["email", "phone", "profile"].map(gone)],
+    ["the licences of a first by another name", { fields: but("licenseExpiryDate"), unknown: [{ label: "expiry", near: "licenseExpiryDate" }] }, null, [{ kind: "misspelled", column: "expiry", meant: "license_expiry_date" }]],
+    ["half of the rows", { rows: 5 }, last(), []],
+    ["more than half of the rows", { rows: 4 }, last(), [few(4, 10)]],
+    ["every row", { rows: 0 }, last(all, 0), [few(0, 0)]],
+    ["every row of a first", { rows: 0 }, null, [few(0, null)]],
+  ])("%s", (_what, changes, before, missing) => {
+    expect(missingFrom(arrival(changes), before)).toEqual(missing);
+  });
+
+  test.each<[Missing, string]>([
+    [meant, "the column stat is not known (did you mean state?)"],
+    [gone("state"), "the column state is missing, and the last import had it"],
+    [unlicensed, "the column license_expiry_date is missing, so that nobody would have a licence"],
+    [few(0, 10), "there is no row below the header"],
+    [few(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
+  ])("is said of %j in words", (missing, words) => {
+    expect(describeMissing(missing)).toBe(words);
+  });
+});
 
 /** What was imported before, what comes, and what the brake says is missing from that; nothing when it is imported. */
 type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];

@@ -13,13 +13,17 @@ import {
 } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
-/** Writes a record as a command does, whatever an import is about to do. */
-async function write({ teachers, find }: TestImports, regNo: string, changes: Partial<StoredTeacher>) {
+/** Writes a record as a command does, long ago or at a time, whatever an import is about to do. */
+async function write(
+  { teachers, find }: TestImports,
+  regNo: string,
+  { updatedAt: at = 1, ...changes }: Partial<StoredTeacher>,
+) {
   const teacher = await find(regNo);
   if (teacher === null) throw new Error("not there");
   const { id, version, announcedStatus } = teacher;
   const content = { ...teacher, ...changes };
-  const write = { replaces: { id, version }, content, announcedStatus, history: null, events: [], at: 1 };
+  const write = { replaces: { id, version }, content, announcedStatus, history: null, events: [], at };
   await teachers.apply([write]);
 }
 
@@ -183,6 +187,32 @@ describe("beside others", () => {
         version: 3,
       });
       expect(await eventTypes("TR/2019/LA/3")).toEqual(["certificate.revoked"]);
+    }));
+
+  test("what the operator has taken away since the check began is not given back, and its row is refused", () =>
+    withImports(async (world) => {
+      const { add, imports, find, clock } = world;
+      await add(csv(rows(5)), { baseline: true });
+      const act = async () => {
+        const updatedAt = clock.now();
+        await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10", updatedAt });
+        await write(world, "TR/2019/LA/2", { active: false, updatedAt });
+        await write(world, "TR/2019/LA/3", { active: false, updatedAt: updatedAt - 1 });
+        await write(world, "TR/2019/LA/4", { name: "Other", updatedAt });
+      };
+      const extract = csv(rows(5, { license_revoked_on: "", active: "yes", state: "Oyo" }));
+      const { report, updated, rejected } = await add(extract, { through: meanwhile(imports, act) });
+      expect({ updated, rejected }).toEqual({ updated: 3, rejected: 2 });
+      const code = "CHANGED_MEANWHILE";
+      expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
+      expect(await find("TR/2019/LA/1")).toMatchObject({ licenseRevokedOn: "2026-03-10", state: null });
+      expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: null });
+      for (const n of [3, 4, 5])
+        expect(await find(`TR/2019/LA/${n}`)).toMatchObject({
+          active: true,
+          name: "Adaeze Okafor",
+          state: "Oyo",
+        });
     }));
 
   test("an identifier that was given away meanwhile rejects its row alone", () =>

@@ -232,6 +232,7 @@ describe("NDJSON", () => {
     [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
     [{ name: "a\u0000b" }, { field: "name", code: "TEXT_INVALID" }],
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
+    [{ profile: [] }, { field: "profile", code: "PROFILE_INVALID" }],
     [{ profile: { qualifications: [{ title: "" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
     [
       { profile: { employment: [{ employer: "x@example.org" }] } },

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "bun:test";
+import { createBlindIndex } from "../../../src/domain/blind-index.ts";
+import { emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/columns.ts";
+import type { RawRow } from "../../../src/domain/import/fields.ts";
+import { checkRow } from "../../../src/domain/import/rows.ts";
+
+const index = createBlindIndex(new Uint8Array(32).fill(7));
+const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
+
+/** What becomes of a row of the least cells and these, on line 7. */
+function checked(cells: RawRow["cells"], more: Partial<RawRow> = {}) {
+  const { line, patch, issues } = checkRow(
+    { line: 7, format: "csv", cells: { ...least, ...cells }, ...more },
+    index,
+  );
+  expect([line, ...issues.map((issue) => issue.line)]).toEqual([7, ...issues.map(() => 7)]);
+  return { patch, issues: issues.map(({ field, code }) => [field, code]) };
+}
+
+describe("a row", () => {
+  test("sets what its columns say, and of contacts only their indexes", () => {
+    const plain = {
+      state: "Oyo",
+      category: "A",
+      licenseRevokedReason: "forged",
+      photoUrl: "https://p.example.org/",
+    };
+    const dates = {
+      ...{ certificateIssueDate: "2018-01-01", licenseIssueDate: "2019-01-01" },
+      ...{ licenseExpiryDate: "2029-01-01", licenseRevokedOn: "2026-01-02" },
+    };
+    const contacts = { nin: "99900000001", email: "Ada@example.org", phone: "08031234567" };
+    const all = { ...plain, ...dates, ...contacts, tId: "7", ninVerified: "yes", active: "no" };
+    expect(checked(all)).toEqual({
+      issues: [],
+      patch: {
+        ...{ ...least, ...plain, ...dates, tId: 7, ninVerified: true, active: false },
+        ninIndex: index.nin("99900000001").toHex(),
+        emailIndex: index.email("ada@example.org").toHex(),
+        phoneIndex: index.phone("+2348031234567").toHex(),
+      } as never,
+    });
+  });
+
+  test("clears what its empty cells may clear, and leaves who is active", () => {
+    const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
+    const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
+    const { patch, issues } = checked({ ...cells, ...least });
+    expect(issues).toEqual([]);
+    const named = { nin: "ninIndex", email: "emailIndex", phone: "phoneIndex" } as Record<string, string>;
+    const nothing = Object.fromEntries(cleared.map((member) => [named[member] ?? member, null]));
+    const { active: _left, ...others } = nothing;
+    expect(patch).toStrictEqual({ ...others, ...least, ninVerified: false } as never);
+  });
+
+  const none = { regNo: undefined, name: undefined, source: undefined, certificateStatus: undefined };
+  const missing = ["REG_NO_INVALID", "NAME_MISSING", "SOURCE_INVALID", "CERTIFICATE_STATUS_INVALID"];
+  // biome-ignore format: a table reads better in rows
+  test.each<[RawRow["cells"], Partial<RawRow>, [string | null, string][]]>([
+    [none as never, {}, ["reg_no", "name", "source", "certificate_status"].map((field, at) => [field, missing[at] ?? ""])],
+    [none as never, { format: "ndjson" }, Object.keys(none).map((field, at) => [field, missing[at] ?? ""])],
+    [{ name: "" }, {}, [["name", "NAME_MISSING"]]],
+    [{ name: "#REF!", tId: "#REF!" }, {}, [["t_id", "SPREADSHEET_DAMAGE"], ["name", "SPREADSHEET_DAMAGE"]]],
+    [{ name: "L".repeat(201), state: "L".repeat(101), category: "L".repeat(101), licenseRevokedReason: "L".repeat(501) }, {}, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_TOO_LONG"])],
+    [{ tId: "99912345678", nin: "99912345678" }, {}, [["t_id", "PERSONAL_DATA"]]],
+    [{ regNo: "TR/99912345678/LA/1", nin: "99912345678" }, {}, [["reg_no", "PERSONAL_DATA"]]],
+    [{ regNo: "TR/803-123-4567/LA/1", phone: "08031234567" }, {}, [["reg_no", "PERSONAL_DATA"]]],
+    [{}, { profile: 7 }, [["profile", "PROFILE_INVALID"]]],
+    [{ tId: "x" }, { fault: { field: "name", code: "TEXT_INVALID" } }, [["name", "TEXT_INVALID"]]],
+    [{}, { fault: { field: null, code: "COLUMN_COUNT" } }, [[null, "COLUMN_COUNT"]]],
+  ])("%j with %j is refused, with every reason", (cells, more, issues) => {
+    expect(checked(cells, more)).toEqual({ patch: null, issues });
+  });
+
+  const photoOf = (path: string) => `https://p.example.org/${path}.jpg`;
+  const refused = ["photo_url", "PHOTO_URL_INVALID"];
+  // biome-ignore format: a table reads better in rows
+  test.each<[RawRow["cells"], string[][], object]>([
+    [{ email: "#REF!", phone: "12", photoUrl: "x" }, [["email", "EMAIL_INVALID"], ["phone", "PHONE_INVALID"], refused], { emailIndex: null, phoneIndex: null, photoUrl: null }],
+    [{ photoUrl: photoOf("99912345678"), nin: "99912345678" }, [refused], { photoUrl: null }],
+    [{ photoUrl: photoOf("0803-123-4567"), phone: "+2348031234567" }, [refused], { photoUrl: null }],
+    [{ photoUrl: photoOf("803123456"), phone: "+2348031234567" }, [], { photoUrl: photoOf("803123456") }],
+    [{ photoUrl: photoOf("123456"), phone: "123456" }, [["phone", "PHONE_INVALID"], refused], { photoUrl: null }],
+    [{ photoUrl: photoOf("12345"), phone: "12345" }, [["phone", "PHONE_INVALID"]], { photoUrl: photoOf("12345") }],
+    [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
+    [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
+  ])("%j is applied without what cannot be kept of it", (cells, issues, set) => {
+    const { patch, issues: found } = checked(cells);
+    expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
+    expect(found).toEqual(issues);
+  });
+
+  test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(
+    "has the profile %j",
+    (profile) => {
+      expect(checked({}, { profile }).patch?.profile).toEqual(profile as never);
+    },
+  );
+});
+
+test("the columns are explained, and those that must be there are told", () => {
+  expect(requiredFields).toEqual(["regNo", "name", "source", "certificateStatus"]);
+  expect(templateColumns.filter(({ required }) => required).map(({ member }) => member)).toEqual([
+    ...requiredFields,
+  ]);
+  expect(templateColumns.filter(({ explanation }) => explanation.length < 10)).toEqual([]);
+  expect(templateColumns[0]).toMatchObject({ column: "reg_no", member: "regNo", required: true });
+  const columns =
+    "reg_no,t_id,name,nin,nin_verified,email,phone,state,category,source,active,certificate_status,";
+  const dates =
+    "certificate_issue_date,license_issue_date,license_expiry_date,license_revoked_on,license_revoked_reason,photo_url";
+  expect(emptyExtract).toBe(`${columns}${dates}\n`);
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import {
+  type CodeCount,
+  createCodeTally,
+  describeCode,
+  firstRejected,
+  type ImportIssue,
+  type ImportResult,
+  isRejection,
+  reportText,
+} from "../../../src/domain/import/report.ts";
+
+const issue = (line: number, code: ImportIssue["code"], field: string | null = "nin") => ({
+  line,
+  field,
+  code,
+});
+const place = (line: number, field = "nin") => ({ line, field });
+
+function counted(...issues: readonly ImportIssue[]): CodeCount[] {
+  const tally = createCodeTally();
+  tally.add(issues);
+  return tally.counts();
+}
+
+describe("the codes of an import", () => {
+  test("count rows, and columns where they are of columns", () => {
+    const dates = ["license_issue_date", "license_expiry_date"].map((field) =>
+      issue(2, "DATE_INVALID", field),
+    );
+    expect(counted(...dates, issue(3, "DATE_INVALID"))).toMatchObject([{ rows: 2, first: { length: 3 } }]);
+    const columns = ["lga", "ward"].map((field) => issue(1, "UNKNOWN_COLUMN", field));
+    expect(counted(...columns)).toEqual([
+      { code: "UNKNOWN_COLUMN", rows: 2, first: [place(1, "lga"), place(1, "ward")] },
+    ]);
+  });
+
+  test("go on from one chunk to the next, and keep the places of the first twenty", () => {
+    const tally = createCodeTally();
+    for (let line = 2; line < 32; line++) tally.add([issue(line, "NIN_INVALID")]);
+    const first = Array.from({ length: 20 }, (_, n) => place(n + 2));
+    expect(tally.counts()).toEqual([{ code: "NIN_INVALID", rows: 30, first }]);
+  });
+
+  test("stand with rejections first, then the most frequent, then by name", () => {
+    const lines = {
+      EMAIL_INVALID: 3,
+      NIN_INVALID: 1,
+      DATE_INVALID: 2,
+      BOOLEAN_INVALID: 1,
+      PHONE_INVALID: 4,
+    } as const;
+    const issues = Object.entries(lines).flatMap(([code, count]) =>
+      Array.from({ length: count }, (_, line) => issue(line, code as keyof typeof lines)),
+    );
+    const order = ["DATE_INVALID", "BOOLEAN_INVALID", "NIN_INVALID", "PHONE_INVALID", "EMAIL_INVALID"];
+    for (const given of [issues, issues.toReversed()])
+      expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
+  });
+
+  test("are told with what they mean; one of an older release by its name", () => {
+    const [count] = counted(issue(2, "NIN_INVALID"));
+    const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
+    expect(describeCode(count as CodeCount)).toEqual({ ...described, meaning: "a NIN is exactly 11 digits" });
+    const old = { code: "WAS_KNOWN", rows: 1, first: [] } as never;
+    expect(describeCode(old)).toMatchObject({ rejects: false, meaning: "WAS_KNOWN" });
+    const codes = ["COLUMN_COUNT", "CHANGED_MEANWHILE", "UNKNOWN_COLUMN", "REVOKED_IN_FUTURE"] as const;
+    expect(codes.map((code) => isRejection({ code }))).toEqual([true, true, false, false]);
+  });
+});
+
+test("the first rejected rows are those of the file, with each of their reasons and no remark", () => {
+  const first = [
+    issue(4, "NIN_INVALID"),
+    issue(2, "DATE_INVALID"),
+    issue(3, "T_ID_INVALID"),
+    issue(2, "NIN_INVALID"),
+  ];
+  const counts = counted(issue(1, "EMAIL_INVALID"), ...first);
+  const told = firstRejected(counts, 2);
+  expect(told.map(({ line }) => line)).toEqual([2, 2, 3]);
+  expect(new Set(told)).toEqual(new Set(first.slice(1)));
+});
+
+describe("the report", () => {
+  const result: ImportResult = {
+    ...{ file: "a.csv", sha256: "00", rows: 3, inserted: 1, updated: 0, unchanged: 0 },
+    ...{
+      rejected: 2,
+      warnings: 0,
+      events: 0,
+      codes: counted(issue(2, "NIN_INVALID"), issue(3, "REACTIVATED")),
+    },
+  };
+  /** The text, and after which id each page of rejections was asked for. */
+  async function reported(issues: readonly ImportIssue[]) {
+    const asked: number[] = [];
+    const pages = async (kind: string, { after, limit }: { after: number; limit: number }) => {
+      if (kind === "rejected") asked.push(after);
+      const all = kind === "rejected" ? issues.map((one, at) => ({ ...one, id: at + 1, more: 1 })) : [];
+      return all.slice(after, after + limit);
+    };
+    const text = (await Array.fromAsync(reportText(result, pages))).join("");
+    return { text, asked };
+  }
+  const head = '{\n  "file": "a.csv",\n  "sha256": "00",\n  "rows": 3,\n  "inserted": 1,\n  "updated": 0,\n';
+  const counts = '  "unchanged": 0,\n  "events": 0,\n';
+  const back = "the row has put a deactivated teacher back; look whether that is meant";
+  const codes = `  "codes": {\n    "NIN_INVALID": "a NIN is exactly 11 digits",\n    "REACTIVATED": "${back}"\n  }\n}\n`;
+
+  test("is JSON with a line for each row", async () => {
+    const { text } = await reported([issue(2, "NIN_INVALID"), issue(3, "NIN_INVALID", null)]);
+    const lines = [2, 3].map(
+      (n) => `    {"line":${n},"field":${n === 2 ? '"nin"' : "null"},"code":"NIN_INVALID"}`,
+    );
+    const lists = `  "rejected": [\n${lines.join(",\n")}\n  ],\n  "warnings": [],\n`;
+    expect(text).toBe(`${head}${counts}${lists}${codes}`);
+  });
+
+  test("takes its rows a thousand at a time", async () => {
+    const { text, asked } = await reported(Array.from({ length: 2001 }, (_, n) => issue(n, "NIN_INVALID")));
+    expect(asked).toEqual([0, 1000, 2000, 2001]);
+    const { rejected } = JSON.parse(text) as { rejected: ImportIssue[] };
+    expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 2001 }, (_, n) => n));
+  });
+});
