@@ -107,10 +107,11 @@ const moduleCode = programFile(
   () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
 
-export const partnerModule: PageHandler = (c) => {
-  // Deno and editors find the declarations by this header.
-  c.header("X-TypeScript-Types", "./verify.d.mts");
-  return moduleCode(c);
+export const partnerModule: PageHandler = async (c) => {
+  const reply = await moduleCode(c);
+  // Deno and editors find the declarations by this header, of the module itself.
+  if (reply.ok) reply.headers.set("X-TypeScript-Types", "./verify.d.mts");
+  return reply;
 };
 
 export const partnerTypes = programFile(

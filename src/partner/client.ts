@@ -244,8 +244,10 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
   }
   async function events(call: Call): Promise<Events> {
     const received = await send(connection, call);
-    const page = readObject(received) as unknown as Events;
-    if (!Array.isArray(page.data)) throw unexpected("the answer is no page of events", received);
+    const value = readObject(received);
+    if (!Array.isArray(value.data) || !value.data.every(isJsonObject))
+      throw unexpected("the answer is no page of events", received);
+    const page = value as unknown as Events;
     const sets = page.data.map(({ set }) => set);
     const verified = await judge.events(sets, call.signal).catch(told(received));
     return {

@@ -73,8 +73,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
   });
 }
 
-const openLog = ({ evidence: store, clock }: LogWorld) =>
-  ensureLog({ store, secrets, issuer, now: clock.now() });
+const openLog = ({ evidence: store, clock }: LogWorld) => ensureLog({ store, secrets, issuer, clock });
 const hexOf = (jws: string) => Buffer.from(leafHash(jws)).toString("hex");
 const bytesOf = (hashes: readonly string[]) =>
   hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
@@ -262,7 +261,7 @@ test("a later epoch's tree has proofs of its own, and its key stands first", () 
     const before = await documents.consistency(1, 2);
     const old = await documents.inclusion(hexOf(first));
     const head: PinnedCheckpoint = { read: () => null, write: async () => {} };
-    await openNextEpoch({ store, secrets, issuer, now: clock.now(), head }, "a test");
+    await openNextEpoch({ store, secrets, issuer, clock, head }, "a test");
     await grow(1);
     await sign();
     clock.add(1_000);

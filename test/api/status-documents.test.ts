@@ -3,6 +3,7 @@ import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-stat
 import { evidenceBuilderOf, openingOf } from "../../cli/evidence/open-evidence.ts";
 import { openOperator } from "../../cli/open.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { compromiseKey } from "../../src/domain/keys.ts";
 import { rotateKeys } from "../../src/domain/rotation.ts";
@@ -14,7 +15,7 @@ import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { aClock, type TestClock } from "../harness/clock.ts";
-import { aTeacherWrite, planImport } from "../harness/samples.ts";
+import { aPartner, aTeacherWrite, planImport } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
 const api = "/v1/inter-agency";
@@ -124,6 +125,17 @@ describe("a list", () => {
     expect((await world.call(`${api}/status/0`, { headers })).status).toBe(304);
   });
 
+  test("counts towards no limit: who has nothing left of the day may have it, and all else that tells of it", async () => {
+    const { secrets, stores } = world.operator;
+    const { text, record } = mintApiKey("spent-day", { kind: "live", secrets, now: clock.now() });
+    const partner = { ...aPartner("spent-day"), scopes: ["lookup_by_tid"] as const, perDay: 0 };
+    await stores.partners.add(partner, record);
+    const ask = (path: string) => world.call(api + path, { headers: { Authorization: `Bearer ${text}` } });
+    const refused = await ask(`/lookup/by-tid/${known.tId}`);
+    expect([refused.status, refused.headers.get("X-Error-Code")]).toEqual([429, "DAY_QUOTA"]);
+    for (const path of ["/status", "/status/0", "/offline-pack"]) expect((await ask(path)).status).toBe(200);
+  });
+
   test("is named by the aggregation document, and no other number is one", async () => {
     const lists = await (await world.call(`${api}/status`)).json();
     expect(lists).toEqual({ status_lists: [`https://teachers.example${api}/status/0`] });
@@ -225,13 +237,13 @@ describe("rows that a register has lost and gives again", () => {
     expect(eras()).toEqual([1, 3]);
   });
 
-  test("begin one also where the checkpoint that was kept is not in the database", async () => {
+  test("begin none where only the checkpoint that was kept is not in the database: all that it covers is", async () => {
     const { operator } = world;
     await envelopeOf(known.tId);
     await evidenceBuilderOf(operator).checkpoint();
     await operator.driver.batch([{ sql: "DELETE FROM log_checkpoints", args: [] }]);
     await openEpoch();
-    expect(eras()).toEqual([1, 2]);
+    expect(eras()).toEqual([1]);
   });
 
   test("are withdrawn also where an import gave them to others before anybody noticed", async () => {
