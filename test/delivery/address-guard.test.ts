@@ -25,6 +25,7 @@ describe("checkEndpointUrl", () => {
     "https://notlocalhost/",
     "https://localhost.example.org/",
     "https://hooks.example.org/a@b",
+    `https://hooks.example.org/${"x".repeat(2048 - 26)}`,
   ])("%s is accepted", (text) => {
     expect(checkEndpointUrl(text, { allowPrivate: false }).protocol).toBe("https:");
   });
@@ -39,6 +40,7 @@ describe("checkEndpointUrl", () => {
     ["ftp://hooks.example.org/", "https://"],
     ["https:hooks.example.org/", "https://"],
     ["hooks.example.org", "https://"],
+    ["a:https://hooks.example.org/", "https://"],
     ["", "https://"],
     ["https://", "no host"],
     ["https:///hook", "no host"],
@@ -93,8 +95,10 @@ describe("checkEndpointUrl", () => {
     ["https://api.localhost/", "loopback"],
   ])("%s is refused: %s", (text, range) => {
     const error = refusalOf(text);
-    expect(error.refusal).toBe("ADDRESS_REFUSED");
-    expect(error.message).toContain(`(${range})`);
+    expect([error.refusal, error.name]).toEqual(["ADDRESS_REFUSED", "EndpointRefused"]);
+    const host = new URL(text).hostname.replace(/[[\]]/g, "");
+    const advice = "use a public one, or --allow-private-webhooks in a sandbox";
+    expect(error.message).toBe(`webhook address ${host} is not public (${range}); ${advice}`);
   });
 
   test("a final dot hides no address", () => {
@@ -130,6 +134,7 @@ describe("checkEndpointUrl", () => {
     ]) {
       expect(refusalOf(text, true).refusal).toBe("ENDPOINT_INVALID");
     }
+    expect(refusalOf("ftp://localhost/", true).message).toEndWith("it must begin with https:// or http://");
   });
 });
 
@@ -179,15 +184,17 @@ describe("resolveEndpoint", () => {
   });
 
   test.each([
-    ["no address", answering()],
-    ["a name instead of an address", answering("1.1.1.1", "internal.example")],
-    ["an odd spelling", answering("0x08080808")],
-    ["a failure", () => Promise.reject(new Error("ENOTFOUND"))],
-    ["no answer at all", () => new Promise<string[]>(() => {})],
-  ])("%s is HOST_UNRESOLVED", async (_name, resolver) => {
+    ["no address", "did not resolve to an IP address", "", answering()],
+    ["a name instead of an address", "did not resolve", "", answering("1.1.1.1", "internal.example")],
+    ["an odd spelling", "did not resolve", "", answering("0x08080808")],
+    ["a failure", "could not be resolved", "ENOTFOUND", () => Promise.reject(new Error("ENOTFOUND"))],
+    ["no answer at all", "could not be resolved", "no answer in 5 ms", () => new Promise<string[]>(() => {})],
+  ])("%s is HOST_UNRESOLVED", async (_name, said, cause, resolver) => {
     for (const allowPrivate of [false, true]) {
       const error = await rejection(resolveEndpoint(url, { allowPrivate, resolver, timeoutMs: 5 }));
       expect(error).toMatchObject({ code: "REFUSED", refusal: "HOST_UNRESOLVED" });
+      expect(String(error)).toContain(`webhook host hooks.example.org ${said}`);
+      expect(String((error as Error).cause)).toContain(cause || "undefined");
     }
   });
 

@@ -3,18 +3,19 @@ import type { SigningKey } from "../../src/domain/keys.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { fixtureKey, ringFiles } from "../harness/keys.ts";
+import { countOf, seedOf, tried } from "../harness/trial.ts";
 import { interleave } from "./interleaving.ts";
 import type { Tally } from "./witness.ts";
 
 /** How many interleavings a driver gets; `TVS_INTERLEAVINGS` names another number, for a long run. */
 const counts = { embedded: 16, remote: 6 } as const;
-const { TVS_INTERLEAVINGS: asked } = process.env;
+const first = seedOf();
 const at = Date.parse("2026-02-01T00:00:00Z");
 
 describeDrivers("servers over one database", (kind, database) => {
   const drivers: Driver[] = [];
   let keys: SigningKey[] = [];
-  const count = asked === undefined ? counts[kind.kind] : Number(asked);
+  const count = countOf("TVS_INTERLEAVINGS", counts[kind.kind]);
 
   beforeAll(async () => {
     keys = await Promise.all(ringFiles.map((name) => fixtureKey(name, at)));
@@ -24,23 +25,29 @@ describeDrivers("servers over one database", (kind, database) => {
     for (const driver of drivers) await driver.close();
   });
 
-  test(`keep every promise in ${count} interleavings of two and three, seeds 1 to ${count}`, async () => {
-    const tally: Tally = {
-      answered: 0,
-      batches: 0,
-      asSecond: 0,
-      replayed: 0,
-      refused: 0,
-      spent: 0,
-      notStored: 0,
-      gaveUp: 0,
-    };
-    for (let seed = 1; seed <= count; seed++) {
-      const some = drivers.slice(0, seed % 2 === 0 ? 2 : 3);
-      await interleave(seed, { admin: database.driver(), drivers: some, keys, tally });
-    }
-    for (const [what, times] of Object.entries(tally))
-      if (what !== "gaveUp") expect([what, times > 0]).toEqual([what, true]);
-    if (asked !== undefined) console.log(kind.name, JSON.stringify(tally));
-  }, 600_000);
+  test(
+    `keep every promise in ${count} interleavings of two and three, from seed ${first} on`,
+    tried("interleavings", async (trial) => {
+      const tally: Tally = {
+        answered: 0,
+        batches: 0,
+        asSecond: 0,
+        replayed: 0,
+        refused: 0,
+        spent: 0,
+        notStored: 0,
+        gaveUp: 0,
+      };
+      for (let seed = first; seed < first + count; seed++) {
+        const some = drivers.slice(0, seed % 2 === 0 ? 2 : 3);
+        await interleave(seed, { admin: database.driver(), drivers: some, keys, tally });
+      }
+      for (const [what, times] of Object.entries(tally))
+        if (what !== "gaveUp") expect([what, times > 0]).toEqual([what, true]);
+      trial.count("interleavings", count);
+      trial.count("signed answers", tally.answered + tally.batches);
+      trial.count("commits that found something changed", tally.notStored);
+    }),
+    6 * 3_600_000,
+  );
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { ineligibilityReasons } from "../../src/domain/eligibility.ts";
+import { eligibilityResult, ineligibilityReasons } from "../../src/domain/eligibility.ts";
 import type { Policy, PolicyRule } from "../../src/domain/policy.ts";
 import { licenseOn, type StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import {
   certificateStatuses,
+  notFoundResult,
   type Purpose,
   reasons as published,
   sources,
@@ -63,6 +64,38 @@ describe("one reason", () => {
   test("POLICY_MISSING: what no rule allows is denied", () => {
     expect(reasonsFor({}, withRule(null))).toEqual(["POLICY_MISSING"]);
     expect(reasonsFor({}, withRule({}), "BODYA_INVIGILATOR_ELIGIBILITY")).toEqual(["POLICY_MISSING"]);
+  });
+});
+
+describe("the verdict", () => {
+  const verdictOn = (teacher: StoredTeacher | null) =>
+    eligibilityResult(teacher, { purpose, policy: withRule({}), today });
+  const empty = { ninVerified: false, qualifications: [], employment: [] };
+  const degree = { title: "B.Ed.", institution: null, year: 2010 };
+
+  test("on nobody is the same for all", () => {
+    expect(verdictOn(null)).toEqual(notFoundResult);
+  });
+
+  test("tells who was found, what they hold, and whether a reason stands against them", () => {
+    const teacher = aStoredTeacher({ tId: 7 });
+    expect(verdictOn(teacher)).toEqual({
+      ...{ found: true, source: "new_system", status: "VALID", eligible: true, reasons: [] },
+      teacher: { name: "Ada Obi", tId: 7, state: "Lagos", category: "A" },
+      license: licenseOn(teacher, today),
+      certificate: { status: "VERIFIED", regNo: teacher.regNo, issueDate: "2020-01-01" },
+      profile: empty,
+    });
+    const refused = { status: "REVOKED", eligible: false, reasons: ["LICENSE_REVOKED"] } as const;
+    expect(verdictOn(aStoredTeacher(revoked))).toMatchObject(refused);
+  });
+
+  test.each<[Partial<StoredTeacher>, object | null]>([
+    [{ ninVerified: true }, { ...empty, ninVerified: true }],
+    [{ profile: { qualifications: [degree], employment: [] } }, { ...empty, qualifications: [degree] }],
+    [{ source: "legacy", profile: { qualifications: [degree], employment: [] } }, null],
+  ])("has the profile of %j if the new system has the record", (changes, profile) => {
+    expect(verdictOn(aStoredTeacher(changes)).profile).toEqual(profile as never);
   });
 });
 

@@ -110,5 +110,18 @@ describe("an envelope", () => {
     expect(envelopes.map(({ claims: one }) => one.audience)).toEqual(audiences);
     expect(envelopes.map(({ jws }) => decode(jws.split(".")[2]))).toEqual(["sig0", "sig1", "sig2"]);
     expect(envelopes.map(({ jws }) => JSON.parse(decode(jws.split(".")[1])).aud)).toEqual(audiences);
+    expect(envelopes.map(({ jws }) => `key-1 ${jws.slice(0, jws.lastIndexOf("."))}`)).toEqual(
+      inputs.slice(-3),
+    );
+    expect(decode(envelopes[0]?.jws.split(".")[0])).toBe('{"alg":"RS256","kid":"key-1","typ":"JWT"}');
+  });
+
+  test("names its place in a status list, where it has one", async () => {
+    const place = { idx: 7, uri: "https://teachers.example/status/1" };
+    const asked = [{ ...claims, status: place }, claims];
+    const payloads = (await sealEnvelopes(asked, "key-1", sign)).map(({ jws }) =>
+      JSON.parse(decode(jws.split(".")[1])),
+    );
+    expect(payloads.map(({ status }) => status)).toEqual([{ status_list: place }, undefined]);
   });
 });

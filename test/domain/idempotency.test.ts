@@ -56,8 +56,11 @@ describe("a retry", () => {
       const running = service.run(request, commit);
       const other = { ...request, body: { a: 2 } };
       expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
-      await running;
-      expect(await rejection(service.run(other, commit))).toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
+      const { answer } = await running;
+      const message = "this Idempotency-Key was used with a different body";
+      const reused = { code: "IDEMPOTENCY_KEY_REUSED", message };
+      expect(await rejection(service.run(other, commit))).toMatchObject(reused);
+      expect(await service.run(request, commit)).toEqual({ answer, replayed: true });
       expect(runs()).toBe(1);
     }));
 
@@ -125,16 +128,30 @@ describe("duplicates at the same time", () => {
     }));
 
   /** The only wait: two seconds, because a follower's patience is real time. */
-  test("a follower of a call that does not end is refused after two seconds, and the call goes on", () =>
+  test("a follower of calls that do not end is refused after two seconds in all, and the call goes on", () =>
     withIdempotency(async ({ service, commit, runs }) => {
-      const { promise: opened, resolve: release } = Promise.withResolvers<void>();
+      const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const failed = service.run(request, () => {
+        for (const endsAt = performance.now() + 50; performance.now() < endsAt; );
+        return Promise.reject(new Error("no"));
+      });
       const first = service.run(request, async (reservation) => {
-        await opened;
+        begun.resolve();
+        await opened.promise;
         return commit(reservation);
       });
-      const follower = rejection(service.run(request, commit));
-      expect(await follower).toMatchObject({ code: "IDEMPOTENCY_KEY_IN_USE" });
-      release();
+      const refused: string[] = [];
+      setTimeout(() => refused.push("a second"), 1_000);
+      const follow = (name: string) =>
+        rejection(service.run(request, commit).finally(() => refused.push(name)));
+      const patient = follow("who waited behind both");
+      await rejection(failed);
+      await begun.promise;
+      const message = "a call with this Idempotency-Key is still running; try again";
+      const error = { code: "IDEMPOTENCY_KEY_IN_USE", message };
+      expect(await Promise.all([patient, follow("who came later")])).toMatchObject([error, error]);
+      expect(refused).toEqual(["a second", "who waited behind both", "who came later"]);
+      opened.resolve();
       expect((await first).replayed).toBe(false);
       expect((await service.run(request, commit)).replayed).toBe(true);
       expect(runs()).toBe(1);

@@ -23,7 +23,7 @@ describe("a policy document", () => {
 
   test.each<[string, string, RegExp]>([
     ["no JSON", "{", /^the policy is not valid JSON$/],
-    ["no object", "[]", /^the policy is not valid: /],
+    ["no object", "7", /^the policy is not valid: the document: /],
     ["an empty object", "{}", /^the policy is not valid: version: missing$/],
     ["no version", JSON.stringify({ purposes: {} }), /: version: /],
     ["an empty version", document({ version: "" }), /: version: must be 1 to 64/],

@@ -9,6 +9,7 @@ import {
   type QuotaRefusal,
 } from "../../src/domain/quota.ts";
 import {
+  forgottenWindows,
   type QuotaCharge,
   type QuotaWindow,
   quotaUse,
@@ -89,6 +90,24 @@ describe("what is left", () => {
     const quota = aQuota(aClock(start));
     expect(refused(quota, partner({ perMinute: 0 })).window).toBe("minute");
     expect(work(quota, partner({ perDay: 0 }))).toMatchObject({ window: "day", remaining: 0 });
+  });
+
+  test("is told of both windows, and so is when each ends", () => {
+    const quota = aQuota(aClock(start));
+    work(quota, partner());
+    const minute = { name: "minute", limit: 3, lasts: 60, left: 2, endsIn: 60 } as const;
+    const day = { name: "day", limit: 10, lasts: 86_400, left: 9, endsIn: 12 * 3600 } as const;
+    const told = { limit: 3, remaining: 2, resetAt: minuteEnd, windows: [minute, day] };
+    expect(quota.state(partner())).toEqual(told);
+  });
+
+  test.each([
+    [{ perMinute: 0 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
+    [{ perMinute: 0, perDay: 0 }, "DAY_QUOTA", "per-day quota exceeded; retry after 43200 s", 43_200],
+    [{ perMinute: 0, perDay: 1 }, "MINUTE_QUOTA", "per-minute quota exceeded; retry after 60 s", 60],
+  ])("%j is refused with %s, in words and for programs", (changes, code, message, retryAfterSeconds) => {
+    const enter = () => entered(aQuota(aClock(start)), partner(changes));
+    expect(enter).toThrow(expect.objectContaining({ code, message, members: { retryAfterSeconds } }));
   });
 });
 
@@ -172,6 +191,19 @@ describe("what a call costs", () => {
     const call = entered(aQuota(aClock(start)), partner());
     const limits = { minute: 3, day: 10 };
     expect(call.chargeFor(1)).toEqual({ partnerId: "agency", starts, calls: 1, limits });
+    expect(call.chargeFor(1, 9)).toEqual({ partnerId: "agency", starts, calls: 1, ofDay: 9, limits });
+    expect(call.day()).toEqual({ used: 9, endsAt: dayEnd * 1000 });
+    expect(() => aQuota(aClock(start)).open().chargeFor(1)).toThrow(
+      expect.objectContaining({ code: "INTERNAL", message: "the call was not let in" }),
+    );
+  });
+
+  test("of the day is refused early where it is known not to fit, and nothing is held for it", () => {
+    const quota = aQuota(aClock(start));
+    const call = entered(quota, partner());
+    expect(refusalOf(() => call.expectOfDay(10))).toBeNull();
+    expect(refusalOf(() => call.expectOfDay(11))).toMatchObject(untilDayEnd);
+    expect(quota.state(partner()).remaining).toBe(2);
   });
 
   test("is held while it is under way, and given back when it comes to nothing", () => {
@@ -249,6 +281,23 @@ describe("a clock that is moved", () => {
     clock.add(-2 * minuteMs);
     expect(quota.state(partner())).toMatchObject({ limit: 3, remaining: 3, resetAt: minuteEnd - 120 });
   });
+
+  test("forward: a minute is remembered for an hour and a day for two, here and in the database", () => {
+    const clock = aClock(start);
+    const quota = aQuota(clock);
+    work(quota, partner());
+    for (const [minutes, left] of [
+      [60, 2],
+      [61, 3],
+    ] as const) {
+      clock.add(minutes * minuteMs);
+      quota.state(partner());
+      clock.add(-minutes * minuteMs);
+      expect(quota.state(partner()).windows.map((one) => one.left)).toEqual([left, 9]);
+    }
+    const at = Date.parse(start);
+    expect(forgottenWindows(at)).toEqual({ minute: at - 60 * minuteMs, day: at - 2 * 1440 * minuteMs });
+  });
 });
 
 describe("after a restart", () => {
@@ -266,6 +315,15 @@ describe("after a restart", () => {
     });
     expect(shown("2026-03-01T12:01:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 9 } });
     expect(shown("2026-03-02T00:00:00Z")).toMatchObject({ minute: { used: 0 }, day: { used: 0 } });
+    const midnight = [1, 7].map((used) => ({
+      ...stored[used > 1 ? 0 : 1],
+      startsAt: stored[1].startsAt,
+      used,
+    }));
+    expect(quotaUse(partner(), midnight, stored[1].startsAt)).toMatchObject({
+      minute: { used: 7 },
+      day: { used: 1 },
+    });
     expect(quotaUse(partner({ partnerId: "other" }), stored, at)).toMatchObject({
       minute: { used: 0 },
       day: { used: 0 },
@@ -293,12 +351,19 @@ describe("a call whose commit was refused", () => {
     const quota = opened({ minute: 3, day: 3 });
     const call = entered(quota, partner());
     call.chargeFor(1);
+    expect(call.state()).toBeUndefined();
     await call.reread();
     expect(refusalOf(() => call.enter(partner()))).toMatchObject({ ...untilMinuteEnd, remaining: 0 });
     expect(refusalOf(() => entered(quota, partner()))?.window).toBe("minute");
+    const looking = quota.open();
+    await looking.look(partner());
+    expect(looking.state()).toMatchObject({ limit: 3, remaining: 0 });
     const raised = partner({ perMinute: 4 });
     call.enter(raised);
     expect(call.chargeFor(1)).toMatchObject({ calls: 1, limits: { minute: 4 } });
+    expect(refusalOf(() => call.chargeFor(2))).toMatchObject({ ...untilMinuteEnd, limit: 4 });
+    call.enter(partner({ partnerId: "other" }));
+    expect(call.state()).toBeUndefined();
   });
 
   test("is not refused for what its neighbours may use", async () => {

@@ -317,6 +317,12 @@ describe("what is not the service", () => {
     const { client } = aClient({ answer: () => Response.json({ count: 0, results: [] }) });
     expect(await failure(client.checkBatch([check]))).toMatchObject({ code: "ANSWER_UNEXPECTED" });
   });
+
+  test("a page of events has events alone", async () => {
+    const answer = () => Response.json({ data: [null], iterator: null, done: true });
+    const { client } = aClient({ answer });
+    expect(await failure(client.events())).toMatchObject({ code: "ANSWER_UNEXPECTED" });
+  });
 });
 
 describe("a call", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { formatSeconds, parseDateTime } from "../../src/partner/date-time.ts";
+import { dayInWords, formatSeconds, parseDateTime } from "../../src/partner/date-time.ts";
 
 describe("parseDateTime", () => {
   test.each([
@@ -9,6 +9,7 @@ describe("parseDateTime", () => {
     ["2026-03-01T10:30:00+01:00", "2026-03-01T09:30:00.000Z"],
     ["2026-03-01T00:30:00-23:59", "2026-03-02T00:29:00.000Z"],
     ["2024-02-29T23:59:59Z", "2024-02-29T23:59:59.000Z"],
+    ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000Z"],
   ])("reads %s", (text, expected) => expect(parseDateTime(text)).toBe(Date.parse(expected)));
 
   test.each([
@@ -26,6 +27,8 @@ describe("parseDateTime", () => {
     "2026-13-01T09:30:00Z",
     "2026-00-10T09:30:00Z",
     "2026-03-01T09:30:00+24:00",
+    "2026-03-01T09:30:00+01:60",
+    "1969-12-31T23:59:59Z",
     "2026-03-01T09:30:00+0100",
     " 2026-03-01T09:30:00Z",
     "2026-03-01T09:30:00Z\n",
@@ -36,4 +39,10 @@ describe("parseDateTime", () => {
 test("formatSeconds writes whole seconds, and nothing for a time out of range", () => {
   expect(formatSeconds(1772357400)).toBe("2026-03-01T09:30:00Z");
   expect(formatSeconds(Number.MAX_SAFE_INTEGER)).toBeNull();
+});
+
+test("a day in words is the day that was written, and what is no day stays as it is", () => {
+  expect(dayInWords("2092-02-29")).toBe("29 February 2092");
+  expect(dayInWords("2026-03-01T23:59:59-23:00", "de")).toBe("1. März 2026");
+  expect(dayInWords("2026-02-30")).toBe("2026-02-30");
 });

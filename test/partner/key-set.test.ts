@@ -54,6 +54,9 @@ describe("what a key set rests on", () => {
     const keyHistory = read("history.jose");
     const pinned = await judgeWith({ keyHistory, anchor: keys.active.kid });
     expect(pinned).toMatchObject({ valid: true, trust: { basis: "anchor" } });
+    expect(keySetDetail(pinned)).toBe(
+      `No key of the set is forbidden. Trust rests on the key history, which key ${keys.active.kid} signed on ${signedAt}, and you pinned that key.`,
+    );
     const other = await judgeWith({ keyHistory, anchor: keys.retired.kid });
     expect(other).toMatchObject({
       valid: false,
@@ -61,6 +64,9 @@ describe("what a key set rests on", () => {
       verdict: "refused",
       trust: null,
     });
+    expect(keySetDetail(other)).toBe(
+      `The key that signed the key history, ${keys.active.kid}, is not ${keys.retired.kid}, the one that you pinned.`,
+    );
     const forged = JSON.stringify(envelope({}, "stranger"));
     const stranger = { keyHistory: read("history-by-stranger.jose"), anchor: keys.active.kid };
     expect((await judgeWith(stranger, forged)).reason).toBe("KEY_HISTORY_NOT_ANCHORED");
@@ -100,6 +106,49 @@ describe("what a key set rests on", () => {
       { keyHistory: read("history.jose"), anchor: "" },
       { keyHistory: read("history.jose"), anchor: "active" },
     ];
-    for (const attempt of attempts) await expect(createKeySet(attempt)).rejects.toBeInstanceOf(TypeError);
+    const why = "the anchor is the 43-character id of the key that signed the key history";
+    for (const attempt of attempts) await expect(createKeySet(attempt)).rejects.toThrow(new TypeError(why));
+    const nothing = new TypeError("createKeySet needs a JWKS, a key history or both");
+    await expect(createKeySet({})).rejects.toThrow(nothing);
+  });
+});
+
+describe("what a key set is read from", () => {
+  const jwks = JSON.parse(read("jwks.json").toString());
+  const [first, ...others] = jwks.keys;
+
+  test("a text, which may begin with a mark, bytes, or for the JWKS a value", async () => {
+    const history = read("history.jose").toString();
+    const marked = { jwks: `\uFEFF${JSON.stringify(jwks)}`, keyHistory: `\uFEFF${history}` };
+    for (const sources of [marked, { jwks }, { keyHistory: history }])
+      expect(await judgeWith(sources)).toMatchObject({ valid: true });
+  });
+
+  test("keys of other kinds need no ids", async () => {
+    const more = { keys: [...jwks.keys, { kty: "EC" }, { kty: "EC" }] };
+    expect(await judgeWith({ jwks: more })).toMatchObject({ valid: true });
+  });
+
+  test("what is no key is refused, and so is another exponent than the history's", async () => {
+    const odd = await judgeWith({ jwks: { keys: [7] } });
+    expect([odd.reason, keySetDetail(odd)]).toEqual([
+      "KEY_SET_KEY_MALFORMED",
+      "The key set holds something that is no key.",
+    ]);
+    const other = { keys: [{ ...first, e: "Aw" }, ...others] };
+    const conflict = await judgeWith({ jwks: other, keyHistory: read("history.jose") });
+    expect(conflict.reason).toBe("KEY_SET_CONFLICT");
+  });
+
+  test("cryptography that fails leaves every envelope undecided", async () => {
+    const broken = {
+      get keys() {
+        throw new Error("broken");
+      },
+    };
+    expect(await judgeWith({ jwks: broken })).toMatchObject({
+      reason: "VERIFIER_FAILED",
+      verdict: "undecidable",
+    });
   });
 });

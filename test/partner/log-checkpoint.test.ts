@@ -1,7 +1,22 @@
 import { expect, test } from "bun:test";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { encodeBase64 } from "../../src/partner/base64.ts";
-import { openCheckpoint, readCount, readTreeHead } from "../../src/partner/log-checkpoint.ts";
-import { Refusal } from "../../src/partner/reasons.ts";
+import {
+  openCheckpoint,
+  readCount,
+  readOrigin,
+  readTreeHead,
+  signCheckpoint,
+} from "../../src/partner/log-checkpoint.ts";
+import {
+  formatNote,
+  formatVerifierKey,
+  type NoteSignature,
+  readNote,
+  readVerifierKey,
+  type SignedNote,
+  type VerifierKey,
+} from "../../src/partner/signed-note.ts";
 import { checkpoints } from "../fixtures/log-world.ts";
 
 // Checkpoints of every bad kind are fixtures, which log-fixtures.test.ts judges.
@@ -13,14 +28,53 @@ test("a checkpoint for which no key was given is of another log", async () => {
 const origin = "verify.example.org/log";
 const root = encodeBase64(new Uint8Array(32).fill(7));
 
+const shape = "The checkpoint's text is not an origin, a size and a root, a line each.";
+const noSize = "The checkpoint's size is no decimal number.";
+const noRoot = "The checkpoint's root is not a hash in base64.";
 test.each([
-  ["no origin", `\n5\n${root}\n`],
-  ["a size that no number holds", `${origin}\n9007199254740992\n${root}\n`],
-  ["a root that is not canonical", `${origin}\n5\n${root.replace(/c=$/, "d=")}\n`],
-  ["no last line feed", `${origin}\n5\n${root}`],
-])("a text with %s is no tree head", (_name, text) => {
-  const head = readTreeHead(text);
-  expect(head instanceof Refusal ? head.reason : null).toBe("PROOF_MALFORMED");
+  ["no origin", shape, `\n5\n${root}\n`],
+  ["no root", shape, `${origin}\n5\n`],
+  ["no last line feed", shape, `${origin}\n5\n${root}`],
+  ["a size that no number holds", noSize, `${origin}\n9007199254740992\n${root}\n`],
+  ["a root that is not canonical", noRoot, `${origin}\n5\n${root.replace(/c=$/, "d=")}\n`],
+])("a text with %s is no tree head: %s", (_name, detail, text) => {
+  expect(readTreeHead(text)).toMatchObject({ reason: "PROOF_MALFORMED", detail } as never);
+});
+
+test("a checkpoint is opened by one of the keys of its origin, with the time at which that signed it", async () => {
+  const [own, other] = [generateKeyPairSync("ed25519"), generateKeyPairSync("ed25519")];
+  const rawOf = ({ publicKey }: typeof own) =>
+    Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
+  const verifierOf = async (name: string, pair: typeof own) =>
+    (await readVerifierKey(await formatVerifierKey(name, rawOf(pair)))) as VerifierKey;
+  const key = { publicKey: rawOf(own), sign: (message: Uint8Array) => sign(null, message, own.privateKey) };
+  const wrong = [await verifierOf(origin, other), await verifierOf("elsewhere/log", own)];
+  const head = { origin, size: 5, root: new Uint8Array(32).fill(7) };
+  for (const signed of [head, { ...head, extensions: ["a", "b"] }]) {
+    const note = await signCheckpoint(signed, 1_772_366_400, key);
+    const opened = await openCheckpoint(note, [...wrong, await verifierOf(origin, own)]);
+    expect(opened as object).toEqual({ ...signed, seconds: 1_772_366_400 });
+    expect(await openCheckpoint(note, wrong)).toMatchObject({ reason: "CHECKPOINT_SIGNATURE_INVALID" });
+    const { text, signatures } = readNote(note) as SignedNote;
+    const [plain, timed] = signatures as [NoteSignature, NoteSignature];
+    const short = { ...timed, signature: timed.signature.slice(0, 3) };
+    const renamed = [plain, timed].map((line) => ({ ...line, name: "elsewhere/log" }));
+    for (const lines of [[plain, short], renamed])
+      expect(await openCheckpoint(formatNote(text, lines), [await verifierOf(origin, own)])).toMatchObject({
+        reason: "CHECKPOINT_SIGNATURE_INVALID",
+      });
+  }
+});
+
+test.each([
+  ["a/log", "a/log", 1],
+  ["a/log/2", "a/log", 2],
+  ["a/log/123456789", "a/log", 123456789],
+  ...["a/log/1", "a/log/02", "a/log/1234567890", "a/log/2/", "a/log/x2", "log/2\n"].map(
+    (name) => [name, name, 1] as const,
+  ),
+])("the origin %p is of the log %p, in epoch %p", (name, log, epoch) => {
+  expect(readOrigin(name)).toEqual({ log, epoch });
 });
 
 test("counts have one spelling", () => {

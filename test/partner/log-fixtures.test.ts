@@ -21,6 +21,7 @@ import { checkpoints, envelopes, honestProof } from "../fixtures/log-world.ts";
 
 const read = (path: string) => readFileSync(join(logFolder, path));
 const index: LogCases = JSON.parse(read("cases.json").toString());
+const sentences: Record<string, string[]> = JSON.parse(read("../log-sentences.json").toString());
 const { issuer, audience } = index;
 const now = new Date(index.now);
 const keys = await createKeySet({ jwks: read(index.jwks), keyHistory: read(index.keyHistory), issuer });
@@ -49,7 +50,7 @@ async function judge({ envelope, proof, logKeys, logState }: LogCase) {
 describe("an envelope with a proof", () => {
   for (const one of index.cases) {
     test(`${one.name}: ${one.reason ?? ["valid", ...one.warnings].join(", ")}`, async () => {
-      const { verdict, reason, warnings, log } = await judge(one);
+      const { verdict, reason, warnings, log, checks } = await judge(one);
       const { verdict: due, reason: why, warnings: told, log: evidence } = one;
       expect({ verdict, reason, warnings, log }).toEqual({
         verdict: due,
@@ -57,6 +58,8 @@ describe("an envelope with a proof", () => {
         warnings: told,
         log: evidence,
       } as never);
+      const shown = checks.filter(({ name, ok }) => ok === false || ["log", "compromise"].includes(name));
+      expect(shown.map(({ name, detail }) => `${name}: ${detail}`)).toEqual(sentences[one.name] ?? []);
     });
   }
 });
@@ -95,6 +98,11 @@ test("every key is read as the index says", async () => {
     expect([key, (await readVerifierKey(key))?.name ?? null]).toEqual([key, name]);
   }
   const { key = "" } = index.keys[0] ?? {};
+  expect(await readLogKeys(`\n${key}\nkey`)).toMatchObject({
+    detail: "Line 3 is not the key of a log.",
+  } as never);
+  for (const nothing of ["\n", Uint8Array.of(0xff)])
+    expect(await readLogKeys(nothing)).toMatchObject({ detail: "There is no key." } as never);
   for (const list of ["", "\n", `${key}\nkey\n`, `${key}\r`, ` ${key}`, Uint8Array.of(0xff)])
     expect(await readLogKeys(list)).toMatchObject({ reason: "LOG_KEY_UNREADABLE" });
   for (const list of [key, `${key}\n`, `${key}\r\n`, `\n${key}\n\n`])

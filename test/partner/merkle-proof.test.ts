@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
-import { leaf, mth } from "../fixtures/rfc6962.ts";
+import {
+  attestationLeafHash,
+  isConsistent,
+  isSameHash,
+  pathToLeaf,
+  rootOfInclusion,
+  rootOfLeaves,
+} from "../../src/partner/merkle-proof.ts";
+import { leaf, mth, path } from "../fixtures/rfc6962.ts";
 
 // Proofs of all shapes, good and changed, are held against a checker of their own in log-properties.test.ts.
 
@@ -31,7 +38,9 @@ describe("an inclusion proof", () => {
       [7, 7, [b, h, l]],
       [-1, 7, [b, h, l]],
       [0, 0, []],
+      [7, 7, [i, k]],
       [0, 1, [b]],
+      [0, 2, []],
       [0, 2, [b, h, l]],
     ] as const)
       expect(await rootOfInclusion({ leafHash: a, index, size, hashes })).toBeNull();
@@ -48,7 +57,10 @@ describe("an inclusion proof", () => {
 });
 
 test.each<[from: number, fromRoot: Hash, hashes: Hash[], isGood: boolean]>([
+  [1, a, [b, h, l], true],
   [3, root3, [c, d, g, l], true],
+  [3, root3, [d, g, l], false],
+  [4, k, [], false],
   [4, k, [l], true],
   [6, root6, [i, j, k], true],
   [7, root7, [], true],
@@ -67,4 +79,25 @@ test("an attestation's leaf is made of the bytes of its signature", async () => 
   const digest = createHash("sha256").update("a.b.c").digest();
   const entry = Buffer.concat([Buffer.from("tvs/v1/attestation\n"), digest]);
   expect(await attestationLeafHash("a.b.c")).toEqual(asHash(leaf(entry)));
+});
+
+test("a tree never grows into a smaller one, whatever roots a proof was made for", async () => {
+  const around = (inner: Buffer) =>
+    asHash(leaves.slice(2, 5).reduce((node, left) => mth([left, node]), inner));
+  const [smaller, larger] = [leaves[0] as Buffer, mth(leaves.slice(0, 2))];
+  const proof = { fromRoot: around(smaller), toRoot: around(larger), hashes: [a, b, c, d, e] };
+  expect(await isConsistent({ from: 8, to: 7, ...proof })).toBe(false);
+});
+
+test("some leaves have the root and the paths that RFC 6962 gives them", async () => {
+  for (let size = 0; size <= leaves.length; size++) {
+    const some = leaves.slice(0, size);
+    expect(await rootOfLeaves(some.map(asHash))).toEqual(asHash(mth(some)));
+    for (const index of some.keys())
+      expect(await pathToLeaf(some.map(asHash), index)).toEqual(path(index, some).map(asHash));
+  }
+});
+
+test("a part of a hash is not the same", () => {
+  expect([a, a.subarray(0, 31), b].map((other) => isSameHash(other, a))).toEqual([true, false, false]);
 });

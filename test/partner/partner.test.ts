@@ -32,6 +32,29 @@ test("the package gives partners these values and no others, under its own name"
   ]);
 });
 
+test("a reason says refused, unless another input could settle it", () => {
+  const verdicts = Object.entries(partner.refusalReasons);
+  expect(new Set(verdicts.map(([, { verdict }]) => verdict))).toEqual(new Set(["refused", "undecidable"]));
+  const undecidable = verdicts.filter(([, { verdict }]) => verdict === "undecidable");
+  expect(undecidable.map(([reason]) => reason).sort()).toEqual([
+    "FILE_UNREADABLE",
+    "FOLDER_NESTED",
+    "INPUT_TOO_LARGE",
+    "KEY_HISTORY_UNREADABLE",
+    "KEY_SET_UNREADABLE",
+    "KID_UNKNOWN",
+    "LOG_EPOCH_UNKNOWN",
+    "LOG_KEY_UNREADABLE",
+    "LOG_STATE_UNREADABLE",
+    "NOT_AN_ENVELOPE",
+    "NO_ENVELOPE",
+    "PROOF_UNREADABLE",
+    "STATUS_LIST_STALE",
+    "STATUS_LIST_UNUSABLE",
+    "VERIFIER_FAILED",
+  ]);
+});
+
 test("a partner needs nothing else to verify an envelope", async () => {
   const keys = await partner.createKeySet({ jwks: { keys: [] } });
   const [item] = partner.readEnvelopes('{"verificationId":"x"}');

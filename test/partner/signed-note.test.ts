@@ -6,6 +6,7 @@ import {
   keyIdOf,
   readNote,
   readVerifierKey,
+  timestampedMessage,
   verifyEd25519,
 } from "../../src/partner/signed-note.ts";
 
@@ -21,11 +22,6 @@ function read(note: string | Uint8Array) {
   const signed = readNote(note);
   if (signed instanceof Refusal) throw new Error(signed.detail);
   return signed;
-}
-
-function isRefused(note: string | Uint8Array): boolean {
-  const signed = readNote(note);
-  return signed instanceof Refusal && signed.reason === "PROOF_MALFORMED";
 }
 
 describe("a signed note", () => {
@@ -49,43 +45,72 @@ describe("a signed note", () => {
 
   test("has its signatures after the last empty line", () => {
     expect(read(`one\n\ntwo\n\n${peterLine}`).text).toBe("one\n\ntwo\n");
+    expect(read(`a\n\n${peterLine}`).text).toBe("a\n");
   });
 
   test("may have lines of unknown keys, up to a limit", () => {
     const other = (index: number) => peterLine.replace("PeterNeumann", `witness.example/${index}`);
     const lines = (count: number) => Array.from({ length: count }, (_, index) => other(index)).join("");
     expect(read(`text\n\n${lines(16)}`).signatures).toHaveLength(16);
-    expect(isRefused(`text\n\n${lines(65)}`)).toBe(true);
+    const { text, signatures } = read(`text\n\n${lines(3)}`);
+    expect(formatNote(text, signatures)).toBe(`text\n\n${lines(3)}`);
+    expect(read(`text\n\n${lines(64)}`).signatures).toHaveLength(64);
+    expect(readNote(`text\n\n${lines(65)}`)).toMatchObject({
+      detail: "The checkpoint has over 64 signatures.",
+    } as never);
+    expect(read(peterNote.padStart(64 * 1024, "x")).signatures).toHaveLength(1);
   });
 
+  const [noSignatures, noLine] = ["has no signatures", "A line after the checkpoint's text is no signature."];
   test.each([
-    ["no signature", peterText],
-    ["nothing after the empty line", `${peterText}\n`],
-    ["nothing but signatures", `\n\n${peterLine}`],
-    ["no last line feed", peterNote.slice(0, -1)],
-    ["a line that is no signature", `${peterNote}surplus\n`],
-    ["an empty line at the end", `${peterNote}\n`],
-    ["two signatures of one key", `${peterNote}${peterLine}`],
-    ["a hyphen for the dash", peterNote.replace("—", "-")],
-    ["a plus in the name", peterNote.replace("— Peter", "— Peter+")],
-    ["two spaces", peterNote.replace("— Peter", "—  Peter")],
-    ["a space that is not ASCII", peterNote.replace("— Peter", "— Pe\u00a0ter")],
-    ["base64 that is not canonical", peterNote.replace("nAM=\n", "nAN=\n")],
-    ["base64 without padding", peterNote.replace("nAM=\n", "nAM\n")],
-    ["a signature that is a key id alone", `text\n\n— name x08gow==\n`],
-    ["a carriage return", peterNote.replace("\n", "\r\n")],
-    ["half a character", peterNote.replace("cryptography", "\ud83d")],
-    ["megabytes", `${"x".repeat(600_000)}\n\n${peterLine}`],
-    ["a line that would fill a state file", `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`],
-  ])("with %s is none", (_name, note) => {
-    expect(isRefused(note)).toBe(true);
+    ["no signature", "The checkpoint has no signatures.", peterText],
+    [
+      "nothing after the empty line",
+      `${noSignatures}, or a surplus blank line at its end.`,
+      `${peterText}\n`,
+    ],
+    ["nothing but signatures", "The checkpoint has no signatures.", `\n\n${peterLine}`],
+    ["no last line feed", "The checkpoint ends in the midst of its signatures.", peterNote.slice(0, -1)],
+    ["a line that is no signature", noLine, `${peterNote}surplus\n`],
+    ["an empty line at the end", `${noSignatures}, or a surplus blank line at its end.`, `${peterNote}\n`],
+    ["two signatures of one key", "Two signatures are of the same key.", `${peterNote}${peterLine}`],
+    ["a hyphen for the dash", noLine, peterNote.replace("—", "-")],
+    ["something behind the signature", noLine, peterNote.replace(/\n$/, " x\n")],
+    ["something before the dash", noLine, peterNote.replace("—", "x—")],
+    ["a plus in the name", noLine, peterNote.replace("— Peter", "— Peter+")],
+    ["two spaces", noLine, peterNote.replace("— Peter", "—  Peter")],
+    ["a space that is not ASCII", noLine, peterNote.replace("— Peter", "— Pe\u00a0ter")],
+    ["base64 that is not canonical", noLine, peterNote.replace("nAM=\n", "nAN=\n")],
+    ["base64 without padding", noLine, peterNote.replace("nAM=\n", "nAM\n")],
+    ["a signature that is a key id alone", noLine, "text\n\n— name x08gow==\n"],
+    ["a carriage return", "The checkpoint holds control characters.", peterNote.replace("\n", "\r\n")],
+    [
+      "half a character",
+      "The checkpoint holds control characters.",
+      peterNote.replace("cryptography", "\ud83d"),
+    ],
+    ["megabytes", "The checkpoint is longer than any log writes.", `${"x".repeat(600_000)}\n\n${peterLine}`],
+    [
+      "a line that would fill a state file",
+      "longer than any log",
+      `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`,
+    ],
+  ])("with %s is none: %s", (_name, detail, note) => {
+    const signed = readNote(note);
+    expect(signed instanceof Refusal && signed.reason).toBe("PROOF_MALFORMED");
+    expect((signed as Refusal).detail).toContain(detail);
   });
 
   test("with bytes that are not UTF-8 is none, nor is one with a byte order mark", () => {
-    expect(isRefused(Uint8Array.of(0xff, ...new TextEncoder().encode(peterNote)))).toBe(true);
+    const bad = readNote(Uint8Array.of(0xff, ...new TextEncoder().encode(peterNote)));
+    expect(bad).toMatchObject({ detail: "The checkpoint is not valid UTF-8." } as never);
     const marked = read(Uint8Array.of(0xef, 0xbb, 0xbf, ...new TextEncoder().encode(peterNote)));
     expect(marked.text.startsWith("\ufeff")).toBe(true);
   });
+});
+
+test("what is signed with a time says so before the text", () => {
+  expect(new TextDecoder().decode(timestampedMessage("text\n", 7))).toBe("cosignature/v1\ntime 7\ntext\n");
 });
 
 describe("a verifier key", () => {
@@ -109,12 +134,23 @@ describe("a verifier key", () => {
     ["an id in upper case", peterKey.replace("c74f20a3", "C74F20A3")],
     ["another key", peterKey.replace("ARpc", "ARpd")],
     ["a key that is cut short", peterKey.slice(0, -4)],
+    ["a letter that is none of base64", `${peterKey}!`],
+    ["something before its name", `x+${peterKey}`],
     ["spare bits", `${peterKey.slice(0, -1)}X`],
     ["no name", peterKey.slice("PeterNeumann".length)],
     ["nothing", ""],
     ["a name of a million letters", "a".repeat(1_000_000) + peterKey],
   ])("with %s is none", async (_name, text) => {
     expect(await readVerifierKey(text)).toBeNull();
+  });
+
+  test("under a name that no key can have, of another length or type, is none though its id is right", async () => {
+    const key = new Uint8Array(32);
+    for (const name of ["a b", "a\ud83d"])
+      expect(await readVerifierKey(await formatVerifierKey(name, key))).toBeNull();
+    expect(await readVerifierKey(await formatVerifierKey("name", new Uint8Array(33)))).toBeNull();
+    const ofType4 = Buffer.from([4, ...key]).toString("base64");
+    expect(await readVerifierKey(`name+${await keyIdOf("name", 1, key)}+${ofType4}`)).toBeNull();
   });
 
   test("for another type of signature is none", async () => {

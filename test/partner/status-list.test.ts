@@ -2,12 +2,21 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { createDeflate } from "node:zlib";
+import { createDeflate, deflateSync } from "node:zlib";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { Refusal, type RefusalReason } from "../../src/partner/reasons.ts";
 import { openStatusLists, readOfflinePack, readPlaces, valueAt } from "../../src/partner/status-list.ts";
 import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
-import { audience, envelope, folder, issuer, keys, now, seconds } from "../fixtures/envelope-tokens.ts";
+import {
+  audience,
+  envelope,
+  folder,
+  issuer,
+  keys,
+  now,
+  seconds,
+  signTexts,
+} from "../fixtures/envelope-tokens.ts";
 import { dueReason, envelopes, kinds, offlinePack, pack, statusList, uri } from "../fixtures/status-lists.ts";
 import { sharedFolder } from "../harness/folder.ts";
 
@@ -15,6 +24,9 @@ const keyHistory = readFileSync(join(folder, "keys", "history.jose"), "utf8");
 const jwks = readFileSync(join(folder, "keys", "jwks.json"), "utf8");
 const trusted = await createKeySet({ jwks, keyHistory, issuer });
 const options = { keys: trusted, issuer, audience, now: new Date(now) };
+const sentences: Record<string, string> = JSON.parse(
+  readFileSync(join(folder, "../status-list-sentences.json"), "utf8"),
+);
 const yes = JSON.stringify(envelope({ status: { status_list: { idx: 3, uri } } }));
 
 type Given = Partial<VerifyOptions>;
@@ -25,7 +37,9 @@ async function reasonOf(input: string, given: Given = {}): Promise<RefusalReason
 describe("the verdict on twenty envelopes", () => {
   const all = Object.entries(envelopes);
 
-  test.each(Object.entries(kinds))("with a list %s", async (_, kind) => {
+  test.each(Object.entries(kinds))("with a list %s", async (name, kind) => {
+    const { checks } = await verifyEnvelope(yes, { ...options, statusLists: kind.lists });
+    expect(checks.at(-1)?.detail).toBe(sentences[name] ?? "");
     const found = await Promise.all(
       all.map(async ([name, { input }]) => [name, await reasonOf(input, { statusLists: kind.lists })]),
     );
@@ -101,6 +115,67 @@ describe("what a list says", () => {
     expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
     const token = String(envelope({ sub: uri }).signature);
     expect(await reasonOf(yes, { statusLists: [token] })).toBe("STATUS_LIST_UNUSABLE");
+  });
+
+  const place = (idx: number, at = uri) => ({ status: { status_list: { idx, uri: at } } });
+  const elsewhere = "https://other.example/v1/inter-agency/status/0";
+  const times = "The status list lacks its address or the time of its signing, or has other times.";
+  test.each<[change: Parameters<typeof envelope>[0], list: string, detail: string]>([
+    ...[{ ttl: 0 }, { ttl: "900" }, { exp: "x" }, { exp: 0.5 }, { exp: 1e15 }, { sub: 7 }, { iat: "x" }].map(
+      (claims): [ReturnType<typeof place>, string, string] => [place(3), statusList(pack(), claims), times],
+    ),
+    [place(64), statusList(pack()), "The status list does not have the envelope's place."],
+    [
+      place(3, elsewhere),
+      statusList(pack(), { sub: elsewhere }),
+      "The envelope's status list is not one of its issuer's.",
+    ],
+    [place(3), statusList(pack(), {}, { alg: "none" }), "The status list is no signed token."],
+    [place(3), `${statusList(pack())}${" ".repeat(2 ** 21)}`, "The status list is no signed token."],
+    [
+      place(3),
+      signTexts(
+        JSON.stringify({ alg: "RS256", kid: keys.active.kid, typ: "statuslist+jwt" }),
+        "[]",
+        "active",
+      ),
+      "The status list is no signed token.",
+    ],
+  ])("is unusable in the case of %j", async (change, list, detail) => {
+    const given = { ...options, statusLists: [list] };
+    const { reason, checks } = await verifyEnvelope(JSON.stringify(envelope(change)), given);
+    expect([reason, checks.at(-1)?.detail]).toEqual(["STATUS_LIST_UNUSABLE", detail]);
+  });
+
+  test("may have white space around it, no time to live, and an issuer with slashes at its end", async () => {
+    for (const list of [
+      ` ${statusList(pack())}\n`,
+      statusList(pack(), { ttl: undefined }),
+      statusList(pack(), { ttl: 0.5 }),
+    ])
+      expect(await reasonOf(yes, { statusLists: [list] })).toBeNull();
+    const ended = `${issuer}//`;
+    const input = JSON.stringify(envelope({ ...place(3), iss: ended }));
+    const unanchored = await createKeySet({ jwks });
+    const given = { issuer: ended, keys: unanchored, statusLists: [statusList(pack())] };
+    expect(await reasonOf(input, given)).toBeNull();
+  });
+
+  test("counts to the second, and to the last place and character that it may have", async () => {
+    const signedAt = (iat: number, ...withdrawn: number[]) => [statusList(pack(...withdrawn), { iat })];
+    const soon = (by: number) => reasonOf(yes, { statusLists: signedAt(seconds(now) + by) });
+    expect([await soon(60), await soon(61)]).toEqual([null, "STATUS_LIST_UNUSABLE"]);
+    const iat = seconds(now) - 9000;
+    const input = JSON.stringify(envelope({ ...place(3), iat }));
+    const before = (by: number) => reasonOf(input, { statusLists: signedAt(iat - by, 3) });
+    expect([await before(60), await before(61)]).toEqual(["WITHDRAWN_SINCE", "STATUS_LIST_STALE"]);
+    expect(await reasonOf(yes, { statusLists: [statusList(pack()).padEnd(2 ** 21)] })).toBeNull();
+    const ofBytes = async (count: number) => {
+      const lst = deflateSync(new Uint8Array(count)).toString("base64url");
+      return (await readPlaces({ bits: 1, lst })) instanceof Refusal;
+    };
+    expect([await ofBytes(2 ** 17), await ofBytes(2 ** 17 + 1)]).toEqual([false, true]);
+    expect(await readPlaces({ bits: 1, lst: 7 })).toBeInstanceOf(Refusal);
   });
 
   test("needs texts, a duration, and a promise", async () => {
@@ -224,8 +299,11 @@ describe("an offline pack", () => {
     ["no object", "[]"],
     ["a member twice", `{"issuer":"x",${offlinePack(keyHistory, lists).slice(1)}`],
     ["no issuer", offlinePack(keyHistory, lists, { issuer: 1 })],
+    ["no time", offlinePack(keyHistory, lists, { madeAt: null })],
     ["no key history", offlinePack(keyHistory, lists, { keyHistory: undefined })],
     ["no key set", offlinePack(keyHistory, lists, { jwks: [] })],
+    ["null", "null"],
+    ["a list that is no text beside one", offlinePack(keyHistory, [...lists, 7 as unknown as string])],
     ["lists that are no texts", offlinePack(keyHistory, lists, { statusLists: [{}] })],
     ["no list of lists", offlinePack(keyHistory, lists, { statusLists: undefined })],
   ])("is none with %s", (_, text) => {

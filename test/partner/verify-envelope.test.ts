@@ -5,21 +5,32 @@ import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet } from "../../src/partner/key-set.ts";
 import { Refusal, refusalReasons, refuse } from "../../src/partner/reasons.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
-import { checkNames, type Verification } from "../../src/partner/verification.ts";
-import { type VerifyOptions, verifyEnvelope, verifyEnvelopeSync } from "../../src/partner/verify-envelope.ts";
+import { checkNames, unopened, type Verification } from "../../src/partner/verification.ts";
+import {
+  readHeaderOf,
+  type VerifyOptions,
+  verifyEnvelope,
+  verifyEnvelopeSync,
+} from "../../src/partner/verify-envelope.ts";
 import {
   audience,
+  base64url,
   envelope,
   type FixtureCase,
   folder,
   issuer,
   now,
   pretty,
+  result,
+  seconds,
 } from "../fixtures/envelope-tokens.ts";
 import type { LogCases } from "../fixtures/log-cases.ts";
 import { logFolder } from "../fixtures/log-notes.ts";
+import { pack, statusList, uri } from "../fixtures/status-lists.ts";
 
 const cases: FixtureCase[] = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"));
+const sentences: Record<string, string[]> = JSON.parse(readFileSync(join(folder, "sentences.json"), "utf8"));
+const usual = sentences["what every valid envelope is told"] ?? [];
 const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "cases.json"), "utf8"));
 
 /** These need a file system, a broken machine or a broken setting; other tests of verifying provoke them. */
@@ -60,9 +71,18 @@ async function judge(input: string | Uint8Array, options: VerifyOptions): Promis
   const found: Verification[] = [];
   for (const item of readEnvelopes(input)) {
     if ("value" in item) found.push(await verifyEnvelope(item.value, options));
-    else found.push({ reason: item.refusal.reason } as Verification);
+    else found.push(unopened(item.refusal));
   }
   return found;
+}
+
+/** What people are told: of a valid envelope what is not the usual, else by which check it failed and why. */
+function sentenceOf({ valid, checks }: Verification): string {
+  const failed = checks.find(({ ok }) => ok === false);
+  const details = checks.map(({ detail }) => detail);
+  return valid
+    ? details.filter((detail) => !usual.includes(detail)).join(" ")
+    : `${failed?.name}: ${failed?.detail}`;
 }
 
 const both = { jwks: "jwks.json", keyHistory: "history.jose" };
@@ -74,6 +94,7 @@ describe("verifyEnvelope", () => {
       expect(found.map(({ reason }) => reason)).toEqual(
         fixture.reasons as (keyof typeof refusalReasons | null)[],
       );
+      expect(found.map(sentenceOf)).toEqual(sentences[fixture.name] ?? found.map(() => ""));
     });
   }
 
@@ -107,8 +128,10 @@ describe("verifyEnvelope", () => {
       issuer,
       audience,
       verifiedAt: "2026-03-01T09:30:00Z",
+      warnings: [],
     });
     expect(verification.result?.teacher?.name).toBe("Ngozi Adé-Bello");
+    expect(verification.checks.map(({ detail }) => detail)).toEqual(usual);
     expect(verification.checks.map(({ name, ok }) => [name, ok])).toEqual(
       checkNames.map((name) => [name, ["log", "status"].includes(name) ? null : true]),
     );
@@ -153,7 +176,8 @@ describe("verifyEnvelope", () => {
     );
     expect(verification.checks.map(({ name }) => name)).toEqual([...checkNames]);
     expect(verification.checks.filter(({ ok }) => ok === false).map(({ name }) => name)).toEqual(["issuer"]);
-    expect(verification.checks.slice(-3).map(({ ok }) => ok)).toEqual([null, null, null]);
+    const rest = verification.checks.slice(-3).map(({ ok, detail }) => [ok, detail]);
+    expect(rest).toEqual(Array(3).fill([null, "Not reached."]));
   });
 
   test("a compromised key's earlier envelope is valid with a warning", async () => {
@@ -161,6 +185,8 @@ describe("verifyEnvelope", () => {
     const { checks, warnings } = await verifyEnvelope(text, await optionsOf(both));
     expect(checks.find(({ name }) => name === "compromise")?.detail).toContain("compromised later");
     expect(warnings).toEqual(["COULD_BE_BACKDATED"]);
+    const refused = await verifyEnvelope(text, { ...(await optionsOf(both)), audience: "x" });
+    expect(refused.warnings).toEqual([]);
   });
 
   test("with a JWKS alone the window is not known", async () => {
@@ -196,7 +222,8 @@ describe("verifyEnvelope", () => {
     expect(await nameOf('{"statusCode":200,"message":"valid"}')).toContain("some other JSON");
     expect(await nameOf("<html></html>")).toContain("a web page");
     expect(await nameOf(" \n")).toContain("an empty text");
-    expect(await nameOf("hello")).toContain("neither JSON nor a signature");
+    expect(await nameOf("hello {}")).toContain("neither JSON nor a signature");
+    expect(await nameOf(' \n{"found":false}')).toContain("some other JSON");
     expect(await nameOf(read("keys", "jwks.json").toString())).toContain("a key set");
     expect(await nameOf('{"found":false,"verifiedAt":"2026-03-01T12:00:00Z"}')).toContain("not signed");
   });
@@ -208,6 +235,77 @@ describe("verifyEnvelope", () => {
     const verification = await verifyEnvelope(`${header}.e30.AA`, await optionsOf(both));
     expect(verification.reason).toBe("HEADER_ALG");
   });
+});
+
+const judged = async (change: Parameters<typeof envelope>[0], given: Partial<VerifyOptions> = {}) =>
+  verifyEnvelope(JSON.stringify(envelope(change)), { ...(await optionsOf(both)), ...given });
+
+test.each([
+  [{ exp: seconds(now) - 60 }, "TOKEN_EXPIRED"],
+  [{ exp: seconds(now) - 59 }, null],
+  [{ nbf: seconds(now) + 61 }, "TOKEN_NOT_YET_VALID"],
+  [{ nbf: seconds(now) + 60 }, null],
+])("the limit %j is honoured, with a minute for clocks that differ", async (limit, reason) => {
+  expect((await judged(limit)).reason).toBe(reason as never);
+});
+
+test("what has an unknown key is told apart by whose it says it is", async () => {
+  const options = await optionsOf(both);
+  const toldOf = async (iss: string) => {
+    const found = await verifyEnvelope(JSON.stringify(envelope({ iss }, "stranger")), options);
+    return [found.reason, found.claimedIssuer, sentenceOf(found)];
+  };
+  const other = "https://other.example";
+  const foreign = "key: No such key is known, and another issuer is named than the one expected.";
+  expect(await toldOf(other)).toEqual(["KID_UNKNOWN", other, foreign]);
+  const unknown = "key: No key with this key id is known: fetch the current JWKS or key history.";
+  for (const iss of [issuer, "nobody"]) expect(await toldOf(iss)).toEqual(["KID_UNKNOWN", null, unknown]);
+});
+
+describe("a status list", () => {
+  const [place, list] = [
+    { status: { status_list: { idx: 3, uri } } },
+    "the status list of 2026-03-01T11:00:00Z",
+  ];
+  const no = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+  const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
+
+  test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
+    [place, [], `Not withdrawn, by ${list}.`],
+    [place, [3], `status: It is withdrawn, by ${list}.`],
+    [{ ...place, result: no }, [3], `The answer was no already; now ${list} says withdrawn.`],
+    [{}, [3], unnamed],
+  ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {
+    const found = await judged(change, { statusLists: [statusList(pack(...withdrawn))] });
+    expect([sentenceOf(found), found.valid]).toEqual([told, !told.startsWith("status:")]);
+  });
+
+  test("is judged by the caller's tolerance and age", async () => {
+    const ahead = (by: number) => ({ statusLists: [statusList(pack(), { iat: seconds(now) + by })] });
+    const reasonOf = async (given: Partial<VerifyOptions>) => (await judged(place, given)).reason;
+    expect(await reasonOf(ahead(60))).toBeNull();
+    expect(await reasonOf({ ...ahead(90), clockToleranceSeconds: 100 })).toBeNull();
+    expect(await reasonOf({ statusLists: [] })).toBe("STATUS_LIST_UNUSABLE");
+    const young = { statusLists: [statusList(pack())], maxListAgeSeconds: 3599 };
+    expect(await reasonOf(young)).toBe("STATUS_LIST_STALE");
+  });
+});
+
+const [statement, event] = ["tvs-statement+jwt", "secevent+jwt"];
+test.each<[own: string | null, typ: string | undefined, reason: string | null]>([
+  ...[undefined, "JWT", "x"].map((typ): [null, string | undefined, null] => [null, typ, null]),
+  [null, "key-history+jwt", "HEADER_TYP"],
+  [null, "statuslist+jwt", "HEADER_TYP"],
+  [null, statement, "IS_A_STATEMENT"],
+  [null, event, "IS_AN_EVENT"],
+  [statement, statement, null],
+  [statement, undefined, "IS_AN_ENVELOPE"],
+  [statement, "JWT", "IS_AN_ENVELOPE"],
+  [statement, "x", "HEADER_TYP"],
+  [statement, event, "IS_AN_EVENT"],
+])("where the type is to be %p, %p is judged as %p", (own, typ, reason) => {
+  const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
+  expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
 });
 
 describe("an injected verifier", () => {
@@ -232,6 +330,7 @@ describe("an injected verifier", () => {
     const rejected = await verifyEnvelope(text, { ...options, verifySignature });
     expect(rejected).toMatchObject({ reason: "VERIFIER_FAILED", verdict: "undecidable", result: null });
     expect(verifyEnvelopeSync(text, { ...options, verifySignature })).toEqual(rejected);
+    expect(rejected.checks.find(({ ok }) => ok === false)?.name).toBe("signature");
   });
 
   test("is not asked about a signature of the wrong length", async () => {
@@ -245,16 +344,31 @@ describe("an injected verifier", () => {
 describe("the options", () => {
   test("wrong ones throw, because they say nothing about the envelope", async () => {
     const options = await optionsOf(both);
-    const attempts = [
-      { issuer: "" },
-      { audience: "" },
-      { now: new Date("never") },
-      { clockToleranceSeconds: -1 },
+    const attempts: [wrong: object, why: string][] = [
+      ...["", 7].map((word): [object, string] => [{ issuer: word }, "verifyEnvelope needs the issuer"]),
+      ...["", 7].map((word): [object, string] => [{ audience: word }, "verifyEnvelope needs the audience"]),
+      [{ now: new Date("never") }, "now is not a valid date"],
+      [{ clockToleranceSeconds: -1 }, "clockToleranceSeconds is not a duration"],
+      [{ maxListAgeSeconds: -1 }, "maxListAgeSeconds is not a duration"],
+      ...["eyJ", [1]].map((statusLists): [object, string] => [
+        { statusLists },
+        "statusLists is not an array of texts",
+      ]),
     ];
-    for (const attempt of attempts) {
-      expect(verifyEnvelope("", { ...options, ...attempt })).rejects.toBeInstanceOf(TypeError);
+    for (const [wrong, why] of attempts)
+      expect(verifyEnvelope("", { ...options, ...wrong })).rejects.toThrow(new TypeError(why));
+    const why = "verifyEnvelopeSync takes no proof and no statusLists: use verifyEnvelope";
+    for (const more of [{ proof: undefined }, { statusLists: [] }]) {
+      const sync = { ...options, ...more, verifySignature: () => true };
+      expect(() => verifyEnvelopeSync("", sync)).toThrow(new TypeError(why));
     }
     expect(createKeySet({})).rejects.toBeInstanceOf(TypeError);
+  });
+
+  test("the time is the machine's where none is given", async () => {
+    const { now: _now, ...options } = await optionsOf(both);
+    const text = read("inputs", "valid-retired-key.json").toString();
+    expect(await verifyEnvelope(text, options)).toMatchObject({ valid: true });
   });
 
   test("the tolerance moves with the caller", async () => {
@@ -268,8 +382,13 @@ describe("the options", () => {
     const value = reading instanceof Refusal ? null : reading;
     expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
     expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
+    const row = { row: 1, path: [] };
+    expect((await verifyEnvelope(row, await optionsOf(both))).reason).toBe("IS_A_STATEMENT");
     const list = [String(read("inputs", "valid-bare.jws"))];
-    expect((await verifyEnvelope(list, await optionsOf(both))).reason).toBe("ENVELOPE_MALFORMED");
+    const { reason, checks } = await verifyEnvelope(list, await optionsOf(both));
+    expect(`${reason} ${checks[0]?.detail}`).toBe(
+      "ENVELOPE_MALFORMED This is neither an envelope nor a signature.",
+    );
   });
 
   test("a parsed JWKS is taken as it is", async () => {

@@ -5,7 +5,11 @@ import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import type { RefusalReason } from "../../src/partner/reasons.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
-import { rowOfStatement, verifyStatement } from "../../src/partner/verify-statement.ts";
+import {
+  findStatementDifference,
+  rowOfStatement,
+  verifyStatement,
+} from "../../src/partner/verify-statement.ts";
 import * as examples from "../api/openapi/examples.ts";
 import { audience, base64url, issuer, keys, now } from "../fixtures/envelope-tokens.ts";
 
@@ -31,9 +35,11 @@ function rootOf(leaves: Buffer[]): Buffer {
   return sha256(Buffer.of(1), rootOf(leaves.slice(0, left)), rootOf(leaves.slice(left)));
 }
 
-/** A genuine statement over so many rows; whatever is changed in its claims or header is signed. */
-function signed(count: number, { claims = {}, header = {} }: { claims?: object; header?: object } = {}) {
-  const rows = Array.from({ length: count }, (_, index) => rowOf(index + 1));
+type Change = { claims?: object; header?: object; numbers?: readonly number[] };
+
+/** A genuine statement over so many rows; whatever is changed in its claims, header or rows' numbers is signed. */
+function signed(count: number, { claims = {}, header = {}, numbers }: Change = {}) {
+  const rows = (numbers ?? Array.from({ length: count }, (_, index) => index + 1)).map(rowOf);
   const leaves = rows.map(({ salt, ...row }) =>
     sha256(Buffer.of(0), Buffer.from(salt, "base64url"), Buffer.from(canonicalJson(row))),
   );
@@ -83,8 +89,7 @@ describe("a statement over a list", () => {
     },
   );
 
-  type Change = (statement: SignedStatement) => unknown;
-  const cases: [string, Change, RefusalReason][] = [
+  const cases: [string, (statement: SignedStatement) => unknown, RefusalReason][] = [
     [
       "a row that was changed",
       (one) => ({ ...one, rows: [{ ...one.rows[0], regNo: "X/1/Y/2" }, one.rows[1]] }),
@@ -161,6 +166,7 @@ describe("a statement over a list", () => {
       () => signed(1, { claims: { summary: { ...statement.summary, listed: 2 } } }),
       "ROWS_DIFFER",
     ],
+    ["rows that it numbers otherwise", () => signed(2, { numbers: [1, 3] }), "ROWS_DIFFER"],
     ["an envelope", () => foundEnvelope, "IS_AN_ENVELOPE"],
   ];
 
@@ -168,6 +174,88 @@ describe("a statement over a list", () => {
     const verification = await verifyStatement(JSON.stringify(change(statement)), options);
     expect([verification.valid, verification.reason]).toEqual([false, reason]);
     expect(verification.statement?.rows ?? null).toBeNull();
+  });
+
+  const { summary } = signed(1);
+  test.each<[claims: object, told: string]>([
+    ...["iss", "aud", "jti", "purpose", "policyVersion", "list", "summary", "rowsRoot"].flatMap(
+      (claim): [object, string][] => [
+        [{ [claim]: undefined }, `The claim ${claim} is missing.`],
+        [{ [claim]: 7 }, `The claim ${claim} is malformed.`],
+      ],
+    ),
+    ...[{}, { name: 7 }, { name: "x", reference: 7 }].map((list): [object, string] => [
+      { list },
+      "The claim list is malformed.",
+    ]),
+    ...[
+      ...["listed", "distinct", "found", "eligible"].flatMap((count) => [{ [count]: -1 }, { [count]: 0.5 }]),
+      ...[{ percentEligible: "1" }, { byReason: 7 }, { byReason: { X: -1 } }],
+    ].map((change): [object, string] => [
+      { summary: { ...summary, ...change } },
+      "The claim summary is malformed.",
+    ]),
+    ...["exp", "nbf"].map((limit): [object, string] => [
+      { [limit]: "9" },
+      "The claim exp or nbf is not a number.",
+    ]),
+  ])("with the claims %j says what is wrong", async (claims, told) => {
+    const { checks } = await verifyStatement(JSON.stringify(signed(1, { claims })), options);
+    expect(checks.find(({ ok }) => ok === false)).toMatchObject({ name: "claims", detail: told });
+  });
+
+  test("may have limits, counts of nothing and a list without a reference", async () => {
+    const claims = { exp: Date.parse(now) / 1000 + 1, nbf: 1, list: { name: "X" } };
+    const one = { ...signed(1, { claims }), list: { name: "X" } };
+    expect(await verifyStatement(JSON.stringify(one), options)).toMatchObject({ valid: true });
+    const { now: _now, ...timeless } = options;
+    expect(await verifyStatement(shown, timeless)).toMatchObject({ valid: true });
+    const nothing = { ...summary, distinct: 0, found: 0, eligible: 0, byReason: { X: 0 } };
+    const none = { ...signed(1, { claims: { summary: nothing } }), summary: nothing };
+    expect(await verifyStatement(JSON.stringify(none), options)).toMatchObject({ valid: true });
+  });
+
+  test("says what was looked at, of all of it and of a row alone", async () => {
+    const toldOf = async (text: string) =>
+      (await verifyStatement(text, options)).checks.map(({ detail }) => detail);
+    const whole = await toldOf(shown);
+    const row = await toldOf(JSON.stringify(await rowOfStatement(shown, 1)));
+    const noPlace = "A statement names no places in status lists.";
+    expect([whole[0], ...whole.slice(-2)]).toEqual([
+      "A well-formed statement, strict JSON, canonical base64url.",
+      "Every row, and what stands beside the signature, is what is signed.",
+      noPlace,
+    ]);
+    expect([row[0], ...row.slice(-2)]).toEqual([
+      "A well-formed row of a statement, strict JSON, canonical base64url.",
+      "The row is one of those that are signed.",
+      noPlace,
+    ]);
+    const edited = await verifyStatement(JSON.stringify({ ...statement, purpose: "X" }), options);
+    expect(edited.checks.find(({ ok }) => ok === false)).toMatchObject({
+      name: "outer",
+      detail: "The unsigned purpose differs from the signed one.",
+    });
+  });
+
+  test("is compared with what was signed before it is handed out", async () => {
+    const payload = JSON.parse(Buffer.from(statement.signature.split(".")[1] ?? "", "base64url").toString());
+    const reasonOf = async (given: object, claims: object, kid = statement.signatureKid) =>
+      (await findStatementDifference(given as never, { ...payload, ...claims }, kid))?.reason ?? null;
+    expect(await reasonOf(statement, {})).toBeNull();
+    expect(await reasonOf(statement, {}, "x")).toBe("OUTER_KID_DIFFERS");
+    expect(await reasonOf(statement, { purpose: 7 })).toBe("CLAIM_TYPE");
+    expect(await reasonOf({ ...statement, rows: [] }, {})).toBe("STATEMENT_MALFORMED");
+    expect(await reasonOf({ ...statement, issuedAt: 7 }, {})).toBe("OUTER_VERIFIED_AT_DIFFERS");
+  });
+
+  test("for another partner says what is signed, without rows", async () => {
+    const { valid, statement: told } = await verifyStatement(shown, { ...options, audience: "x" });
+    const { purpose, policyVersion, list } = statement;
+    expect([valid, told]).toEqual([
+      false,
+      { purpose, policyVersion, list, summary: statement.summary, rows: null },
+    ]);
   });
 
   test("with a member twice is refused", async () => {
@@ -232,6 +320,12 @@ describe("a row that is shown alone", () => {
 
   test("is there for each row of the list and for no other", async () => {
     for (const row of [0, 3, -1, 1.5])
-      expect(await rowOfStatement(shown, row)).toMatchObject({ reason: "STATEMENT_MALFORMED" });
+      expect(await rowOfStatement(shown, row)).toMatchObject({
+        reason: "STATEMENT_MALFORMED",
+        detail: "The statement has no such row.",
+      } as never);
+    const [row, nothing] = [JSON.stringify(await rowOfStatement(shown, 1)), "hello"];
+    expect(await rowOfStatement(row, 1)).toMatchObject({ reason: "STATEMENT_MALFORMED" });
+    expect(await rowOfStatement(nothing, 1)).toMatchObject({ reason: "NOT_AN_ENVELOPE" });
   });
 });

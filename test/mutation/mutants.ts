@@ -1,0 +1,109 @@
+/** The mutants of one file, by Stryker: each is the file with one small change, which some test must notice. */
+
+import { type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+
+/** What came of one; `name` is the same as long as that place of the file is, whatever its number of line. */
+export type Mutant = { readonly name: string; readonly outcome: "killed" | "looped" | "survived" };
+
+type Place = { readonly line: number; readonly column: number };
+
+/** What is used here of Stryker's report. */
+type Reported = {
+  readonly replacement: string;
+  readonly status: string;
+  readonly location: { readonly start: Place; readonly end: Place };
+};
+
+const root = resolve(import.meta.dirname, "../..");
+const cache = join(root, ".cache");
+
+/** After so many times what the tests take without a change, and some seconds, a mutant counts as one that loops for ever. */
+const patience = { timeoutMS: 4000, timeoutFactor: 5 };
+
+/** What Stryker calls it, and what it is called here. */
+const outcomes: Readonly<Record<string, Mutant["outcome"]>> = {
+  Killed: "killed",
+  Timeout: "looped",
+  Survived: "survived",
+};
+
+function settingsOf(file: string, tests: readonly string[], folder: string) {
+  return {
+    mutate: [file],
+    testRunner: "command",
+    commandRunner: { command: `"${process.execPath}" test --bail --timeout=60000 ${tests.join(" ")}` },
+    coverageAnalysis: "off",
+    concurrency: 2,
+    ...patience,
+    tempDirName: relative(root, join(folder, "sandbox")),
+    ignorePatterns: ["/.cache", "/dist", "/data/*.db*"],
+    reporters: ["json"],
+    jsonReporter: { fileName: relative(root, join(folder, "report.json")) },
+    // Its own preparations are for other compilers than the one that Bun has built in.
+    tsconfigFile: "none.json",
+    disableTypeChecks: false,
+    plugins: [],
+    logLevel: "warn",
+  };
+}
+
+/** The environment without what asks a trial for more, and without where trials tell: no mutant is a trial. */
+function plainEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_")));
+}
+
+/**
+ * Runs the tests once for each mutant, in a copy of the project.
+ *
+ * @param file what is mutated, by its path from the root
+ * @param tests the test files that hold it
+ * @throws Error when they fail without any change, or Stryker does
+ */
+export async function mutantsOf(file: string, tests: readonly string[]): Promise<Mutant[]> {
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "mutation-"));
+  try {
+    writeFileSync(join(folder, "stryker.json"), JSON.stringify(settingsOf(file, tests, folder)));
+    // Stryker needs Node: Bun reads one of the packages below it differently.
+    const stryker = [
+      "node_modules/@stryker-mutator/core/bin/stryker.js",
+      "run",
+      join(folder, "stryker.json"),
+    ];
+    const options = { cwd: root, env: plainEnvironment(), stdio: ["ignore", 2, 2] } as SpawnOptions;
+    const [code] = await once(spawn("node", stryker, options), "exit");
+    if (code !== 0) throw new Error(`Stryker failed over ${file}; do its tests pass?`);
+    const report = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
+    return named(report.files[file].mutants, readFileSync(join(root, file), "utf8").split("\n"));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function named(mutants: readonly Reported[], lines: readonly string[]): Mutant[] {
+  const changes = mutants.map(
+    ({ location, replacement }) => `${onOneLine(textAt(lines, location))} → ${onOneLine(replacement)}`,
+  );
+  return mutants.map(({ location, status }, index) => {
+    const change = changes[index] ?? "";
+    const isOnly = changes.filter((other) => other === change).length === 1;
+    const line = onOneLine(lines[location.start.line - 1] ?? "");
+    const outcome = outcomes[status];
+    if (outcome === undefined) throw new Error(`${status}: ${change}`);
+    return { name: isOnly ? change : `${change} @ ${line}`, outcome };
+  });
+}
+
+function textAt(lines: readonly string[], { start, end }: Reported["location"]): string {
+  const text = lines.slice(start.line - 1, end.line);
+  text.push((text.pop() ?? "").slice(0, end.column - 1));
+  return [(text[0] ?? "").slice(start.column - 1), ...text.slice(1)].join("\n");
+}
+
+function onOneLine(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= 80 ? line : `${line.slice(0, 80)}…`;
+}

@@ -1,0 +1,171 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  checkCompromise,
+  checkUndatedCompromise,
+  checkUndatedWindow,
+  checkWindow,
+  type KeyHistory,
+  type KeyWindow,
+  readKeyHistory,
+} from "../../src/partner/key-history.ts";
+import { folder, issuer, keys, signTexts } from "../fixtures/envelope-tokens.ts";
+
+type Entry = Record<string, unknown> & { kid: string; jwk: Record<string, unknown>; state: string };
+type Payload = { iss: unknown; iat: unknown; keys: Entry[] };
+
+const text = readFileSync(join(folder, "keys", "history.jose"), "utf8").trim();
+const genuine = Buffer.from(text.split(".")[1] ?? "", "base64url").toString();
+const header = JSON.stringify({ alg: "RS256", kid: keys.active.kid, typ: "key-history+jwt" });
+
+/** The service's history, changed and signed again, as it is read. */
+function readChanged(change: (payload: Payload) => void) {
+  const payload: Payload = JSON.parse(genuine);
+  change(payload);
+  return readKeyHistory(signTexts(header, JSON.stringify(payload), "active"), issuer);
+}
+
+const entryIn = ({ keys: [first] }: Payload) => first as Entry;
+const setting = (members: object) => (payload: Payload) => Object.assign(payload, members);
+const ofEntry = (members: object) => (payload: Payload) => Object.assign(entryIn(payload), members);
+const lacking = "The key history lacks its issuer, its time or its list of keys.";
+const noKey = "An entry of the key history has no key.";
+const noTimes = `The key history gives key ${entryIn(JSON.parse(genuine)).kid} no well-formed state and times.`;
+const none = { publishedAt: null, activatedAt: null, retiredAt: null, compromisedSince: null };
+const at = "2026-01-01T00:00:00Z";
+
+test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
+  ...[{ iss: 7 }, { iat: "7" }, { iat: 0.5 }, { keys: {} }].map(
+    (members): [string, (payload: Payload) => void, string] => [
+      JSON.stringify(members),
+      setting(members),
+      lacking,
+    ],
+  ),
+  ["a number for an entry", ({ keys: all }) => all.push(7 as unknown as Entry), noKey],
+  ["an entry without a key", ofEntry({ jwk: undefined }), noKey],
+  [
+    "a key of another kind",
+    ofEntry({ jwk: { kty: "EC" } }),
+    "The key history lists a key that is not an RSA key.",
+  ],
+  [
+    "another id than its key's",
+    ofEntry({ kid: "x" }),
+    "An entry of the key history and its key have different ids.",
+  ],
+  ...[
+    { state: "x" },
+    { state: "x", compromisedSince: at },
+    { publishedAt: undefined },
+    { publishedAt: 7 },
+    ...["activatedAt", "retiredAt", "compromisedSince"].flatMap((time) => [
+      { [time]: "x" },
+      { [time]: 7 },
+      { [time]: undefined },
+    ]),
+    ...["active", "retired", "compromised"].map((state) => ({ ...none, state })),
+  ].map((members): [string, (payload: Payload) => void, string] => [
+    JSON.stringify(members),
+    ofEntry(members),
+    noTimes,
+  ]),
+])("a key history with %s is refused", async (_what, change, detail) => {
+  expect(await readChanged(change)).toMatchObject({ reason: "KEY_HISTORY_MALFORMED", detail } as never);
+});
+
+test("a key history is refused for a secret and for one key twice", async () => {
+  const secret = (payload: Payload) => Object.assign(entryIn(payload).jwk, { d: "" });
+  expect(await readChanged(secret)).toMatchObject({ reason: "KEY_SET_PRIVATE_KEY" });
+  const twice = (payload: Payload) => payload.keys.push(entryIn(payload));
+  expect(await readChanged(twice)).toMatchObject({ reason: "KEY_SET_DUPLICATE_KID" });
+  const list = await readKeyHistory(signTexts(header, "[]", "active"), issuer);
+  expect(list).toMatchObject({
+    reason: "KEY_HISTORY_MALFORMED",
+    detail: "The payload is no JSON object.",
+  } as never);
+});
+
+test("a key in each state has the times that it needs", async () => {
+  const states = {
+    pending: {},
+    active: { activatedAt: at },
+    retired: { retiredAt: at },
+    compromised: { compromisedSince: at },
+  };
+  for (const [state, times] of Object.entries(states)) {
+    const read = (await readChanged(ofEntry({ ...none, ...times, state }))) as KeyHistory;
+    const time = Object.keys(times).length === 0 ? null : Date.parse(at);
+    const { kid } = entryIn(JSON.parse(genuine));
+    expect(read.keys.get(kid)?.window).toMatchObject({
+      ...{
+        state,
+        activatedAtMs: state === "active" ? time : null,
+        retiredAtMs: state === "retired" ? time : null,
+      },
+      compromisedSinceMs: state === "compromised" ? time : null,
+    } as never);
+  }
+});
+
+test("a key history is read as it is served, as it is printed and as JSON, of any issuer or of one", async () => {
+  const served = (await readKeyHistory(text, issuer)) as KeyHistory;
+  expect(served.signer.jwk.kid).toBe(keys.active.kid);
+  for (const other of [` ${text}\n`, ` ${JSON.stringify({ keyHistory: text })}`])
+    expect(await readKeyHistory(other, null)).toEqual(served);
+  for (const other of ["", "{", "{}", '{"keyHistory":7}', "[]", `x${text}.`])
+    expect(await readKeyHistory(other, null)).toMatchObject({ reason: "KEY_HISTORY_UNREADABLE" });
+  const short = `${text.slice(0, text.lastIndexOf("."))}.AAAA`;
+  expect(await readKeyHistory(short, issuer)).toMatchObject({ reason: "KEY_HISTORY_SIGNATURE_INVALID" });
+  expect(await readKeyHistory(text, "")).toMatchObject({ reason: "KEY_HISTORY_ISSUER_MISMATCH" });
+});
+
+const window = (times: Partial<KeyWindow>): KeyWindow => ({
+  ...{ state: "retired", activatedAtMs: 10_500, retiredAtMs: 20_500, compromisedSinceMs: null },
+  ...times,
+});
+
+test("a key is in use from the second of its activation to that of its retirement", () => {
+  const isIn = (times: Partial<KeyWindow>, seconds: number, check = checkWindow) =>
+    "ok" in check(window(times), seconds);
+  expect([9, 10, 20, 21].map((seconds) => isIn({}, seconds))).toEqual([false, true, true, false]);
+  expect([9, 10, 20, 21].map((seconds) => isIn({}, seconds, checkUndatedWindow))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  expect([isIn({ retiredAtMs: null }, 99), isIn({ activatedAtMs: null }, 15)]).toEqual([true, false]);
+  expect([
+    isIn({ activatedAtMs: null }, 15, checkUndatedWindow),
+    isIn({ activatedAtMs: 30_000 }, 1, checkUndatedWindow),
+  ]).toEqual([false, false]);
+  expect(
+    [checkWindow(null, 0), checkUndatedWindow(null, 0)].map((found) => "ok" in found && found.ok),
+  ).toEqual([null, null]);
+});
+
+test("a compromise counts from its second on, unless the log had it before", () => {
+  const told = (seconds: number, logged: number | null, since: number | null = 15_500) => {
+    const found = checkCompromise(window({ compromisedSinceMs: since }), seconds, logged);
+    return "reason" in found ? found.detail : [found.warnings.length, found.precedesCompromise];
+  };
+  expect([told(14, null), told(14, 15), told(16, 14), told(16, null, null)]).toEqual([
+    [1, false],
+    [1, false],
+    [0, true],
+    [0, false],
+  ]);
+  expect(told(15, null)).toBe("The signing key was compromised when this was signed.");
+  expect(told(15, 15)).toBe("The key was compromised when this was signed, and when the log had it.");
+  const undated = checkUndatedCompromise(window({ compromisedSinceMs: 15_500 }));
+  expect(undated).toMatchObject({
+    reason: "KEY_COMPROMISED",
+    detail: "The key was compromised, and nothing tells that this was signed before.",
+  } as never);
+  expect([null, window({})].map(checkUndatedCompromise).map((found) => "reason" in found)).toEqual([
+    false,
+    false,
+  ]);
+});
