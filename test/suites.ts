@@ -45,6 +45,8 @@ const faults = without(
     "data/proxies",
     "domain/evidence/sumdb",
     "faults/",
+    "histories/node-services",
+    "histories/server-guards",
     "store/move/",
     "store/server/remote",
   ]),

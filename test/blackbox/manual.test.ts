@@ -16,6 +16,7 @@ setDefaultTimeout(6 * patienceMs);
 /** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
   "sudo ": "changes the machine, as root; cli/service/service.test.ts installs into a folder",
+  "npm run prove": "is of the source, and takes hours; .ci/run tries it quickly",
   "podman ": "needs podman and an image",
   "tvs service install --print":
     "refuses to be installed out of a temporary folder; cli/service/service.test.ts has it",

@@ -4,6 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { databaseFile } from "../harness/databases.ts";
+import { tried } from "../harness/trial.ts";
 import { teacher, teachers } from "./registry.ts";
 import { api, sharedWorld, type World } from "./world.ts";
 
@@ -147,23 +148,28 @@ test("everything was used: the log and the database are there to be looked throu
   expect(secrets.size).toBeGreaterThan(12);
 });
 
-test("nothing of it holds a secret, as it is or in base64 or hexadecimal", async () => {
-  const found: string[] = [];
-  for (const [path, bytes] of await leftBehind()) {
-    for (const [name, value] of secrets) {
-      // The stored envelopes are base64url: a value can stand in it in three positions.
-      for (const form of [value, Buffer.from(value).toString("hex"), ...base64Forms(value)]) {
-        if (bytes.includes(form)) found.push(`${name} in ${path}`);
+test(
+  "nothing of it holds a secret, as it is or in base64 or hexadecimal",
+  tried("secrecy", async (trial) => {
+    const found: string[] = [];
+    for (const [path, bytes] of await leftBehind()) {
+      for (const [name, value] of secrets) {
+        // The stored envelopes are base64url: a value can stand in it in three positions.
+        for (const form of [value, Buffer.from(value).toString("hex"), ...base64Forms(value)]) {
+          if (bytes.includes(form)) found.push(`${name} in ${path}`);
+        }
       }
+      for (const [name, value] of uploaded) {
+        if (bytes.includes(value)) found.push(`${name} in ${path}`);
+        if (bytes.includes(Buffer.from(value).toString("hex"))) found.push(`${name} in hex in ${path}`);
+      }
+      if (bytes.includes("PRIVATE KEY")) found.push(`a PEM header in ${path}`);
+      trial.count("files, logs and answers");
     }
-    for (const [name, value] of uploaded) {
-      if (bytes.includes(value)) found.push(`${name} in ${path}`);
-      if (bytes.includes(Buffer.from(value).toString("hex"))) found.push(`${name} in hex in ${path}`);
-    }
-    if (bytes.includes("PRIVATE KEY")) found.push(`a PEM header in ${path}`);
-  }
-  expect(found).toEqual([]);
-});
+    trial.count("numbers, addresses and keys", secrets.size + uploaded.size);
+    expect(found).toEqual([]);
+  }),
+);
 
 /** What a text looks like within base64, whatever stands before it; the ends, which depend on that, are cut off. */
 function base64Forms(text: string): string[] {
@@ -173,8 +179,13 @@ function base64Forms(text: string): string[] {
   });
 }
 
-test("the master key is nowhere but in its file", async () => {
-  const text = (await readFile(join(world.dataDir, "master.key"), "utf8")).trim();
-  const holders = [...(await leftBehind())].filter(([, bytes]) => bytes.includes(text)).map(([path]) => path);
-  expect(holders).toEqual([join(world.dataDir, "master.key")]);
-});
+test(
+  "the master key is nowhere but in its file",
+  tried("master-key", async (trial) => {
+    const text = (await readFile(join(world.dataDir, "master.key"), "utf8")).trim();
+    const files = [...(await leftBehind())];
+    trial.count("files, logs and answers", files.length);
+    const holders = files.filter(([, bytes]) => bytes.includes(text)).map(([path]) => path);
+    expect(holders).toEqual([join(world.dataDir, "master.key")]);
+  }),
+);

@@ -31,6 +31,5 @@ describe("a command whose output nobody reads to its end", () => {
       const envelope = join(folder, "inputs", "valid.json");
       expect(await codeUnread(["attestations", "check", envelope, ...data])).toBe(1);
       expect(await codeUnread(["partners", "list", ...data])).toBe(0);
-      expect(await codeUnread(["status", "--watch", "0.1", "--json", ...data])).toBe(0);
     }));
 });

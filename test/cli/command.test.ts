@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { runCommand } from "citty";
 import { command, everyValue, group } from "../../cli/command.ts";
-import { removedCommands, removedOptions, removedVariables } from "../../cli/removed.ts";
-import { runTvs } from "../harness/command.ts";
 import { rejection } from "../harness/rejection.ts";
 
 /** Runs a command line and gives back what the command was called with, or how it was refused. */
@@ -86,30 +84,3 @@ test("a group loads none of its commands before one is run", () => {
   expect(Object.keys(made.subCommands ?? {})).toEqual(["list"]);
   expect(loaded).toBe(0);
 });
-
-test.each(Object.keys(removedOptions))(
-  "--%s, which there was once, is refused with what to use instead",
-  async (name) => {
-    const { seen, error } = await call(["x.csv", `--${name}`, "value"]);
-    expect([seen, error?.code]).toEqual([undefined, "USAGE"]);
-    expect(error?.message).toMatch(new RegExp(`^--${name} is gone: .{20}`));
-  },
-);
-
-test.each(Object.keys(removedCommands))(
-  "tvs %s, which there was once, is refused with what to use instead",
-  async (name) => {
-    const { code, stdout, stderr } = await runTvs([...name.split(" "), "anything"]);
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(new RegExp(`^tvs: tvs ${name} is gone: .{20,}\n$`));
-  },
-);
-
-test.each(Object.keys(removedVariables))(
-  "%s, which was read once, keeps the service from starting and says what to do instead",
-  async (name) => {
-    const { code, stdout, stderr } = await runTvs(["serve"], { env: { [name]: "http://replica" } });
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(new RegExp(`^tvs: ${name} is gone: .{20,}\n$`));
-  },
-);

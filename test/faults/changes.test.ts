@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runWell, startService } from "../harness/program.ts";
-import { roundsOf } from "./killed.ts";
+import { tried } from "../harness/trial.ts";
+import { limitFor, roundsOf } from "./killed.ts";
 import { addPartner, importTeachers } from "./register.ts";
 
 /**
@@ -23,35 +24,42 @@ type Call = {
 
 type Asked = { readonly apiKey: string; readonly calls: Call[]; isOver: boolean };
 
-test("no answer of four busy threads is older than a change that a command has made", () =>
-  withTempDir(async (dataDir) => {
-    const register = { dataDir };
-    await importTeachers(register, teachers);
-    const service = await startService({ dataDir, args: ["--threads", "4", "--spread", "always"] });
-    const apiKey = await addPartner(register, "asker", 100_000_000);
-    const asked: Asked = { apiKey, calls: [], isOver: false };
-    const running = Array.from({ length: callers }, () => askOnAndOn(asked, service.url));
-    const other: string[] = [];
-    for (let round = 0; round < roundsOf(1); round++)
-      for (const { change, command, isNew, undo } of changes) {
-        await sleep(askOnMs / 4);
-        const told = await runJson<Record<string, unknown>>(command, register);
-        const changedAt = performance.now();
-        await sleep(askOnMs);
-        const after = asked.calls.filter(({ askedAt }) => askedAt >= changedAt);
-        expect([change, after.length > 0]).toEqual([change, true]);
-        const others = after.filter((call) => !isNew(call, told));
-        other.push(...others.map((call) => `${change}: ${JSON.stringify(call)}`));
-        if (undo === undefined) continue;
-        await runWell(undo, register);
-        // What was undone is honoured within a second, and only what is answered anew counts from here on.
-        while (!isAnswered(asked.calls.slice(-callers))) await sleep(5);
-      }
-    asked.isOver = true;
-    await Promise.all(running);
-    expect(other).toEqual([]);
-    expect(await service.stop()).toBe(0);
-  }));
+test(
+  "no answer of four busy threads is older than a change that a command has made",
+  tried("changes", (trial) =>
+    withTempDir(async (dataDir) => {
+      const register = { dataDir };
+      await importTeachers(register, teachers);
+      const service = await startService({ dataDir, args: ["--threads", "4", "--spread", "always"] });
+      const apiKey = await addPartner(register, "asker", 100_000_000);
+      const asked: Asked = { apiKey, calls: [], isOver: false };
+      const running = Array.from({ length: callers }, () => askOnAndOn(asked, service.url));
+      const other: string[] = [];
+      for (let round = 0; round < roundsOf(1); round++)
+        for (const { change, command, isNew, undo } of changes) {
+          await sleep(askOnMs / 4);
+          const told = await runJson<Record<string, unknown>>(command, register);
+          trial.count("changes");
+          const changedAt = performance.now();
+          await sleep(askOnMs);
+          const after = asked.calls.filter(({ askedAt }) => askedAt >= changedAt);
+          expect([change, after.length > 0]).toEqual([change, true]);
+          const others = after.filter((call) => !isNew(call, told));
+          other.push(...others.map((call) => `${change}: ${JSON.stringify(call)}`));
+          if (undo === undefined) continue;
+          await runWell(undo, register);
+          // What was undone is honoured within a second, and only what is answered anew counts from here on.
+          while (!isAnswered(asked.calls.slice(-callers))) await sleep(5);
+        }
+      asked.isOver = true;
+      await Promise.all(running);
+      trial.count("answers", asked.calls.length);
+      expect(other).toEqual([]);
+      expect(await service.stop()).toBe(0);
+    }),
+  ),
+  limitFor(60_000),
+);
 
 const isAnswered = (calls: readonly Call[]) => calls.every(({ status }) => status === 200);
 

@@ -7,7 +7,8 @@ import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
-import { roundsOf } from "./killed.ts";
+import { type Trial, tried } from "../harness/trial.ts";
+import { limitFor, roundsOf } from "./killed.ts";
 import { addPartner, openDatabase, type Register } from "./register.ts";
 import {
   type Changes,
@@ -91,8 +92,15 @@ async function judge(
   }
 }
 
-/** @param url where the next call goes @param kill ends something that serves, and starts it again */
-async function run(register: Register, url: () => string, kill: () => Promise<void>): Promise<void> {
+type Run = {
+  readonly trial: Trial;
+  /** Where the next call goes. */
+  url(): string;
+  /** Ends something that serves, and starts it again. */
+  kill(): Promise<void>;
+};
+
+async function run(register: Register, { url, kill, trial }: Run): Promise<void> {
   const changes = prepareChanges(register);
   await importRegister(changes);
   const pollers = new Map<string, ReturnType<typeof startPoller>>();
@@ -108,12 +116,14 @@ async function run(register: Register, url: () => string, kill: () => Promise<vo
     await reached(changes, { goal: ((round + Math.random()) * changeCount) / kills, changing });
     await sleep(Math.random() * 300);
     await kill();
+    trial.count("kills");
   }
   await changing;
   const fetched = new Map<string, Fetched[]>();
   for (const [id, poller] of pollers) {
     const { got, failed, refused } = await poller.end();
     fetched.set(id, got);
+    trial.count("events fetched", got.length);
     // The kills were felt, and no page was ever refused.
     expect({ refused, isFelt: failed > 0 }).toEqual({ refused: [], isFelt: true });
   }
@@ -122,27 +132,28 @@ async function run(register: Register, url: () => string, kill: () => Promise<vo
 
 test(
   "partners fetch every event once and in one order from four threads that are killed",
-  () =>
+  tried("kills-events", (trial) =>
     withTempDir(async (dataDir) => {
       const args = ["--threads", "4", "--spread", "always", "--issuer", issuer];
       const start = () => startService({ dataDir, args });
       let service = await start();
       const kill = async () => {
         await service.stop("SIGKILL");
-        service = await start();
+        service = await trial.healed(start);
       };
       try {
-        await run({ dataDir }, () => service.url, kill);
+        await run({ dataDir }, { url: () => service.url, kill, trial });
       } finally {
         await service.stop();
       }
     }),
-  300_000,
+  ),
+  limitFor(300_000),
 );
 
 test.skipIf(noServer !== undefined)(
   "and from two nodes over a server, in turns, each of which is killed",
-  async () => {
+  tried("kills-events", async (trial) => {
     const cluster = await startCluster({ nodes: 2, args: ["--threads", "1"] });
     try {
       let [turn, round] = [0, 0];
@@ -150,12 +161,12 @@ test.skipIf(noServer !== undefined)(
       const kill = async () => {
         const one = node(round++);
         await one.stop("SIGKILL");
-        await one.start();
+        await trial.healed(() => one.start());
       };
-      await run(cluster.register, () => node(turn++).url, kill);
+      await run(cluster.register, { url: () => node(turn++).url, kill, trial });
     } finally {
       await cluster.close();
     }
-  },
-  300_000,
+  }),
+  limitFor(300_000),
 );

@@ -1,5 +1,6 @@
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { childEnvironment, type Environment, programWords } from "../harness/program.ts";
+import { countOf } from "../harness/trial.ts";
 
 /** What is to be killed: a command line, with what its environment has besides. */
 type Victim = { readonly words: readonly string[]; readonly env?: Environment };
@@ -22,9 +23,10 @@ export async function killed(
 }
 
 /** How many rounds there are: for as long as you like with TVS_KILLS. */
-export function roundsOf(few: number): number {
-  return Number(process.env.TVS_KILLS ?? few);
-}
+export const roundsOf = (few: number) => countOf("TVS_KILLS", few);
+
+/** How long a test may take, in milliseconds: more rounds than usual may take as long as they like. */
+export const limitFor = (fewMs: number) => (process.env.TVS_KILLS ? 3 * 3_600_000 : fewMs);
 
 /** How long an act takes. */
 export async function durationOf(act: () => Promise<unknown>): Promise<number> {

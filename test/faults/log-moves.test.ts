@@ -8,8 +8,9 @@ import { attestSome, newestNote } from "../harness/evidence-log.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runJson, runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer } from "../harness/sqld.ts";
+import { tried } from "../harness/trial.ts";
 import { migrateTo } from "../store/driver/old-database.ts";
-import { durationOf, killed } from "./killed.ts";
+import { durationOf, killed, limitFor, roundsOf } from "./killed.ts";
 
 /** Of the log whose database is replaced by another one in every way that there is. */
 const origin = "verify.example.gov/log";
@@ -58,7 +59,7 @@ test("a backup from before the log, beside a checkpoint of one, goes on in a fur
 
 test(
   "a restore that is killed, and the opening of the epoch that is due, leave one log that goes on",
-  () =>
+  tried("kills-restore", (trial) =>
     withTempDir(async (folder) => {
       const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "backup.db")];
       await attestSome(made, 2);
@@ -78,7 +79,7 @@ test(
         await durationOf(() => runWell(restore, { dataDir })),
         await durationOf(() => runWell(sign, { dataDir })),
       ];
-      for (let round = 0; round < 6; round++) {
+      for (let round = 0; round < roundsOf(6); round++) {
         again();
         const isOfRestore = round % 2 === 0;
         if (!isOfRestore) await runWell(restore, { dataDir });
@@ -89,9 +90,11 @@ test(
         const allowed = isOfRestore ? [`${origin} 5`, `${origin}/2 1`] : [`${origin}/2 1`];
         expect(allowed).toContain(await signedAndWhole(dataDir));
         expect(await signedAndWhole(dataDir)).toBe(placeOf(headOf(dataDir)));
+        trial.count("kills");
       }
     }),
-  180_000,
+  ),
+  limitFor(180_000),
 );
 
 test.skipIf(noServer !== undefined)(

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runWell } from "../harness/program.ts";
-import { durationOf, killed, roundsOf } from "./killed.ts";
+import { tried } from "../harness/trial.ts";
+import { durationOf, killed, limitFor, roundsOf } from "./killed.ts";
 
 /**
  * Kills `tvs restore --force` with SIGKILL at random moments over a database whose own service was killed too, so that
@@ -13,22 +14,28 @@ import { durationOf, killed, roundsOf } from "./killed.ts";
  */
 const rows = 20_000;
 
-test("a restore that is killed leaves the old database or the restored one, never a mixture", () =>
-  withTempDir(async (folder) => {
-    const [backup, dataDir] = [join(folder, "backup.db"), join(folder, "data")];
-    await prepare(dataDir, backup);
-    const words = ["restore", backup, "--force"];
-    const durationMs = await durationOf(() => runWell(words, { dataDir }));
-    for (let round = 0; round < roundsOf(6); round++) {
-      makeOld(folder, backup);
-      // The first third is the start of the process, in which nothing can go wrong.
-      const waitMs = durationMs * (0.3 + 0.75 * Math.random());
-      await killed({ words, env: { TVS_DATA: dataDir } }, () => sleep(waitMs));
-      const [names, count, check] = await contentOf(join(dataDir, "tvs.db"));
-      expect([count, check]).toEqual([rows, "ok"]);
-      expect(["old", "restored"]).toContain(names as string);
-    }
-  }));
+test(
+  "a restore that is killed leaves the old database or the restored one, never a mixture",
+  tried("kills-restore", (trial) =>
+    withTempDir(async (folder) => {
+      const [backup, dataDir] = [join(folder, "backup.db"), join(folder, "data")];
+      await prepare(dataDir, backup);
+      const words = ["restore", backup, "--force"];
+      const durationMs = await durationOf(() => runWell(words, { dataDir }));
+      for (let round = 0; round < roundsOf(6); round++) {
+        makeOld(folder, backup);
+        // The first third is the start of the process, in which nothing can go wrong.
+        const waitMs = durationMs * (0.3 + 0.75 * Math.random());
+        await killed({ words, env: { TVS_DATA: dataDir } }, () => sleep(waitMs));
+        const [names, count, check] = await contentOf(join(dataDir, "tvs.db"));
+        expect([count, check]).toEqual([rows, "ok"]);
+        expect(["old", "restored"]).toContain(names as string);
+        trial.count("kills");
+      }
+    }),
+  ),
+  limitFor(60_000),
+);
 
 async function prepare(dataDir: string, backup: string): Promise<void> {
   const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];

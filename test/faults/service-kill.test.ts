@@ -4,8 +4,9 @@ import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
+import { type Trial, tried } from "../harness/trial.ts";
 import { answersAndReplays, askPartnerApi, prepareCallers, startLoad, teachers } from "./keyed-load.ts";
-import { broken, roundsOf } from "./killed.ts";
+import { broken, limitFor, roundsOf } from "./killed.ts";
 import { type HeadSeen, headOf, judgeService } from "./killed-service.ts";
 import { observeLog } from "./log-observer.ts";
 import type { Register } from "./register.ts";
@@ -41,9 +42,11 @@ async function startWatching(register: Register, url: () => string) {
       await observer.stop();
     },
     /** Judges everything over a service that runs again. */
-    async judge(now: string): Promise<void> {
+    async judge(now: string, trial: Trial): Promise<void> {
       const verified = observer.verified();
       const faults = await judgeService({ register, url: now, observer, load, heads, unexpected });
+      trial.count("answers that left", load.answers.length);
+      trial.count("checkpoints seen", observer.seen().length);
       expect(broken(faults)).toEqual({});
       const isReplayed = load.answers.some(({ isReplay }) => isReplay);
       const seen = [load.answers.length > 50, observer.seen().length > 2, verified > 0];
@@ -54,7 +57,7 @@ async function startWatching(register: Register, url: () => string) {
 
 test(
   "a service of four threads that is killed and started again loses nothing, does nothing twice, and shows one log",
-  () =>
+  tried("kills-service", (trial) =>
     withTempDir(async (dataDir) => {
       const args = [
         "--threads",
@@ -76,16 +79,18 @@ test(
         // A command that signs while the service is killed leaves nothing half done either.
         await signing;
         await watch.keepHead(dataDir);
-        service = await start();
+        service = await trial.healed(start);
+        trial.count("kills");
       }
       await watch.stop();
       await service.stop();
       await watch.keepHead(dataDir);
       service = await start();
-      await watch.judge(service.url);
+      await watch.judge(service.url, trial);
       expect(await service.stop()).toBe(0);
     }),
-  120_000,
+  ),
+  limitFor(120_000),
 );
 
 /** How long a node may be without its server until its health says so, and until it refuses partners (decision D12.3). */
@@ -93,7 +98,11 @@ const healthMs = 2_000;
 const refusalMs = 5_000;
 
 /** Takes a node's server away from it, and gives it back when the node has said so. */
-async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence", apiKey: string) {
+async function withoutServer(
+  { url, link }: ClusterNode,
+  fault: "cut" | "silence",
+  { apiKey, trial }: { apiKey: string; trial: Trial },
+) {
   link[fault]();
   const since = performance.now();
   const refused = askPartnerApi(url, apiKey).then(({ status, headers }) => ({
@@ -105,12 +114,14 @@ async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence
   expect(await eventually(isUnhealthy, healthMs)).toBe(true);
   expect(await refused).toEqual({ status: 503, isTold: true, isInTime: true });
   link.heal();
-  expect(await eventually(async () => (await askPartnerApi(url, apiKey)).status === 200)).toBe(true);
+  const isAnswered = async () => (await askPartnerApi(url, apiKey)).status === 200;
+  expect(await trial.healed(() => eventually(isAnswered))).toBe(true);
+  trial.count("links cut or silent");
 }
 
 test.skipIf(noServer !== undefined)(
   "nor do nodes over a server that are killed and lose it, and it with them; without it they say so in time",
-  async () => {
+  tried("kills-nodes", async (trial) => {
     const cluster = await startCluster({ nodes: 3, args: ["--threads", "1", ...unlimited] });
     const { register, nodes, server } = cluster;
     try {
@@ -122,20 +133,22 @@ test.skipIf(noServer !== undefined)(
         await node.stop("SIGKILL");
         await signing;
         await watch.keepHead(node.dataDir);
-        await node.start();
+        await trial.healed(() => node.start());
+        trial.count("nodes killed");
       };
       const killServer = async () => {
         const signing = watch.signNow({ mayFail: true });
         await sleep(Math.random() * 600);
         await server.restart();
+        trial.count("servers killed");
         await signing;
       };
       const [first, second, third] = nodes as [ClusterNode, ClusterNode, ClusterNode];
       const acts = [
         ...[first, second, third].map((node) => () => killNode(node)),
         killServer,
-        () => withoutServer(first, "cut", watch.apiKey),
-        () => withoutServer(second, "silence", watch.apiKey),
+        () => withoutServer(first, "cut", { apiKey: watch.apiKey, trial }),
+        () => withoutServer(second, "silence", { apiKey: watch.apiKey, trial }),
       ];
       for (let round = 0; round < roundsOf(1); round++)
         for (const act of acts) {
@@ -150,10 +163,10 @@ test.skipIf(noServer !== undefined)(
       // The node that kept house may have been killed last, and then nobody has signed for what came after.
       await watch.signNow();
       await first.start();
-      await watch.judge(first.url);
+      await watch.judge(first.url, trial);
     } finally {
       await cluster.close();
     }
-  },
-  180_000,
+  }),
+  limitFor(180_000),
 );

@@ -5,7 +5,8 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runTvs, startService } from "../harness/program.ts";
-import { broken, damageOf, roundsOf } from "./killed.ts";
+import { tried } from "../harness/trial.ts";
+import { broken, damageOf, limitFor, roundsOf } from "./killed.ts";
 import { addPartner, importTeachers, openDatabase } from "./register.ts";
 
 const issuer = "https://teachers.example";
@@ -30,7 +31,7 @@ const halfDone = `SELECT
 
 test(
   "a service that is killed while it states has stated wholly or not at all, and repeats what it has stated",
-  () =>
+  tried("kills-statements", (trial) =>
     withTempDir(async (dataDir) => {
       const start = () => startService({ dataDir, args: ["--threads", "2", "--issuer", issuer] });
       await importTeachers({ dataDir }, listed - 1);
@@ -55,7 +56,8 @@ test(
         for (const before = answers.size; answers.size < before + callers; ) await sleep(5);
         await sleep(Math.random() * 200);
         await service.stop("SIGKILL");
-        service = await start();
+        service = await trial.healed(start);
+        trial.count("kills");
       }
       isOver = true;
       await Promise.all(load);
@@ -71,6 +73,7 @@ test(
       await database.close();
       expect([differing, Number(stated) >= answers.size]).toEqual([0, true]);
       const { stdout: keyHistory } = await runTvs(["keys", "history"], { dataDir });
+      trial.count("statements that left", answers.size);
       const options = { keys: await createKeySet({ keyHistory, issuer }), issuer, audience: "board" };
       for (const text of answers.values()) {
         expect(await verifyStatement(text, options)).toMatchObject({ valid: true });
@@ -78,5 +81,6 @@ test(
       }
       expect((await runTvs(["log", "audit"], { dataDir })).code).toBe(0);
     }),
-  120_000,
+  ),
+  limitFor(120_000),
 );

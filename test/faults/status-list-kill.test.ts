@@ -5,7 +5,8 @@ import { eventually, sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { runWell, startService } from "../harness/program.ts";
 import { noServer } from "../harness/sqld.ts";
-import { durationOf, killed, roundsOf } from "./killed.ts";
+import { type Trial, tried } from "../harness/trial.ts";
+import { durationOf, killed, limitFor, roundsOf } from "./killed.ts";
 import { addPartner, importTeachers, openDatabase, type Register } from "./register.ts";
 
 /**
@@ -50,6 +51,7 @@ async function committed(register: Register): Promise<string> {
 
 /** What serves a register, and dies. */
 type Services = {
+  readonly trial: Trial;
   readonly register: Register;
   /** Where each of them is. */
   urls(): readonly string[];
@@ -57,7 +59,7 @@ type Services = {
   kill(): Promise<void>;
 };
 
-async function judge({ register, urls, kill }: Services): Promise<void> {
+async function judge({ trial, register, urls, kill }: Services): Promise<void> {
   const apiKey = await addPartner(register, "asker", 1_000_000);
   const known = async () => (await Promise.all(urls().map((url) => isKnown(url, apiKey)))).every(Boolean);
   expect(await eventually(known)).toBe(true);
@@ -81,7 +83,9 @@ async function judge({ register, urls, kill }: Services): Promise<void> {
     const words = change(other, done[other] === "1");
     const reading = urls().map((url) => listed(url, places).catch(() => ""));
     await killed({ words, env }, () => sleep(commandMs * (0.5 + Math.random())));
-    await kill();
+    await trial.healed(kill);
+    trial.count("kills", 2);
+    trial.count("lists held against the register", 3 * urls().length + 1);
     await Promise.all(reading);
     const left = await committed(register);
     // Who began after the change shows it at once; the others still may, for a second, have looked before.
@@ -95,18 +99,18 @@ async function judge({ register, urls, kill }: Services): Promise<void> {
 const isKnown = async (url: string, apiKey: string) =>
   (await fetch(`${url}${api}/lookup/by-tid/1`, { headers: { "x-agency-api-key": apiKey } })).status === 200;
 
-const patience = 60_000 + roundsOf(4) * 15_000;
 const lists = ["--status-list", "on"];
 
 test(
   "no list of a service that is killed under changes is late, nor after it began again",
-  () =>
+  tried("kills-status-lists", (trial) =>
     withTempDir(async (dataDir) => {
       await importTeachers({ dataDir }, teachers);
       const args = ["--threads", "2", ...lists, "--issuer", "https://teachers.example"];
       const start = () => startService({ dataDir, args });
       let service = await start();
       await judge({
+        trial,
         register: { dataDir },
         urls: () => [service.url],
         async kill() {
@@ -116,18 +120,20 @@ test(
       });
       expect(await service.stop()).toBe(0);
     }),
-  patience,
+  ),
+  limitFor(120_000),
 );
 
 test.skipIf(noServer !== undefined)(
   "nor is one of several nodes over a server, of which one is killed at a time, and the server too",
-  async () => {
+  tried("kills-status-lists", async (trial) => {
     const cluster = await startCluster({ nodes: 2, args: ["--threads", "1", ...lists] });
     try {
       const { register, server } = cluster;
       await importTeachers(register, teachers);
       const nodes = [...cluster.nodes];
       await judge({
+        trial,
         register,
         urls: () => nodes.map(({ url }) => url),
         async kill() {
@@ -141,6 +147,6 @@ test.skipIf(noServer !== undefined)(
     } finally {
       await cluster.close();
     }
-  },
-  patience,
+  }),
+  limitFor(120_000),
 );

@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { startService } from "../harness/program.ts";
+import { tried } from "../harness/trial.ts";
 import { startFaultyReceiver } from "./faulty-receiver.ts";
-import { broken, damageOf, roundsOf } from "./killed.ts";
+import { broken, damageOf, limitFor, roundsOf } from "./killed.ts";
 import { openDatabase } from "./register.ts";
 import { importRegister, makeChanges, prepareChanges, reached } from "./status-changes.ts";
 import { addSubscribers, judgeWebhooks, settle } from "./subscribers.ts";
@@ -17,7 +18,7 @@ const changeCount = 200;
 
 test(
   "a sender that is killed and started again tells every partner of every change, and of nothing else",
-  () =>
+  tried("kills-webhooks", (trial) =>
     withTempDir(async (dataDir) => {
       const receiver = await startFaultyReceiver();
       const register = { dataDir };
@@ -34,7 +35,8 @@ test(
           await reached(changes, { goal: ((kill + Math.random()) * changeCount) / kills, changing });
           await sleep(Math.random() * 300);
           await service.stop("SIGKILL");
-          service = await startService({ dataDir, args });
+          service = await trial.healed(() => startService({ dataDir, args }));
+          trial.count("kills");
         }
         await changing;
         await settle(register);
@@ -43,6 +45,8 @@ test(
         const damage = await damageOf(database);
         const { counts, faults } = await judgeWebhooks(database, changes, receiver);
         await database.close();
+        trial.count("deliveries", counts.pairs);
+        trial.count("failed requests", counts.failed);
         expect(broken({ ...faults, damage })).toEqual({});
         const { events, pairs, requests, failed, cutOff, duplicates } = counts;
         expect({ changes: changes.done, events, pairs }).toEqual({ changes: 200, events: 200, pairs: 340 });
@@ -54,5 +58,6 @@ test(
         receiver.close();
       }
     }),
-  90_000,
+  ),
+  limitFor(90_000),
 );

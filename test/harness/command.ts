@@ -51,7 +51,7 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
  * Closes what earlier commands of this process had open, which the native driver does when it is collected: a process of
  * its own would be gone, and with it what keeps a database from being replaced.
  */
-async function closeOthers(): Promise<void> {
+export async function closeOthers(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     Bun.gc(true);
     await new Promise((resolve) => setImmediate(resolve));

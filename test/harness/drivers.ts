@@ -67,12 +67,13 @@ export type OpenDatabase = {
   another(): Promise<Driver>;
 };
 
-/** A group of tests for each kind of driver, each with a database of its own that has the program's schema. */
+/** A group of tests for each kind of driver, or for some of them, each with a database of its own that has the program's schema. */
 export function describeDrivers(
   title: string,
   tests: (kind: DriverKind, database: OpenDatabase) => void,
+  kinds = driverKinds,
 ): void {
-  for (const kind of driverKinds) {
+  for (const kind of kinds) {
     describe.skipIf(kind.unavailable !== undefined)(`${title}: ${kind.name}`, () => {
       let database: Awaited<ReturnType<typeof kind.create>>;
       let driver: Driver;

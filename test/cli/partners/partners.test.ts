@@ -260,6 +260,7 @@ describe("tvs partners cert", () => {
     const refusals: [string, number, string][] = [
       [await fileWith("old.pem", old.certPem), 1, "expired"],
       [await fileWith("chain.pem", `${one.certPem}\n${two.certPem}`), 1, "2 certificates"],
+      [await fileWith("torn.pem", `${one.certPem.replace("MII", "?")}\n${two.certPem}`), 1, "2 certificates"],
       [await fileWith("key.pem", one.keyPem), 2, "no readable X.509"],
       [join(dataDir, "absent.pem"), 2, "cannot be read"],
     ];

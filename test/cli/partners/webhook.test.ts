@@ -4,6 +4,7 @@ import * as svix from "svix";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
+import { withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, type WebhookTerminal, withSender } from "./webhook-terminal.ts";
 
 let world: WebhookTerminal;
@@ -144,6 +145,11 @@ describe("tvs partners webhook disable, enable, remove", () => {
     expect(gone).toEqual({ partnerId: "removed", removed: true, dead: 1 });
     expect((await world.json(`webhooks show ${deliveryId}`)).state).toBe("dead");
     expect((await world.run("partners webhook remove removed")).code).toBe(1);
+    // A removal that is cut off behind its first commit leaves deliveries of no endpoint.
+    await world.json(`partners webhook set removed ${publicUrl}`);
+    await world.json("partners webhook test removed");
+    await withTestOperator(world.dataDir, ({ stores }) => stores.webhooks.remove("removed"));
+    expect(await world.json("partners webhook remove removed")).toMatchObject({ dead: 1 });
   });
 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { ArgsDef } from "citty";
 import { command, group, type OurCommand } from "../../../cli/command.ts";
 import { root } from "../../../cli/commands.ts";
 import { helpText } from "../../../cli/terminal/help.ts";
+import words from "../../../data/commands.json" with { type: "json" };
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 
@@ -41,6 +43,18 @@ test("every command has examples of itself, whose options it has", async () => {
       unknown: [],
     });
   }
+});
+
+test("every option says what it is for, and no words are left of one that is gone", async () => {
+  const told: Readonly<Record<string, { example: unknown; options?: object }>> = words;
+  const all = await leaves(root, ["tvs"]);
+  for (const [path, { args = {} }] of all) {
+    const mute = Object.entries(args as ArgsDef).filter(([, { description = "" }]) => description === "");
+    const idle = Object.keys(told[path.slice(4)]?.options ?? {}).filter((name) => !Object.hasOwn(args, name));
+    expect([path, mute.map(([name]) => name), idle]).toEqual([path, [], []]);
+  }
+  const paths = all.map(([path]) => path.slice(4));
+  expect(Object.keys(words).filter((path) => !paths.includes(path))).toEqual([]);
 });
 
 test("the first page names every command once, under what it is for", async () => {

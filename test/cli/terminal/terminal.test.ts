@@ -112,7 +112,8 @@ describe("the question before what cannot be undone", () => {
   test("is none for a script: yes on standard input goes on, and so does nothing", async () => {
     const words = [...programWords, ...rotate];
     const env = { ...childEnvironment({}), TVS_DATA: dataDir };
-    const shell = (line: string) => Bun.spawn(["sh", "-c", line, ...words], { env, stdin: "ignore" }).exited;
+    const shell = (line: string) =>
+      Bun.spawn(["sh", "-c", line, ...words], { env, stdio: ["ignore", "ignore", "ignore"] }).exited;
     expect(await runTvs(rotate, { dataDir, stdin: "yes\n" })).toMatchObject({ code: 0 });
     expect(await runTvs(rotate, { dataDir, stdin: "" })).toMatchObject({ code: 0 });
     expect(await shell('"$0" "$@" < /dev/null')).toBe(0);
@@ -185,43 +186,5 @@ describe("a backup of a database that takes a while", () => {
     const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
     expect(restored.code).toBe(1);
     expect(restored.text).toContain("will be replaced by the backup");
-  });
-});
-
-describe("tvs status --watch", () => {
-  test("redraws in place until Ctrl-C, which is no failure", async () => {
-    const typed = [["attestations a second", "\u0003"]] as const;
-    const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed });
-    expect(code).toBe(0);
-    expect(text).toContain("\u001b[H");
-    expect(text).toContain("attestations a second");
-    expect(text).toEndWith("\u001b[?25h");
-  });
-
-  test("says on a screen that is too low for the figures how it ends", async () => {
-    const typed = [["Ctrl-C stops", "\u0003"]] as const;
-    const { code, text } = await onTerminal(["status", "--watch", "0.1"], { dataDir, typed, rows: 10 });
-    expect(code).toBe(0);
-    expect(text).not.toContain("idempotency records");
-  });
-
-  test("with --json is one value a line", async () => {
-    const typed = [['"at"', "\u0003"]] as const;
-    const { code, text } = await onTerminal(["status", "--watch", "0.1", "--json"], { dataDir, typed });
-    expect(code).toBe(0);
-    const lines = text.split("\n").filter((line) => line.startsWith("{"));
-    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ environment: "live" });
-    expect(lines.length).toBeGreaterThan(0);
-  });
-
-  test.each([
-    [["--watch"], "add --json"],
-    [["5"], "--watch 5"],
-    [["--watch", "0", "--json"], "from 0.1"],
-    [["--watch", "1e3", "--json"], "from 0.1"],
-  ])("%p without a terminal is refused in one line", async (flags, words) => {
-    const { code, stderr } = await runTvs(["status", ...flags], { dataDir });
-    expect(code).toBe(2);
-    expect(stderr).toContain(words);
   });
 });

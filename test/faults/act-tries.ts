@@ -1,0 +1,84 @@
+/** Tries to leave an act half done, and judges what is left of it. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { closeOthers, runTvs } from "../harness/command.ts";
+import { dump } from "../store/move/places.ts";
+import { type Act, issuer, putBack } from "./acts.ts";
+import { diskFaults, failAt, mend } from "./failing-disk.ts";
+
+type Content = Readonly<Record<string, readonly string[]>>;
+/** How many rows are gone and how many have come, by the table in which there are any. */
+export type Changed = Readonly<Record<string, readonly [gone: number, come: number]>>;
+
+/** What a database holds, row by row. */
+export async function contentOf(dataDir: string): Promise<Content> {
+  const file = join(dataDir, "tvs.db");
+  if (!existsSync(file)) return {};
+  return (await dump({ at: "", open: () => openEmbedded({ file }) })) as Content;
+}
+
+export function changed(before: Content, after: Content): Changed {
+  const without = (some: readonly string[] = [], others: readonly string[] = []) => {
+    const known = new Set(others);
+    return some.filter((row) => !known.has(row)).length;
+  };
+  const tables = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const counted = tables.map((name) => {
+    const counts = [without(before[name], after[name]), without(after[name], before[name])] as const;
+    return [name, counts] as const;
+  });
+  return Object.fromEntries(counted.filter(([, [gone, come]]) => gone + come > 0));
+}
+
+/** What an act changes when nothing fails, and how many writes that takes. */
+export async function wellDone(folder: string, act: Act) {
+  const dataDir = putBack(folder, act);
+  const before = await contentOf(dataDir);
+  await closeOthers();
+  failAt(folder, 0, diskFaults[0]);
+  const { code, stderr } = await runTvs(act.words, { dataDir, env: issuer });
+  const writes = mend();
+  if (code !== 0) throw new Error(`${act.name}: ${stderr}`);
+  return { writes, done: changed(before, await contentOf(dataDir)) };
+}
+
+type Ended = { readonly code: number; readonly stderr: string };
+
+/**
+ * Does an act in a way that may fail, and again where it was not done.
+ * @param attempt the act, over a data folder
+ * @returns what was wrong, in words
+ */
+export async function wrongAfter(
+  { folder, act, done }: { folder: string; act: Act; done: Changed },
+  attempt: (dataDir: string) => Promise<Ended>,
+): Promise<string[]> {
+  const [dataDir, wrong] = [putBack(folder, act), [] as string[]];
+  const before = await contentOf(dataDir);
+  const now = async () => changed(before, await contentOf(dataDir));
+  const succeeds = async (words: readonly string[]) => {
+    await closeOthers();
+    const { code, stdout, stderr } = await runTvs(words, { dataDir, env: issuer });
+    if (code !== 0) wrong.push(`then tvs ${words.slice(0, 2).join(" ")} said ${stderr || stdout}`);
+  };
+  await closeOthers();
+  const { code } = await attempt(dataDir);
+  const left = await now();
+  const counted = (found: Changed) => Object.entries(found).filter(([table]) => !act.leaves?.includes(table));
+  const isDone = Bun.deepEquals(counted(left), counted(done));
+  if (code === 0 && !isDone) wrong.push(`it said that it was done, of ${JSON.stringify(left)}`);
+  if (act.isAtomic && !isDone && Object.keys(left).length > 0)
+    wrong.push(`half done: ${JSON.stringify(left)}`);
+  // What a failed commit has left is found when the database is opened again, so it may be done although it failed.
+  if (code !== 0 && !(isDone && act.isAtomic)) {
+    await closeOthers();
+    const again = await runTvs(act.words, { dataDir, env: issuer });
+    if (again.code !== 0 && !isDone) wrong.push(`given again, it said ${again.stderr}`);
+    const end = await now();
+    if (!isDone && !Bun.deepEquals(counted(end), counted(done)))
+      wrong.push(`given again, it left ${JSON.stringify(end)}, not ${JSON.stringify(done)}`);
+  }
+  for (const line of act.behind ?? ["log checkpoint", "log audit"]) await succeeds(line.split(" "));
+  return wrong;
+}

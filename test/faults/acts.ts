@@ -1,0 +1,134 @@
+/** What an operator does to a register that has something of everything. */
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { openService } from "../../cli/serve/open-service.ts";
+import { readConfig } from "../../src/config.ts";
+import { runJson, runWell } from "../harness/command.ts";
+import { answered, attestSome } from "../harness/evidence-log.ts";
+import { csv, rows } from "../harness/imports.ts";
+import { aPartner } from "../harness/samples.ts";
+
+/** What every command is told besides. */
+export const issuer = { TVS_ISSUER: "https://verify.example.gov" };
+
+export type Act = {
+  readonly name: string;
+  readonly words: readonly string[];
+  /** One commit: all of it or nothing. What has several goes on when it is given again. */
+  readonly isAtomic?: boolean;
+  /** Tables in which each time that it is given leaves something, whatever becomes of it. */
+  readonly leaves?: readonly string[];
+  /** The folder of the register that it is done over; `base` if left out. */
+  readonly over?: string;
+  /** What must succeed when it is done. */
+  readonly behind?: readonly string[];
+};
+
+/**
+ * Makes the registers in `base`, whose newest attestations no checkpoint covers, in `lost`, which has lost the newest that
+ * were signed for, and in `old`, of an earlier release; and what the acts read. An act is done over a copy in `data`.
+ */
+export async function makeActs(folder: string): Promise<Act[]> {
+  const at = (name: string) => join(folder, name);
+  const was = { dataDir: at("was"), env: issuer };
+  const run = (line: string) => runWell(line.split(" "), was);
+  await attestSome(was.dataDir, 3);
+  writeFileSync(at("first.csv"), csv(rows(40)));
+  writeFileSync(at("list.csv"), csv(rows(8)));
+  const changes = [...rows(30, { certificate_status: "CLAIMED" }), ...rows(60).slice(40)];
+  writeFileSync(at("later.csv"), csv(changes));
+  await run(`teachers import ${at("first.csv")} --baseline`);
+  await run("partners add board --name Board --scopes all --purposes all --per-minute 10 --per-day 10");
+  await run("partners webhook set board http://127.0.0.1:9/ --allow-private-webhooks");
+  const { keyId } = await runJson<{ keyId: string }>(["partners", "key", "issue", "agency"], was);
+  await run(`backup ${at("backup.db")}`);
+  await run("teachers revoke TR/2019/LA/9 --reason x");
+  const [{ kid = "" } = {}] = await runJson<{ kid: string }[]>(["keys", "list"], was);
+  await attestSome(was.dataDir, 2);
+  await attestBehindLog(was.dataDir, at("base"));
+  cpSync(at("base"), at("lost"), { recursive: true });
+  for (const ending of ["", "-wal", "-shm"]) rmSync(at(`lost/tvs.db${ending}`), { force: true });
+  cpSync(at("backup.db"), at("lost/tvs.db"));
+  unpackRelease(at("old"));
+  mkdirSync(at("none"));
+  const acts: Record<string, Omit<Act, "name" | "words">> = {
+    "partners add other --name O --scopes all --purposes all --per-minute 10 --per-day 10": whole,
+    "partners set board --per-day 11": whole,
+    "partners disable board": whole,
+    "partners key issue board": whole,
+    [`partners key revoke ${keyId}`]: whole,
+    "partners webhook rotate-secret board": whole,
+    "partners webhook test board": whole,
+    "partners webhook remove board": {},
+    "teachers revoke TR/2019/LA/1 --reason x": whole,
+    "teachers reinstate TR/2019/LA/9": whole,
+    "teachers deactivate TR/2019/LA/1 --reason x": whole,
+    [`teachers import ${at("later.csv")} --allow-change`]: { leaves: ["imports"] },
+    "keys rotate --now": {},
+    [`keys compromise ${kid} --since 2026-01-01`]: { leaves: logged },
+    "log checkpoint": {},
+    "log epoch --reason x": { leaves: opened },
+    "log epoch --reason loss": { leaves: opened, over: "lost" },
+    [`roster ${at("list.csv")} --purpose ${purpose} --statement --list-name A --out ${at("out/s.json")}`]: {
+      leaves: ["attestations", "log_checkpoints", "log_positions", "quota_windows", "statement_people"],
+    },
+    [`backup ${at("out/new.db")}`]: { behind: [`backup verify ${at("out/new.db")}`] },
+    [`restore ${at("backup.db")} --force`]: {},
+    [`migrate --to file:${at("data/moved.db")}`]: {
+      behind: [`log audit --database file:${at("data/moved.db")}`],
+    },
+    upgrade: { over: "old" },
+    "init --issuer https://a.example --name A --contact-email a@a.example": {
+      over: "none",
+      leaves: ["settings"],
+      behind: ["status"],
+    },
+  };
+  return Object.entries(acts).map(([line, act]) => {
+    const words = line.split(" ");
+    const name = words
+      .slice(0, 3)
+      .filter((word) => /^[a-z-]+$/.test(word))
+      .join(" ");
+    return { name: act.over === "lost" ? `${name} over a loss` : name, words, ...act };
+  });
+}
+
+const whole = { isAtomic: true, behind: [] } as const;
+/** An epoch may have been opened already, and another one is then. */
+const opened = ["changes", "log_checkpoints", "log_epochs", "log_tiles"];
+/** A compromise goes on without a checkpoint where none can be signed. */
+const logged = ["log_checkpoints", "log_epochs", "log_positions", "log_tiles"];
+const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
+
+/** Answers calls of which no checkpoint is signed, as a kill leaves them. */
+async function attestBehindLog(from: string, to: string): Promise<void> {
+  const { service, close } = await openService(readConfig({ data: from }, issuer));
+  const partner = { ...aPartner("agency"), perMinute: 1_000, perDay: 1_000 };
+  const identifier = { regNo: "TR/2019/LA/2" };
+  const questions = [{ identifier, purpose: "GENERAL_PUBLIC_VERIFICATION" }] as const;
+  for (let n = 0; n < 3; n++) await answered(service, { partner, operation: "eligibility-check", questions });
+  cpSync(from, to, { recursive: true });
+  await close();
+}
+
+/** The register of the first release of which one was kept. */
+function unpackRelease(to: string): void {
+  const release = join(import.meta.dir, "../fixtures/releases/024146e");
+  mkdirSync(to, { mode: 0o700 });
+  for (const name of readdirSync(release).filter((one) => one.endsWith(".gz"))) {
+    const file = join(to, name.slice(0, -".gz".length));
+    writeFileSync(file, gunzipSync(readFileSync(join(release, name))));
+    chmodSync(file, 0o600);
+  }
+}
+
+/** Puts the register of an act as it was into `data`. @returns its data folder */
+export function putBack(folder: string, { over = "base" }: Pick<Act, "over">): string {
+  for (const name of ["data", "out"]) rmSync(join(folder, name), { recursive: true, force: true });
+  mkdirSync(join(folder, "out"));
+  cpSync(join(folder, over), join(folder, "data"), { recursive: true });
+  chmodSync(join(folder, "data"), 0o700);
+  return join(folder, "data");
+}

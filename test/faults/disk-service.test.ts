@@ -1,0 +1,210 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { aClock } from "../harness/clock.ts";
+import { numbers } from "../harness/random.ts";
+import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
+import { countOf, seedOf, tell } from "../harness/trial.ts";
+import { type Changed, changed, contentOf } from "./act-tries.ts";
+import {
+  canFail,
+  type DiskFault,
+  diskFaults,
+  failAt,
+  failuresOf,
+  isFailing,
+  mend,
+  slowDown,
+} from "./failing-disk.ts";
+
+/**
+ * Every call that leaves something behind, while the disk fails at its first write, its second, and so on: what is
+ * answered is on the disk, and nothing else is; once the disk is well, the same call is answered and health is 200. So
+ * many of these tries for each call are drawn by TVS_SEED; TVS_KILLS=1000 is all of them.
+ */
+const tries = countOf("TVS_KILLS", 6);
+const seed = seedOf();
+const api = "/v1/inter-agency";
+const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
+const question = { identifier: { regNo: known.regNo }, purpose };
+
+const eventTypes = ["license.revoked", "license.expired", "license.verified"];
+
+type Call = {
+  readonly path: string;
+  readonly method?: string;
+  readonly body?: unknown;
+  /** What is answered when nothing fails; 200 if left out. */
+  readonly status?: number;
+  /** What is paid before the rest is judged, in a commit of its own. */
+  readonly paysFirst?: boolean;
+};
+
+/** @param n another one for each call, where one and the same would not be the same again */
+const callsOf = (n: number): Record<string, Call> => ({
+  "a check": { path: "/eligibility-check", body: question },
+  "a look-up": { path: `/lookup/by-tid/${known.tId}` },
+  "a batch": { path: "/batch", body: { items: [question, { identifier: { tId: 7 }, purpose }] } },
+  "a statement": { path: "/rosters", body: { purpose, list: { name: "A school" }, teachers: [{ tId: 7 }] } },
+  "a refusal": { path: "/eligibility-check", body: { ...question, purpose: refusedPurpose }, status: 403 },
+  "a watch list": { path: "/watch", body: { add: [`N/O/N/${n}`] }, paysFirst: true },
+  "events told": {
+    path: "/me/told",
+    method: "PUT",
+    body: { events: [eventTypes[n % eventTypes.length]] },
+    paysFirst: true,
+  },
+  "a webhook": { path: "/me/webhook", method: "PUT", body: { url: `https://8.8.8.8/${n}` }, paysFirst: true },
+});
+
+let clock: ReturnType<typeof aClock>;
+let world: TestService;
+let asked = 0;
+
+/** What the housekeeping does meanwhile is not the call's. */
+const kept = /^(log_|attestation_upkeep|settings)/;
+const content = async () => {
+  const all = await contentOf(world.operator.dataDir);
+  return Object.fromEntries(Object.entries(all).filter(([table]) => !kept.test(table)));
+};
+/** A minute later, so that no probe, quota or pace is left of the call before. */
+async function ask({ path, method, body }: Call, key?: string) {
+  const headers = key === undefined ? {} : { "Idempotency-Key": key };
+  return world.call(api + path, {
+    as: "full",
+    headers,
+    ...(method ? { method } : {}),
+    ...(body ? { body } : {}),
+  });
+}
+const health = async () => {
+  clock.add(2_000);
+  return (await ask({ path: "/health" })).status;
+};
+
+const open = async () => {
+  clock = aClock("2026-03-01T09:30:00.250Z");
+  world = await openTestService({ clock });
+  await world.operator.stores.partners.update({ partnerId: "full", selfService: true });
+  await world.operator.stores.settings.write({ hold_webhooks: "true" });
+  await world.service.configuration.refresh();
+};
+const close = () => world.close();
+
+test.skipIf(!canFail || isFailing)(
+  "a service on a failing disk answers nothing that is not on it, and all again when it is well",
+  async () => expect(await failuresOf(import.meta.path)).toBe(""),
+  7_200_000,
+);
+
+if (isFailing) {
+  beforeEach(open);
+  afterEach(close);
+}
+
+test.skipIf(!isFailing)("each call on a disk that fails", async () => {
+  const draw = numbers(seed);
+  const names = Object.keys(callsOf(0));
+  const [tried, wrong, healedMs] = [
+    { calls: names.length, "failed writes": 0 },
+    [] as string[],
+    [] as number[],
+  ];
+  for (const name of names) {
+    const { writes, done } = await wellAnswered(name);
+    const all = Array.from({ length: writes * diskFaults.length }, (_, n) => n);
+    for (let n = 0; n < Math.min(tries, all.length); n++) {
+      const [one = 0] = all.splice(draw(all.length), 1);
+      const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
+      const at = 1 + Math.floor(one / diskFaults.length);
+      const found = await tryOnce({ name, done, at, fault });
+      wrong.push(...found.wrong.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`));
+      healedMs.push(found.healedMs);
+      tried["failed writes"]++;
+    }
+  }
+  tell("faults-disk", { tried, wrong: wrong.length, healedMs });
+  expect(wrong).toEqual([]);
+});
+
+const callOf = (name: string): Call => callsOf(asked++)[name] ?? { path: "/" };
+
+/** What a call leaves behind when nothing fails, and how many writes that takes. */
+async function wellAnswered(name: string) {
+  // What only a first call leaves is left by this one.
+  await ask(callOf(name));
+  clock.add(60_000);
+  const before = await content();
+  failAt(world.operator.dataDir, 0, diskFaults[0]);
+  const call = callOf(name);
+  const { status } = await ask(call);
+  const writes = mend();
+  expect([name, status]).toEqual([name, call.status ?? 200]);
+  return { writes, done: changed(before, await content()) };
+}
+
+type Try = { name: string; done: Changed; at: number; fault: DiskFault };
+
+async function tryOnce({ name, done, at, fault }: Try): Promise<{ wrong: string[]; healedMs: number }> {
+  // The window of each try is its own, so that a charge is always a row that comes.
+  clock.add(60_000);
+  const [call, key, wrong] = [callOf(name), `key ${asked}`, [] as string[]];
+  const before = await content();
+  failAt(world.operator.dataDir, at, fault);
+  const first = await ask(call, keyOf(call, key));
+  const wasWell = first.status === (call.status ?? 200);
+  // Health follows what is refused to evidence (decision D2.8).
+  const isTold = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
+  mend();
+  const mendedAt = performance.now();
+  const left = changed(before, await content());
+  if (!wasWell && first.status !== 503) wrong.push(`it answered ${first.status}`);
+  if (!isTold) wrong.push("health was 200 on a disk that refuses");
+  if (wasWell && !isSame(left, done, call, key))
+    wrong.push(`it answered ${first.status}, of ${JSON.stringify([left, done])}`);
+  if (!wasWell && Object.keys(left).some((table) => !call.paysFirst || table !== "quota_windows"))
+    wrong.push(`half done: ${JSON.stringify(left)}`);
+  if ((await health()) !== 200) wrong.push("health is not 200 although the disk is well");
+  const again = await ask(call, keyOf(call, key));
+  if (again.status !== (call.status ?? 200)) wrong.push(`asked again, it answered ${again.status}`);
+  const healedMs = performance.now() - mendedAt;
+  const texts = [await first.text(), await again.text()];
+  if (wasWell && keyOf(call, key) !== undefined && texts[0] !== texts[1])
+    wrong.push("it replayed another answer");
+  if (again.status === 200 && !(await isKept(texts[1] ?? ""))) wrong.push("an envelope that is not kept");
+  return { wrong, healedMs };
+}
+
+/** The check and the batch take a key, so that an answer that was lost is the same again. */
+const keyOf = ({ path }: Call, key: string) => (/check|batch/.test(path) ? key : undefined);
+
+/** Without a key nothing is kept for a replay. */
+function isSame(left: Try["done"], done: Try["done"], call: Call, key: string): boolean {
+  const kept = keyOf(call, key) === undefined || call.status !== undefined ? {} : { idempotency: [0, 1] };
+  return Bun.deepEquals({ ...left }, { ...done, ...kept });
+}
+
+/** Whether each signature in an answer is that of an attestation. */
+async function isKept(text: string): Promise<boolean> {
+  const signatures = [...text.matchAll(/"signature":"([^"]+)"/g)].map(([, jws = ""]) => jws);
+  const sql = "SELECT count(*) AS n FROM attestations WHERE jws IN (SELECT value FROM json_each(?))";
+  const [row] = await world.operator.driver.query(sql, [JSON.stringify(signatures)]);
+  return Number(row?.n) === signatures.length;
+}
+
+test.skipIf(!isFailing)("a disk that is slow holds up, and loses nothing", async () => {
+  slowDown(join(world.operator.dataDir), 5);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
+  );
+  const checked = await health();
+  mend();
+  const statuses = [...new Set(answers.map(({ status }) => status))];
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  const keeps = await Promise.all(texts.map(isKept));
+  tell("faults-disk", { tried: { "slow calls": 20 }, wrong: keeps.filter((one) => !one).length });
+  expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
+    true,
+    200,
+    true,
+  ]);
+});

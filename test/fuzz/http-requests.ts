@@ -1,0 +1,220 @@
+/** Requests as the OpenAPI document allows them, nearly allows them, and as nobody would send them. */
+
+import { Buffer } from "node:buffer";
+import fc from "fast-check";
+import { routes } from "../../src/routes.ts";
+import { document, resolve } from "../api/openapi/document.ts";
+import { edited, largeEdits, memberEdits, textEdits } from "./http-bodies.ts";
+import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
+
+/** Who asks: by the keys of the partner whose turn it is, by another's, or by something that is no key. */
+const callers = [
+  "own",
+  "older",
+  "inHeader",
+  "both",
+  "none",
+  "cut",
+  "basic",
+  "unscoped",
+  "spent",
+  "noDay",
+  "plain",
+] as const;
+export type Caller = (typeof callers)[number];
+
+/** A request before the register has said what stands in its places (`Kept`). */
+export type Asked = {
+  readonly method: string;
+  readonly url: string;
+  readonly caller: Caller;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+};
+
+type Parameter = { readonly name: string; readonly in: "path" | "query" | "header"; readonly schema: Schema };
+type Operation = {
+  readonly parameters?: readonly { readonly $ref: string }[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: { readonly "application/json": { readonly schema: Schema } };
+  };
+  readonly security: readonly object[];
+};
+
+/** What is wrong with a request, in one of its parts. */
+type Twist =
+  | { readonly part: "path" | "query" | "url"; readonly text: string; readonly at: number }
+  | { readonly part: "method"; readonly text: string }
+  | {
+      readonly part: "member";
+      readonly edit: (typeof memberEdits)[number];
+      readonly value: unknown;
+      readonly at: number;
+    }
+  | { readonly part: "text"; readonly edit: (typeof textEdits)[number]; readonly at: number };
+
+const pieces = "%00 %ff %2F %2e%2e/ ../ // / ; ? & # % \\ %c0%af = \u00e9".split(" ");
+const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+
+const at = fc.nat(400);
+const part = <const Name extends Twist["part"]>(...names: Name[]) => fc.constantFrom(...names);
+const twists: readonly [weight: number, fc.Arbitrary<Twist | null>][] = [
+  [100, fc.constant(null)],
+  [60, fc.record({ part: part("path", "query"), text: oddText, at })],
+  [20, fc.record({ part: part("url"), text: fc.constantFrom(...pieces), at })],
+  [20, fc.record({ part: part("method"), text: fc.constantFrom(...methods) })],
+  [80, fc.record({ part: part("member"), edit: fc.constantFrom(...memberEdits), value: oddValue, at })],
+  [40, fc.record({ part: part("text"), edit: fc.constantFrom(...textEdits), at })],
+  [2, fc.record({ part: part("text"), edit: fc.constantFrom(...largeEdits), at })],
+];
+const twist = fc.oneof(...twists.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+
+/** A header of one line; what else it could be, only a socket can be told. */
+const inOneLine = (text: string) => text.replace(/[^\x20-\x7e\xa0-\xff]/g, "").trim();
+const besides: Readonly<Record<string, string>> = {
+  Accept: "application/problem+json|application/problem+json;q=0|text/html|*/*;q=0.1, text/html;q=2|;;,",
+  "Content-Type":
+    "text/plain|application/x-www-form-urlencoded|multipart/form-data; boundary=x|charset=utf-16",
+  "Accept-Encoding": "gzip|gzip;q=0|br, *",
+  "Accept-Language": "en-XA|de|;q=,",
+  Range: "bytes=0-1|bytes=-1|bytes=9-1",
+  "If-None-Match": '(etag.0)|*|"|,',
+  "Idempotency-Key": `k|"k"|other|"|""|${"k".repeat(255)}|${"k".repeat(256)}|\u00fc`,
+  "X-Forwarded-For": "1.2.3.4|::1, x|unknown",
+  "Client-Cert": ":AAAA:|:|x",
+  Origin: "https://other.example|null",
+  Cookie: "lang=en|a=b; c",
+};
+const header = fc.oneof(
+  ...Object.entries(besides).map(([name, values]) =>
+    fc.tuple(
+      fc.constant(name),
+      fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...values.split("|")) }, oddText.map(inOneLine)),
+    ),
+  ),
+);
+const headers = fc.array(header, { maxLength: 3, size: "-1" }).map((lines) => Object.fromEntries(lines));
+const caller = fc.oneof({ weight: 30, arbitrary: fc.constant<Caller>("own") }, fc.constantFrom(...callers));
+
+/** What is drawn of a request to one address. */
+type Drawn = {
+  readonly parts: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly told: Readonly<Record<string, unknown>>;
+  readonly besides: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly twist: Twist | null;
+  readonly caller: Caller;
+};
+
+/** Requests to an operation of the document. */
+function requestsTo(path: string, method: string, { parameters = [], requestBody, security }: Operation) {
+  const all = parameters.map(({ $ref }) => resolve($ref) as Parameter);
+  const of = (where: Parameter["in"]) =>
+    Object.fromEntries(
+      all.filter((one) => one.in === where).map(({ name, schema }) => [name, allowedBy(schema, name)]),
+    );
+  const body =
+    requestBody === undefined ? undefined : allowedBy(requestBody.content["application/json"].schema);
+  const record = (values: Record<string, fc.Arbitrary<unknown>>, isWhole = false) =>
+    fc.record(values, isWhole ? {} : { requiredKeys: [] });
+  const drawn: fc.Arbitrary<Drawn> = fc.record({
+    parts: record(of("path"), true),
+    query: record(of("query")),
+    told: record(of("header")),
+    besides: headers,
+    body: body === undefined ? fc.constant(undefined) : fc.option(body, { nil: undefined, freq: 20 }),
+    twist,
+    caller: security.length > 0 ? caller : fc.constant<Caller>("none"),
+  });
+  return drawn.map((one) => put(path, method.toUpperCase(), one));
+}
+
+function put(
+  template: string,
+  method: string,
+  { parts, query, told, besides, body, twist, caller }: Drawn,
+): Asked {
+  const isIn = (part: Twist["part"]) => twist?.part === part;
+  const text = twist !== null && "text" in twist ? twist.text : "";
+  const path = template.replace(/\{(\w+)\}/g, (_part, name: string) =>
+    encoded(isIn("path") ? text : String(parts[name]), twist),
+  );
+  const asked = Object.entries(query).map(([name, value]) => `${name}=${encoded(String(value), twist)}`);
+  if (isIn("query") && asked.length > 0)
+    asked[0] = `${asked[0]?.replace(/=.*/s, "=")}${encoded(text, twist)}`;
+  let url = asked.length === 0 ? path : `${path}?${asked.join("&")}`;
+  if (twist?.part === "url") {
+    const at = 1 + (twist.at % url.length);
+    url = url.slice(0, at) + text + url.slice(at);
+  }
+  const sent = bodyOf(body, twist);
+  const lines = Object.entries({ ...besides, ...told }).map(([name, value]) => [
+    name,
+    inOneLine(String(value)),
+  ]);
+  const asOther = twist?.part === "method" ? twist.text : method;
+  const takesBody = asOther !== "GET" && asOther !== "HEAD";
+  return { method: asOther, url, caller, headers: Object.fromEntries(lines), body: takesBody ? sent : null };
+}
+
+/** As a part of an address: now and then as it is, which may be several parts then. */
+function encoded(text: string, twist: Twist | null): string {
+  if (twist !== null && "at" in twist && twist.at % 3 === 0)
+    return text.toWellFormed().replace(/[\s?#]/g, "");
+  return encodeURIComponent(text.toWellFormed());
+}
+
+function bodyOf(value: unknown, twist: Twist | null): Buffer | null {
+  if (value === undefined) return null;
+  if (twist?.part === "member")
+    return Buffer.from(JSON.stringify(edited(value, twist.edit, { other: twist.value, at: twist.at })) ?? "");
+  const text = JSON.stringify(value);
+  return twist?.part === "text"
+    ? Buffer.from(twist.edit(text, twist.at % (text.length + 1)))
+    : Buffer.from(text);
+}
+
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item as unknown as Record<string, Operation>).map(([method, one]) =>
+    requestsTo(path, method, one),
+  ),
+);
+
+/** Pages and what they load: the document does not have them. */
+const pages = routes.filter((route) => "page" in route && !(route.path in document.paths));
+const page = fc
+  .record({
+    route: fc.constantFrom(...pages),
+    parts: fc.record({ topic: oddText, language: fc.constantFrom("python", ".."), file: oddText }),
+    term: fc.option(fc.oneof(allowedBy({ $ref: "#/components/schemas/SearchTerm" }), oddText)),
+    besides: headers,
+    twist,
+  })
+  .map(({ route, parts, term, besides, twist }) => {
+    const { topic } = parts;
+    const query =
+      term === null || route.method === "POST"
+        ? {}
+        : { searchTerm: term, regNo: term, tId: term, lang: topic };
+    const form = route.method === "POST" ? `searchTerm=${encoded(String(term), twist)}&lang=en` : undefined;
+    const asked = put(route.path, route.method, {
+      parts,
+      query,
+      told: {},
+      besides,
+      body: undefined,
+      twist,
+      caller: "none",
+    });
+    if (form === undefined || asked.method === "GET" || asked.method === "HEAD") return asked;
+    const type = { "Content-Type": "application/x-www-form-urlencoded" };
+    return { ...asked, headers: { ...type, ...asked.headers }, body: Buffer.from(form) };
+  });
+
+/** Any request: most are one of the document's, or nearly. */
+export const request: fc.Arbitrary<Asked> = fc.oneof(
+  { weight: 12, arbitrary: fc.oneof(...operations) },
+  { weight: 1, arbitrary: page },
+);

@@ -1,0 +1,147 @@
+/** Values by the schemas of the OpenAPI document, and what callers send instead of them. */
+
+import fc from "fast-check";
+import { resolve } from "../api/openapi/document.ts";
+import { known, legacy } from "../harness/service.ts";
+
+/** What the document says of a value, as far as requests use it. */
+export type Schema = {
+  readonly $ref?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly { readonly required: readonly string[] }[];
+  readonly type?: string;
+  readonly pattern?: string;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+} & {
+  readonly [limit in "minLength" | "maxLength" | "minimum" | "maximum" | "minItems" | "maxItems"]?: number;
+};
+
+/** Where something stands that only the register under test can say: its `n`-th key, delivery, page or leaf. */
+export type Kept = "keyId" | "deliveryId" | "iterator" | "leafHash" | "etag";
+export const place = (kind: Kept) => fc.nat(9).map((n) => `(${kind}.${n})`);
+
+const regNos = [known.regNo, legacy.regNo, "  la / 2019/pri/ 04417", "A/B/C/D", "TR/2019/LA/000001"];
+/** By its first digits it is known again wherever it turns up. */
+const strangersNin = fc.integer({ min: 0, max: 99_999_999 }).map((n) => `778${String(n).padStart(8, "0")}`);
+const anyNin = fc.oneof(fc.constant(known.nin), strangersNin);
+export const isNin = (text: string) => text === known.nin || /^778\d{8}$/.test(text);
+
+const urls = [
+  "https://127.0.0.1:9/x",
+  "http://127.0.0.1:9/",
+  "https://[::1]/",
+  "ftp://127.0.0.1/",
+  "https://",
+];
+const overlaps = ["24h", "1h", "7d", "0s", "59m", "8d", "1h30m", "-1h", "1e9d"];
+
+/** Texts that somebody stumbles over. */
+export const oddText = fc.oneof(
+  fc.constantFrom(
+    ...["", " ", "\u0000", "a\u0000b", "\ud800", "\udc00x", "\u202e", "\ufeff", "e\u0301", "\u{1f600}"],
+    ...".. %00 %2F %ff % \\ ' \" <b> {} __proto__ constructor null -1 1e400 0x10 1_000 NaN $1 \u0669\u0669".split(
+      " ",
+    ),
+    ...["9".repeat(400), "a".repeat(255), "a".repeat(256), "; DROP TABLE teachers", "\r\nX: y"],
+  ),
+  fc.string({ unit: "binary", maxLength: 30 }),
+  fc.string({ unit: "grapheme", maxLength: 30 }),
+);
+const oddRegNo = fc
+  .array(oddText, { minLength: 4, maxLength: 4, size: "max" })
+  .map((parts) => parts.join("/"));
+
+/** Values that mean something here, by the names of the schemas and members that they are of. */
+const telling: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  RegNo: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...regNos) }, oddRegNo),
+  TId: fc.oneof(fc.constantFrom(known.tId, legacy.tId, 0, Number.MAX_SAFE_INTEGER), fc.maxSafeNat()),
+  Nin: anyNin,
+  SearchTerm: fc.oneof(
+    fc.constantFrom(
+      ...regNos,
+      String(known.tId),
+      "x@y.example",
+      "+2348012345678",
+      "0801 234 5678",
+      "LA-2019-PRI-04417.",
+    ),
+    anyNin,
+    fc.string({ minLength: 1, unit: "grapheme" }).filter((text) => /\S/.test(text)),
+  ),
+  LeafHash: fc.oneof(place("leafHash"), fc.stringMatching(/^[0-9a-f]{64}$/)),
+  TreeSize: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+  url: fc.constantFrom(...urls),
+  overlap: fc.constantFrom(...overlaps),
+  keyId: place("keyId"),
+  deliveryId: place("deliveryId"),
+  after: place("iterator"),
+  "If-None-Match": fc.oneof(place("etag"), fc.constantFrom("*", "W/*", '"x", W/"y"')),
+  list: fc.oneof(fc.constantFrom(0, 1, 2), fc.nat()),
+};
+
+const memo = new Map<string, fc.Arbitrary<unknown>>();
+
+/** What a schema allows. @param name of the member or parameter that it is of */
+export function allowedBy(schema: Schema, name = ""): fc.Arbitrary<unknown> {
+  const telltale = telling[/\w+$/.exec(schema.$ref ?? "")?.[0] ?? name];
+  if (telltale !== undefined) return telltale;
+  if (schema.$ref !== undefined) {
+    const made = memo.get(schema.$ref) ?? allowedBy(resolve(schema.$ref) as Schema);
+    memo.set(schema.$ref, made);
+    return made;
+  }
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => allowedBy(one)));
+  if (schema.const !== undefined) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+  return byType(schema);
+}
+
+function byType(schema: Schema): fc.Arbitrary<unknown> {
+  const {
+    type,
+    minLength = 0,
+    maxLength = 40,
+    minimum = 0,
+    maximum = 2 ** 31,
+    minItems = 0,
+    maxItems = 9,
+  } = schema;
+  if (type === "integer") return fc.integer({ min: minimum, max: maximum });
+  if (type === "array") {
+    const item = allowedBy(schema.items ?? {});
+    // Each element of a batch is signed, which takes its time.
+    return fc.array(item, { minLength: minItems, maxLength: Math.min(maxItems, 9), size: "-1" });
+  }
+  if (type === "string")
+    return schema.pattern === undefined
+      ? fc.string({ minLength, maxLength, unit: "grapheme" })
+      : fc.stringMatching(new RegExp(schema.pattern));
+  const { properties = {}, required = [], oneOf } = schema;
+  const members = Object.entries(properties).map(([name, of]) => [name, allowedBy(of, name)] as const);
+  const record = (requiredKeys: readonly string[], but: readonly string[]) =>
+    fc.record(Object.fromEntries(members.filter(([name]) => !but.includes(name))), {
+      requiredKeys: [...requiredKeys],
+      noNullPrototype: true,
+    });
+  if (oneOf === undefined) return record(required, []);
+  const choices = oneOf.flatMap((one) => one.required);
+  return fc.oneof(
+    ...choices.map((one) =>
+      record(
+        [...required, one],
+        choices.filter((other) => other !== one),
+      ),
+    ),
+  );
+}
+
+export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
+  oddText,
+  anyNin,
+  fc.constantFrom(null, true, 0, -0, -1, 1.5, 2 ** 53, 2 ** 63, 1e308, 1e-320, {}, [], [[]], [null], [{}]),
+  fc.jsonValue({ maxDepth: 3, stringUnit: "binary" }),
+);

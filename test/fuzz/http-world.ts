@@ -1,0 +1,111 @@
+/** The real service with all that requests may name, and a partner for each sequence of them. */
+
+import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
+import { mintApiKey } from "../../src/domain/credentials.ts";
+import { leafHash } from "../../src/domain/evidence/tree.ts";
+import { type Partner, scopes } from "../../src/domain/partners.ts";
+import { purposes } from "../../src/partner/contract.ts";
+import { answerOf } from "../harness/answer.ts";
+import { aClock } from "../harness/clock.ts";
+import { aPartner } from "../harness/samples.ts";
+import { known, openTestService } from "../harness/service.ts";
+import type { Asked, Caller } from "./http-requests.ts";
+import type { Kept } from "./http-values.ts";
+
+export type FuzzedWorld = Awaited<ReturnType<typeof openFuzzedWorld>>;
+
+/** A request as it went out. */
+export type Sent = Omit<Asked, "caller"> & { readonly key: string | null };
+
+export async function openFuzzedWorld() {
+  const clock = aClock("2026-03-01T09:30:00.250Z");
+  const service = await openTestService({ clock });
+  const { operator } = service;
+  // Nothing is sent, so that no delivery is under way while it is asked about.
+  await operator.stores.settings.write({
+    allow_private_webhooks: "true",
+    hold_webhooks: "true",
+    status_list: "true",
+  });
+
+  async function partner(partnerId: string, terms: Partial<Partner>): Promise<string> {
+    const minted = { kind: operator.keyKind, secrets: operator.secrets, now: clock.now() };
+    const { text, record } = mintApiKey(partnerId, minted);
+    const all = { scopes, purposes: purposes.slice(1), perMinute: 10_000, perDay: 10_000 };
+    await operator.stores.partners.add({ ...aPartner(partnerId), ...all, ...terms }, record);
+    return text;
+  }
+  const others: Partial<Record<Caller, string | undefined>> = {
+    unscoped: service.keyOf("unscoped"),
+    spent: service.keyOf("spent"),
+    noDay: await partner("no-day", { perDay: 0, selfService: true }),
+    plain: await partner("plain", { watchLimit: 1, purposes: [], batchCost: "item" }),
+  };
+  await service.service.configuration.refresh();
+  const first = await service.call("/v1/inter-agency/lookup/by-tid/1", { as: "full" });
+  const { signature } = (await first.json()) as { signature: string };
+  await evidenceBuilderOf(operator, operator.stores.evidence).checkpoint();
+  const leaf = Buffer.from(leafHash(signature)).toString("hex");
+  let partners = 0;
+
+  /** The turn of a partner of whom nobody has heard, who may all and keeps what it is told. */
+  async function begin() {
+    const keys = [await partner(`asker-${++partners}`, { selfService: true, watchLimit: 50 })];
+    await service.service.configuration.refresh();
+    const kept: Record<Kept, string[]> = {
+      keyId: [],
+      deliveryId: [],
+      iterator: [],
+      etag: [],
+      leafHash: [leaf],
+    };
+    const fill = (text: string) =>
+      text.replace(/\((keyId|deliveryId|iterator|leafHash|etag)\.(\d)\)/g, (all, kind: Kept, n: string) => {
+        const values = kept[kind];
+        return values[Number(n) % (values.length + 1)] ?? all;
+      });
+
+    function keyOf(caller: Caller): string | null {
+      if (caller === "none") return null;
+      if (caller === "cut") return keys[0]?.slice(0, -1) ?? "";
+      return others[caller] ?? (caller === "older" ? keys[0] : keys.at(-1)) ?? null;
+    }
+
+    /** What goes out for a drawn request. */
+    function fillIn({ caller, ...asked }: Asked): Sent {
+      const key = keyOf(caller);
+      const headers: Record<string, string> = {};
+      for (const [name, value] of Object.entries(asked.headers)) headers[name] = fill(value);
+      if (caller === "basic") headers.Authorization = `Basic ${key}`;
+      else if (caller === "inHeader") headers["x-agency-api-key"] = key ?? "";
+      else if (key !== null) headers.Authorization = `Bearer ${key}`;
+      if (caller === "both") headers["x-agency-api-key"] = "x";
+      return { ...asked, key, url: fill(asked.url), headers };
+    }
+
+    /** Keeps what an answer tells that later requests may name. */
+    function learn(response: Response, text: string): void {
+      const etag = response.headers.get("ETag");
+      if (etag !== null) kept.etag.push(etag);
+      // What the document shows as an example is nobody's.
+      if (!response.headers.has("X-RateLimit-Limit")) return;
+      for (const [, kind, value] of text.matchAll(/"(keyId|deliveryId|iterator|apiKey)":"([^"]+)"/g)) {
+        if (kind === "apiKey") keys.push(value as string);
+        else if (!kept[kind as Kept].includes(value as string)) kept[kind as Kept].push(value as string);
+      }
+    }
+    return { fillIn, learn };
+  }
+
+  /** @returns the answer, and its body as it is read in the end */
+  async function ask({ method, url, headers, body }: Sent): Promise<[Response, string]> {
+    clock.add(20);
+    const init = { method, headers, ...(body === null ? {} : { body: new Uint8Array(body) }) };
+    // With its host: of an address that begins with two slashes it would be another.
+    const response = await answerOf(service.app, `http://service.test${url}`, init);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const isPacked = response.headers.get("Content-Encoding") === "gzip" && bytes.length > 0;
+    return [response, new TextDecoder().decode(isPacked ? Bun.gunzipSync(bytes) : bytes)];
+  }
+  return { ...service, known, begin, ask };
+}

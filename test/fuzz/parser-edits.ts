@@ -1,0 +1,288 @@
+/** What chance makes of an input: edits of it, or of what is packed, encoded or signed in it, so that they get past its outside. */
+
+import { crc32, deflateSync, inflateRawSync, inflateSync } from "node:zlib";
+import fc from "fast-check";
+import { signTexts } from "../fixtures/envelope-tokens.ts";
+import { zipOf } from "../harness/archive.ts";
+
+const anyPlace = fc.nat({ max: 2 ** 31 - 1 });
+const anEdit = fc.record({ how: anyPlace, at: anyPlace, of: anyPlace });
+
+/** An input to be made: of which of a corpus, beside which other one, in which of its parts, and what is done there. */
+export const aPlan = fc.record({
+  from: anyPlace,
+  beside: anyPlace,
+  part: anyPlace,
+  edits: fc.array(anEdit, { maxLength: 4 }),
+});
+type Plan = typeof aPlan extends fc.Arbitrary<infer P> ? P : never;
+type Edit = Plan["edits"][number];
+
+const maxEdited = 256 * 1024;
+
+export function inputOf({ from, beside, part, edits }: Plan, corpus: readonly Buffer[]): Buffer {
+  const whole = chosen(corpus, from);
+  // The outside as often as all that lies in it.
+  const { content, put } = chosen(known(whole), part % 2 === 0 ? 0 : part >> 1);
+  const made = edits.reduce(
+    // What grows with each edit would soon be more than any parser is given.
+    (before, edit) => (before.length > maxEdited ? before : edited(before, chosen(corpus, beside), edit)),
+    content,
+  );
+  return put(made);
+}
+
+const chosen = <T>(all: readonly T[], at: number) => all[at % all.length] as T;
+
+type Part = { readonly content: Buffer; put(content: Buffer): Buffer };
+
+const knownParts = new WeakMap<Buffer, Part[]>();
+
+/** To take an input apart costs more than to edit it. */
+function known(whole: Buffer): Part[] {
+  const parts = knownParts.get(whole) ?? [{ content: whole, put: (made: Buffer) => made }, ...partsOf(whole)];
+  knownParts.set(whole, parts);
+  return parts;
+}
+
+/** All that lies in an input, however deep, each with the way to put another one in its place. */
+function partsOf(whole: Buffer, depth = 0): Part[] {
+  if (depth > 4) return [];
+  return [encoded, signed, sealed, armoured, packed, archived, pictured].flatMap((split) =>
+    split(whole).flatMap(({ content, put }) => [
+      { content, put },
+      ...partsOf(content, depth + 1).map((inner) => ({
+        ...inner,
+        put: (made: Buffer) => put(inner.put(made)),
+      })),
+    ]),
+  );
+}
+
+/** What a pattern finds in a text; `read` is given the text that was found. */
+function found(whole: Buffer, pattern: RegExp, read: (text: string) => Part[]): Part[] {
+  const text = whole.toString("latin1");
+  return [...text.matchAll(pattern)].flatMap(({ 0: match, index }) => {
+    const [before, after] = [whole.subarray(0, index), whole.subarray(index + match.length)];
+    return read(match).map(({ content, put }) => ({
+      content,
+      put: (made: Buffer) => Buffer.concat([before, put(made), after]),
+    }));
+  });
+}
+
+const encoded = (whole: Buffer) =>
+  found(whole, /[\w+/-]{16,}={0,2}/g, (text) => {
+    const form = /[+/=]/.test(text) ? "base64" : "base64url";
+    return [{ content: Buffer.from(text, form), put: (made) => Buffer.from(made.toString(form)) }];
+  });
+
+const armoured = (whole: Buffer) =>
+  found(whole, /(?<=-----BEGIN CERTIFICATE-----\n)[^-]+/g, (text) => [
+    { content: Buffer.from(text, "base64"), put: (made) => Buffer.from(`${made.toString("base64")}\n`) },
+  ]);
+
+/** Header and claims of a signature, which is made anew by a key that is trusted. */
+function signed(whole: Buffer): Part[] {
+  return found(whole, /[\w-]{16,}\.[\w-]{16,}\.[\w-]{16,}/g, (jws) => {
+    const [header = "", payload = ""] = decodedParts(jws);
+    const sign = (head: string, claims: string) => Buffer.from(signTexts(head, claims, "active"));
+    return [
+      { content: Buffer.from(header), put: (made) => sign(made.toString(), payload) },
+      { content: Buffer.from(payload), put: (made) => sign(header, made.toString()) },
+    ];
+  });
+}
+
+const decodedParts = (jws: string) => jws.split(".").map((part) => Buffer.from(part, "base64url").toString());
+
+/** The claims of an envelope, whose unsigned members agree with them. */
+function sealed(whole: Buffer): Part[] {
+  const { signature, ...others } = jsonOf(whole) ?? {};
+  if (typeof signature !== "string" || others.result === undefined) return [];
+  const [header = "", payload = ""] = decodedParts(signature);
+  const put = (made: Buffer) => {
+    const { sub, iss, aud, iat, result } = jsonOf(made) ?? {};
+    const verifiedAt = attempt(() => new Date(Number(iat) * 1000).toISOString());
+    const outer = { verificationId: sub, issuer: iss, audience: aud, verifiedAt, result };
+    return Buffer.from(
+      JSON.stringify({ ...others, ...outer, signature: signTexts(header, made.toString(), "active") }),
+    );
+  };
+  return [{ content: Buffer.from(payload), put }];
+}
+
+const maxUnpacked = { maxOutputLength: 2 ** 20 };
+
+function packed(whole: Buffer): Part[] {
+  if (whole[0] !== 0x78) return [];
+  return (
+    attempt(() => [{ content: inflateSync(whole, maxUnpacked), put: (made) => deflateSync(made) }]) ?? []
+  );
+}
+
+/** The members of a zip archive, by its list at the end (APPNOTE 4.3.12). */
+export function membersOf(whole: Buffer): Record<string, Buffer> {
+  const members: Record<string, Buffer> = {};
+  for (let at = whole.indexOf("PK\x01\x02"); at >= 0; at = whole.indexOf("PK\x01\x02", at + 4)) {
+    const [length, local] = [whole.readUInt32LE(at + 20), whole.readUInt32LE(at + 42)];
+    const name = whole.toString("utf8", at + 46, at + 46 + whole.readUInt16LE(at + 28));
+    const start = local + 30 + whole.readUInt16LE(local + 26) + whole.readUInt16LE(local + 28);
+    const data = whole.subarray(start, start + length);
+    members[name] = whole.readUInt16LE(at + 10) === 0 ? data : inflateRawSync(data);
+  }
+  return members;
+}
+
+function archived(whole: Buffer): Part[] {
+  if (whole.toString("latin1", 0, 2) !== "PK") return [];
+  const members = membersOf(whole);
+  return Object.entries(members).map(([name, content]) => ({
+    content,
+    put: (made) => zipOf({ ...members, [name]: made }),
+  }));
+}
+
+/** The chunks of a PNG, each with its check sum. */
+function pictured(whole: Buffer): Part[] {
+  if (whole.toString("latin1", 1, 4) !== "PNG") return [];
+  const parts: Part[] = [];
+  for (let at = 8; at + 12 <= whole.length; ) {
+    const [start, end] = [at, at + 12 + whole.readUInt32BE(at)];
+    const put = (made: Buffer) => {
+      const sums = Buffer.alloc(8);
+      sums.writeUInt32BE(Math.max(0, made.length - 4), 0);
+      sums.writeUInt32BE(crc32(made), 4);
+      return Buffer.concat([
+        whole.subarray(0, start),
+        sums.subarray(0, 4),
+        made,
+        sums.subarray(4),
+        whole.subarray(end),
+      ]);
+    };
+    parts.push({ content: whole.subarray(start + 4, end - 4), put });
+    at = end;
+  }
+  return parts;
+}
+
+const numbers = ["-1", "0", "1e400", "9007199254740993", "4294967296", "1.5", "-0", "00", "٣"];
+const words = [
+  ..."\"{}[],:.=';\n\t\0\ufeff\u202e\ufffd😀é",
+  ...[
+    "\r\n",
+    "\n\n",
+    "\\ud800",
+    "\\u0000",
+    "null",
+    "__proto__",
+    "constructor",
+    "<x>",
+    "</row>",
+    "]]>",
+    "&#0;",
+    "&amp;",
+  ],
+  ...["[".repeat(40), '{"a":'.repeat(40), "A".repeat(70_000), "-----BEGIN CERTIFICATE-----"],
+];
+const bytes = [0, 0xff, 0x7f, 0x80, 0xc0, 0xed, 0x0a, 0x22];
+
+type Editor = (content: Buffer, at: number, of: number, beside: Buffer) => Buffer;
+
+const editors: readonly Editor[] = [
+  (content, at, of) => withByte(content, at, (byte) => byte ^ (1 << (of % 8))),
+  (content, at, of) => withByte(content, at, () => chosen(bytes, of)),
+  (content, at, of) => without(content, at, of % content.length),
+  (content, at, of) => without(content, at, 1 + (of % 8)),
+  (content, at) => content.subarray(0, at),
+  (content, at, of, beside) =>
+    Buffer.concat([content.subarray(0, at), beside.subarray(of % (beside.length + 1))]),
+  (content, at, of) => inserted(content, at, Buffer.from(chosen(words, of))),
+  (content, at, of) =>
+    inserted(content, at, content.subarray(of % content.length).subarray(0, 1 + (of % 997))),
+  (content, at, of) =>
+    inserted(content, at, Buffer.concat(Array(1 + (of % 50)).fill(content.subarray(at, at + 40)))),
+  (content, at, of) => replaced(content, /\d+/g, at, () => chosen(numbers, of)),
+  (content, at, of) =>
+    replaced(content, /[A-Za-z]+/g, at, (word) => (of % 2 ? word.toUpperCase() : `${word} `)),
+  (content, at) => replaced(content, /[^\n]*\n/g, at, (line) => line + line),
+  (content, at) => replaced(content, /[^\n]*\n/g, at, () => ""),
+];
+
+const withByte = (content: Buffer, at: number, change: (byte: number) => number) =>
+  Buffer.from(content.with(at, change(content[at] ?? 0)));
+const inserted = (content: Buffer, at: number, more: Uint8Array) =>
+  Buffer.concat([content.subarray(0, at), more, content.subarray(at)]);
+const without = (content: Buffer, at: number, length: number) =>
+  Buffer.concat([content.subarray(0, at), content.subarray(at + length)]);
+
+function replaced(content: Buffer, pattern: RegExp, at: number, change: (text: string) => string): Buffer {
+  const all = [...content.toString("latin1").matchAll(pattern)];
+  if (all.length === 0) return content;
+  const { 0: text, index } = chosen(all, at);
+  return inserted(without(content, index, text.length), index, Buffer.from(change(text)));
+}
+
+/** JSON is edited as values as often as not. */
+function edited(content: Buffer, beside: Buffer, { how, at, of }: Edit): Buffer {
+  const value = how % 2 === 0 ? jsonOf(content) : undefined;
+  if (typeof value === "object" && value !== null) return editedJson(value, how >> 1, at, of);
+  return content.length === 0 ? beside : chosen(editors, how >> 1)(content, at % content.length, of, beside);
+}
+
+type Values = { [name: string]: unknown };
+
+/** Stands behind a member's name until it is written, so that there are two of it. */
+const again = "\u0000again";
+const others: unknown[] = JSON.parse(
+  '[null,true,0,-1,1.5,9007199254740992,1e300,"","x","\\u0000","\\ud800",[],{},[[]],["RS256"],{"a":{}}]',
+);
+const names = ["__proto__", "constructor", "toString", "length", "", "kid", "ıss", "a".repeat(5_000)];
+
+const jsonEditors: readonly ((holder: Values, name: string, of: number, other: () => unknown) => void)[] = [
+  (holder, name, of) => put(holder, name, chosen(others, of)),
+  (holder, name, _, other) => put(holder, name, other()),
+  (holder, name) => delete holder[name],
+  (holder, name, of) => put(holder, chosen(names, of), holder[name]),
+  (holder, name, of) => put(holder, `${name}${again}`, of % 2 ? holder[name] : chosen(others, of)),
+  (holder, name, of) => put(holder, name, nested(holder[name], of % 40)),
+  (holder, name, of) => put(holder, name, Array(of % 40).fill(holder[name])),
+  (holder, name, of) => put(holder, name, `${holder[name]}${chosen(words, of)}`),
+];
+
+const nested = (value: unknown, depth: number): unknown => (depth === 0 ? value : [nested(value, depth - 1)]);
+/** An own member, whatever it is called. */
+const put = (holder: Values, name: string, value: unknown) =>
+  Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
+
+function editedJson(value: object, how: number, at: number, of: number): Buffer {
+  const all: { holder: Values; name: string }[] = [];
+  const visit = (holder: Values) => {
+    for (const [name, inner] of Object.entries(holder)) {
+      all.push({ holder, name });
+      if (typeof inner === "object" && inner !== null) visit(inner as Values);
+    }
+  };
+  visit(value as Values);
+  if (all.length > 0) {
+    const { holder, name } = chosen(all, at);
+    const from = chosen(all, of);
+    const other = () => structuredClone(from.holder[from.name]);
+    // An array takes no member called length that is none.
+    attempt(() => chosen(jsonEditors, how)(holder, name, of, other));
+  }
+  return Buffer.from((JSON.stringify(value) ?? "").replaceAll(JSON.stringify(again).slice(1, -1), ""));
+}
+
+function jsonOf(content: Buffer): Values | undefined {
+  return attempt(() => JSON.parse(content.toString()));
+}
+
+export function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,390 @@
+/**
+ * The parsers of what is signed. What they accept is looked at again here by node's own cryptography and lenient readers:
+ * whatever was accepted must have been signed like that by one of the keys that the fixtures trust.
+ */
+
+import { strict as assert } from "node:assert";
+import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { inflateSync } from "node:zlib";
+import { joinCodes, splitIntoCodes, splitProofIntoCodes } from "../../src/partner/envelope-codes.ts";
+import {
+  createKeySet,
+  Refusal,
+  readEnvelopes,
+  readOfflinePack,
+  readStrictJson,
+  refusalReasons,
+  type Verification,
+  verifyEnvelope,
+  verifyEnvelopeSync,
+  verifyEvent,
+  verifyStatement,
+  verifyWebhook,
+} from "../../src/partner/partner.ts";
+import { openStatusLists } from "../../src/partner/status-list.ts";
+import { rowOfStatement } from "../../src/partner/verify-statement.ts";
+import { statement } from "../api/openapi/examples.ts";
+import { run, settings } from "../cli/verify/verify-run.ts";
+import { audience, folder, issuer, keys, now as nowText } from "../fixtures/envelope-tokens.ts";
+import { eventToken } from "../fixtures/event-tokens.ts";
+import { honestProof, envelopes as logged } from "../fixtures/log-world.ts";
+import { kinds, offlinePack, envelopes as placed } from "../fixtures/status-lists.ts";
+import { attempt } from "./parser-edits.ts";
+
+/** One parser: inputs that it has met, and what looks at one more. */
+export type Target = {
+  readonly corpus: readonly Buffer[];
+  /** How many inputs of a thousand it has. */
+  readonly share: number;
+  /** @returns whether it was accepted @throws what must not be */
+  judge(input: Buffer): boolean | Promise<boolean>;
+};
+
+export const filesOf = (...path: readonly string[]): Buffer[] =>
+  readdirSync(join(...path)).map((name) => readFileSync(join(...path, name)));
+const read = (name: string) => readFileSync(join(folder, "keys", name));
+export const buffers = (texts: readonly string[]) => texts.map((text) => Buffer.from(text));
+
+export const now = new Date(nowText);
+const nowSeconds = now.getTime() / 1000;
+const [jwks, keyHistory] = [read("jwks.json"), read("history.jose")];
+const anchor = keys.active.kid;
+export const options = { keys: await createKeySet({ jwks, keyHistory, issuer }), issuer, audience, now };
+const publicKeys = new Map(
+  [keys.active, keys.retired, keys.compromised].map(({ kid, privateKey }) => [
+    kid,
+    createPublicKey(privateKey),
+  ]),
+);
+
+/** Whatever JSON holds. */
+type Read = ReturnType<typeof JSON.parse>;
+const decoded = (part: string): Read => JSON.parse(Buffer.from(part, "base64url").toString());
+
+/** Header and claims of a token that a trusted key has signed. @throws AssertionError for any other */
+function genuine(jws: string): { header: Read; claims: Read } {
+  const [head = "", body = "", signature = "", ...more] = jws.split(".");
+  const key = publicKeys.get(decoded(head).kid);
+  const isSigned = verify(
+    "sha256",
+    Buffer.from(`${head}.${body}`),
+    key ?? "",
+    Buffer.from(signature, "base64url"),
+  );
+  assert(isSigned && more.length === 0, "accepted what no trusted key has signed");
+  const { header, claims } = { header: decoded(head), claims: decoded(body) };
+  assert.equal(header.alg, "RS256");
+  return { header, claims };
+}
+
+const otherTypes = ["tvs-statement+jwt", "secevent+jwt", "key-history+jwt", "statuslist+jwt"];
+
+/** What every token must be that is accepted as one of ours, for us, now. An envelope has no type that is another's. */
+function genuineNow(jws: string, type?: string) {
+  const { header, claims } = genuine(jws);
+  assert(type === undefined ? !otherTypes.includes(header.typ) : header.typ === type, "another token's type");
+  assert.deepEqual([claims.iss, claims.aud], [issuer, audience]);
+  const isInTime =
+    claims.iat <= nowSeconds + 60 && !(claims.exp <= nowSeconds - 60) && !(claims.nbf > nowSeconds + 60);
+  assert(isInTime, "accepted out of its time");
+  const isStolen =
+    header.kid === keys.compromised.kid && claims.iat >= Date.parse("2025-09-01T12:00:00Z") / 1000;
+  assert(!isStolen, "accepted what a thief may have signed");
+  return { header, claims };
+}
+
+/** A verdict that says why, by a reason that is written down. */
+export function told({ valid, reason, verdict }: Verification): boolean {
+  assert.equal(valid, reason === null);
+  assert.equal(valid, verdict === "valid");
+  assert(reason === null || reason in refusalReasons, `${reason} is no reason`);
+  return valid;
+}
+
+/** The unsigned members say what is signed. */
+function assertOuter(
+  outer: Read,
+  { header, claims }: ReturnType<typeof genuine>,
+  id: string,
+  time: string,
+): void {
+  const named = [outer.issuer, outer.audience, outer.signatureKid];
+  assert.deepEqual(named, [claims.iss, claims.aud, header.kid]);
+  assert.equal(outer[id], claims.sub ?? claims.jti);
+  assert.equal(Math.floor(Date.parse(outer[time]) / 1000), claims.iat);
+}
+
+const verifySignature = (kid: string, _: unknown, text: Uint8Array, signature: Uint8Array) => {
+  const { privateKey } = Object.values(keys).find((key) => key.kid === kid) ?? keys.stranger;
+  return verify("sha256", text, createPublicKey(privateKey), signature);
+};
+
+async function judgeEnvelope(
+  value: Read,
+  given: Parameters<typeof verifyEnvelope>[1] = options,
+): Promise<boolean> {
+  const verification = await verifyEnvelope(value, given);
+  if (given === options)
+    assert.deepEqual(verifyEnvelopeSync(value, { ...options, verifySignature }), verification);
+  if (!told(verification)) return false;
+  const outer =
+    typeof value === "string" && !/^\s*\{/.test(value)
+      ? null
+      : typeof value === "string"
+        ? JSON.parse(value)
+        : value;
+  const token = genuineNow(outer?.signature ?? value);
+  assert.deepEqual(verification.result, token.claims.result);
+  if (outer === null) return true;
+  assert.deepEqual(outer.result, token.claims.result);
+  assertOuter(outer, token, "verificationId", "verifiedAt");
+  return true;
+}
+
+/** Some of the inputs also go through the command, which must say the same of each envelope. */
+async function agreesWithCommand(input: Buffer, reasons: readonly (string | null)[]): Promise<void> {
+  const { objects, stderr } = await run(["-", "--json", ...settings], { stdin: input });
+  assert.equal(stderr, "");
+  const due = reasons.length === 0 ? ["NO_ENVELOPE"] : reasons;
+  assert.deepEqual(
+    objects.map(({ reason }) => reason),
+    due,
+  );
+  const { stdout } = await run(["-", ...settings], { stdin: input });
+  assert(!/[\p{Cc}\p{Cf}]/u.test(stdout.replaceAll("\n", "")), "what was read steers the terminal");
+}
+
+const envelope: Target = {
+  corpus: filesOf(folder, "inputs"),
+  share: 240,
+  async judge(input) {
+    const reasons: (string | null)[] = [];
+    const items = [...readEnvelopes(input)];
+    const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
+    if (text !== undefined) assert.deepEqual([...readEnvelopes(text)], items);
+    for (const item of items) {
+      if ("refusal" in item) reasons.push(item.refusal.reason);
+      else
+        reasons.push(
+          (await judgeEnvelope(item.value)) ? null : (await verifyEnvelope(item.value, options)).reason,
+        );
+    }
+    const hasStatement = items.some((item) => "value" in item && JSON.stringify(item.value).includes("rows"));
+    if (input.length % 32 === 0 && !hasStatement) await agreesWithCommand(input, reasons);
+    return reasons.includes(null);
+  },
+};
+
+/** What two readers could understand differently, found by a reader of its own. */
+function isStrict(text: string): boolean {
+  const value = attempt(() => ({ read: JSON.parse(text) as Read }));
+  if (value === undefined) return false;
+  const open: (Set<string> | null)[] = [];
+  const tokens = [...text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]|-?\d[\d.eE+-]*/g)].map(([token]) => token);
+  for (const [at, token] of tokens.entries()) {
+    if (token === "{" || token === "[") open.push(token === "{" ? new Set() : null);
+    else if (token === "}" || token === "]") open.pop();
+    else if (token.startsWith('"')) {
+      const string: string = JSON.parse(token);
+      const names = tokens[at + 1] === ":" ? open.at(-1) : undefined;
+      if (names?.has(string) || !string.isWellFormed()) return false;
+      names?.add(string);
+    } else if (token !== ":" && !(Math.abs(Number(token)) <= Number.MAX_SAFE_INTEGER)) return false;
+    if (open.length > 32) return false;
+  }
+  return true;
+}
+
+const someJson = [
+  '[1,2.5e3,null,"\\ud83d\\ude00"]',
+  '{"a":{"\\u0061":1},"b":[[[]]]}',
+  JSON.stringify(statement.rows),
+];
+const strictJson: Target = {
+  corpus: [...buffers(someJson), ...filesOf(folder, "keys").filter((file) => file[0] === 0x7b)],
+  share: 150,
+  judge(input) {
+    const reading = readStrictJson(input);
+    const text = attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(input));
+    assert.equal(!(reading instanceof Refusal), text !== undefined && isStrict(text));
+    if (reading instanceof Refusal) return false;
+    assert(isDeepStrictEqual(reading, JSON.parse(text ?? "")));
+    assert.deepEqual(readStrictJson(text ?? ""), reading);
+    return true;
+  },
+};
+
+const event: Target = {
+  corpus: buffers([
+    eventToken(),
+    eventToken({ key: "retired", claims: { iat: nowSeconds - 3e7 } }),
+    eventToken({ header: { typ: "JWT" } }),
+  ]),
+  share: 40,
+  async judge(input) {
+    const verification = await verifyEvent(input.toString(), options);
+    assert.equal(verification.event === null, !told(verification));
+    if (verification.event === null) return false;
+    const { header, claims } = genuineNow(input.toString(), "secevent+jwt");
+    assert.notEqual(header.kid, keys.compromised.kid);
+    const { eventId, eventType, data } = verification.event;
+    assert.deepEqual({ [`urn:tvs:event:${eventType}`]: data }, claims.events);
+    assert.deepEqual([claims.jti, claims.sub_id.id], [eventId, data.regNo]);
+    return true;
+  },
+};
+
+const alone = await Promise.all([1, 2].map((row) => rowOfStatement(JSON.stringify(statement), row)));
+const statementRows: Target = {
+  corpus: buffers([statement, ...alone].map((one) => JSON.stringify(one))),
+  share: 60,
+  async judge(input) {
+    const verification = await verifyStatement(input.toString(), options);
+    if (!told(verification)) return false;
+    const given = JSON.parse(input.toString());
+    const token = genuineNow(given.signature, "tvs-statement+jwt");
+    const { purpose, policyVersion, list, summary } = token.claims;
+    const rows = given.rows ?? [given.row];
+    assert.deepEqual(verification.statement, { purpose, policyVersion, list, summary, rows });
+    // The rows' root is over all that a row says: none is accepted but those that were signed.
+    for (const row of rows)
+      assert(isDeepStrictEqual(row, statement.rows[row.row - 1]), "accepted a row that nobody signed");
+    if (given.rows !== undefined) assertOuter(given, token, "statementId", "issuedAt");
+    return true;
+  },
+};
+
+const [validText = ""] = buffers([])
+  .concat(readFileSync(join(folder, "inputs", "valid.json")))
+  .map(String);
+const { n, e } = keys.active.jwk;
+
+const keySet: Target = {
+  corpus: filesOf(folder, "keys").filter((file) => file[0] === 0x7b),
+  share: 60,
+  async judge(input) {
+    const set = await createKeySet({ jwks: input });
+    const { valid } = await verifyEnvelope(validText, { ...options, keys: set });
+    if (set.refusal !== null) assert(!valid && set.refusal.reason in refusalReasons);
+    const known = [...set.keys.values()].map(({ jwk }) => jwk);
+    const given = known.length === 0 ? [] : JSON.parse(input.toString().replace(/^\ufeff/, "")).keys;
+    for (const key of known)
+      assert(given.some((one: Read) => one.kid === key.kid && one.n === key.n && one.e === key.e));
+    assert(!valid || known.some((key) => key.kid === anchor && key.n === n && key.e === e));
+    return known.length > 0;
+  },
+};
+
+const history: Target = {
+  corpus: filesOf(folder, "keys").filter((file) => /^(eyJ|\{"keyHistory)/.test(file.toString())),
+  share: 50,
+  async judge(input) {
+    const set = await createKeySet({ keyHistory: input, issuer, anchor });
+    if (set.refusal !== null) return !(set.refusal.reason in refusalReasons);
+    const text = input
+      .toString()
+      .replace(/^\ufeff/, "")
+      .trim();
+    const { header, claims } = genuine(text.startsWith("{") ? JSON.parse(text).keyHistory : text);
+    assert.deepEqual([header.typ, header.kid, claims.iss], ["key-history+jwt", anchor, issuer]);
+    assert.deepEqual(
+      [...set.keys.keys()],
+      claims.keys.map(({ kid }: Read) => kid),
+    );
+    return true;
+  },
+};
+
+/** An envelope of place 0 is valid by these lists only where one of them is genuine and has the place clear. */
+async function judgeByLists(statusLists: readonly string[]): Promise<boolean> {
+  const isValid = await judgeEnvelope(placed["an answer that was a yes"]?.input, { ...options, statusLists });
+  const clear = (text: string) => {
+    const { header, claims } = genuine(text.trim());
+    const { bits, lst } = claims.status_list;
+    const places = inflateSync(Buffer.from(lst, "base64url"), { finishFlush: 2 });
+    return header.typ === "statuslist+jwt" && (Number(places[0]) & (2 ** bits - 1)) === 0;
+  };
+  assert(!isValid || statusLists.some((text) => attempt(() => clear(text))), "valid by silence");
+  return isValid;
+}
+
+const lists = Object.values(kinds)
+  .flatMap((kind) => kind.lists)
+  .filter((list) => list.length < 10_000);
+const statusList: Target = {
+  corpus: buffers(lists),
+  share: 50,
+  async judge(input) {
+    const text = input.toString();
+    const [opened] = await openStatusLists([text], options.keys);
+    if (!(opened instanceof Refusal)) assert.notEqual(genuine(text.trim()).header.kid, keys.compromised.kid);
+    return judgeByLists([text]);
+  },
+};
+
+const pack: Target = {
+  corpus: lists.slice(0, 6).map((list) => Buffer.from(offlinePack(keyHistory.toString(), [list]))),
+  share: 30,
+  async judge(input) {
+    const read = readOfflinePack(input);
+    if (read === null) return false;
+    assert(isDeepStrictEqual(read, JSON.parse(input.toString())));
+    const set = await createKeySet({ keyHistory: read.keyHistory, issuer, anchor });
+    assert(set.refusal === null || set.refusal.reason in refusalReasons);
+    return judgeByLists(read.statusLists);
+  },
+};
+
+const page = `${issuer}/verify-envelope`;
+const codes: Target = {
+  corpus: await Promise.all(
+    [
+      splitIntoCodes(logged.genuine.jws, page),
+      splitProofIntoCodes(honestProof("genuine", "before")),
+      [logged.genuine.jws],
+    ].map(async (texts) => Buffer.from((await texts).join("\n"))),
+  ),
+  share: 30,
+  async judge(input) {
+    const texts = input.toString().split("\n");
+    const reading = await joinCodes(texts);
+    if ("problem" in reading) return false;
+    const tags = ({ jws, proof }: typeof reading) =>
+      [jws, proof && Buffer.from(proof).toString("base64url")].flatMap((text) =>
+        text === null ? [] : [createHash("sha256").update(text).digest("base64url").slice(0, 8)],
+      );
+    assert(tags(reading).every((tag) => input.includes(`:${tag}:`)) || texts.includes(reading.jws ?? ""));
+    return true;
+  },
+};
+
+type Vector = { secret: string; body: string; signature: string; now: string; valid: boolean };
+const vectors: Vector[] = JSON.parse(readFileSync(join(folder, "..", "webhooks", "vectors.json"), "utf8"));
+const [{ secret = "", now: receivedAt = "" } = {}] = vectors;
+
+const webhook: Target = {
+  corpus: vectors
+    .filter((one) => one.secret === secret)
+    .map((one) => Buffer.from(`${one.signature}\n${one.body}`)),
+  share: 40,
+  async judge(input) {
+    const end = Math.max(0, input.indexOf("\n"));
+    const [signature, rawBody] = [input.toString("utf8", 0, end), input.subarray(end + 1)];
+    const { valid } = await verifyWebhook({ rawBody, signature, secret, now: new Date(receivedAt) });
+    const [, time = ""] = /^t=(\d+),/.exec(signature) ?? [];
+    const digest = createHmac("sha256", secret).update(`${time}.`).update(rawBody).digest("hex");
+    const isTimely = Math.abs(Date.parse(receivedAt) / 1000 - Number(time)) <= 300;
+    assert(!valid || (isTimely && signature.split(",").includes(`v1=${digest}`)));
+    assert(valid || signature !== `t=${Number(time)},v1=${digest}` || !isTimely, "refused what is genuine");
+    return valid;
+  },
+};
+
+export const evidence: Readonly<Record<string, Target>> = {
+  ...{ envelopes: envelope, "strict JSON": strictJson, "event tokens": event, statements: statementRows },
+  ...{ "key sets": keySet, "key histories": history, "status lists": statusList, "offline packs": pack },
+  ...{ "codes on paper": codes, "webhook deliveries": webhook },
+};

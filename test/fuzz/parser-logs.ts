@@ -1,0 +1,101 @@
+/** The parsers of what the evidence log gives out, as those of `parser-evidence.ts`: what they accept, the log must have signed. */
+
+import { strict as assert } from "node:assert";
+import { createPublicKey, verify } from "node:crypto";
+import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import {
+  formatLogState,
+  openLogProof,
+  Refusal,
+  readLogKeys,
+  readLogState,
+  refusalReasons,
+  verifyEnvelope,
+} from "../../src/partner/partner.ts";
+import { logFolder, vkey } from "../fixtures/log-notes.ts";
+import { checkpoints, honestProof, log, envelopes as logged } from "../fixtures/log-world.ts";
+import { buffers, filesOf, now, options, type Target, told } from "./parser-evidence.ts";
+
+const logKeys = await readLogKeys(vkey(log));
+if (logKeys instanceof Refusal) throw new Error(logKeys.detail);
+const logKey = createPublicKey(log.privateKey);
+
+/** Whether a note's text has both of the log's signatures (C2SP signed-note and tlog-cosignature), the second of that time. */
+function isSignedNote(note: Buffer, seconds: number): boolean {
+  const end = note.lastIndexOf("\n\n") + 1;
+  const text = note.subarray(0, end);
+  const timed = Buffer.concat([Buffer.from(`cosignature/v1\ntime ${seconds}\n`), text]);
+  const made = note.toString("utf8", end).match(/[\w+/]{60,}=*$/gm) ?? [];
+  return [text, timed].every((message) =>
+    made.some((line) => verify(null, message, logKey, Buffer.from(line, "base64").subarray(-64))),
+  );
+}
+
+/** Place, hashes and what the log signed: all of a proof but what the format lets anybody add. */
+const essence = (proof: string) =>
+  proof
+    .replace(/\nextra .*/, "")
+    .split("\n\n")
+    .slice(0, 2)
+    .join("\n\n");
+const honest = new Set(
+  Object.values(checkpoints).flatMap(({ size }, at) =>
+    size > logged.genuine.index
+      ? [essence(honestProof("genuine", Object.keys(checkpoints)[at] as "first"))]
+      : [],
+  ),
+);
+
+const proof: Target = {
+  corpus: [
+    ...buffers([honestProof("genuine", "before"), honestProof("genuine", "newest")]),
+    ...filesOf(logFolder, "proofs"),
+  ],
+  share: 60,
+  async judge(input) {
+    const opened = await openLogProof(input, { logKeys, now });
+    if (opened.refusal !== null) assert(opened.refusal.reason in refusalReasons);
+    const verification = await verifyEnvelope(logged.genuine.jws, { ...options, proof: opened });
+    if (!told(verification)) return false;
+    assert(honest.has(essence(input.toString())), "accepted a proof that the log never made");
+    return true;
+  },
+};
+
+const note: Target = {
+  corpus: filesOf(logFolder, "checkpoints"),
+  share: 40,
+  async judge(input) {
+    const opened = await openCheckpoint(input, logKeys);
+    if (opened instanceof Refusal) return !(opened.reason in refusalReasons);
+    assert(isSignedNote(input, opened.seconds), "accepted a checkpoint that the log never signed");
+    return true;
+  },
+};
+
+const logKeyFile: Target = {
+  corpus: [...buffers([vkey(log), `${vkey(log)}\r\n`]), ...filesOf(logFolder, "keys")],
+  share: 25,
+  async judge(input) {
+    const read = await readLogKeys(input);
+    if (read instanceof Refusal) return read.reason !== "LOG_KEY_UNREADABLE";
+    for (const { name, publicKey } of read)
+      assert(input.includes(vkey({ name, publicKey: Buffer.from(publicKey), privateKey: log.privateKey })));
+    return true;
+  },
+};
+
+const logState: Target = {
+  corpus: filesOf(logFolder, "states"),
+  share: 25,
+  judge(input) {
+    const state = readLogState(input);
+    if (state instanceof Refusal) return state.reason !== "LOG_STATE_UNREADABLE";
+    assert.deepEqual(readLogState(formatLogState(state)), state);
+    return true;
+  },
+};
+
+export const logs: Readonly<Record<string, Target>> = {
+  ...{ proofs: proof, checkpoints: note, "log keys": logKeyFile, "log states": logState },
+};

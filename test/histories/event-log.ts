@@ -1,0 +1,25 @@
+/** The events as a log that everybody reads in one order, from the beginning: none is missing, and none comes twice. */
+import type { Model } from "./linearizability.ts";
+
+export type LogCall = { readonly events: readonly string[] } | PageRead;
+
+/** A page that somebody read behind so many events. */
+export type PageRead = {
+  readonly from: number;
+  readonly limit: number;
+  readonly page: readonly string[];
+  readonly isDone: boolean;
+};
+
+export const eventLog: Model<readonly string[], LogCall> = {
+  initial: [],
+  step(log, call, isLost) {
+    if ("events" in call) return [[...log, ...call.events]];
+    if (isLost) return [log];
+    const shown = log.slice(call.from, call.from + call.limit);
+    const isDone = call.from + call.limit >= log.length;
+    return shown.join() === call.page.join() && isDone === call.isDone ? [log] : [];
+  },
+  key: (log) => log.join(),
+  alike: (call) => ("events" in call ? call.events.join() : "read"),
+};

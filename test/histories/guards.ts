@@ -1,0 +1,109 @@
+/** The test of the test: each guard of a commit (decision D4.8) is taken away, and the history must show it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { SigningKey } from "../../src/domain/keys.ts";
+import type { Driver, Statement } from "../../src/store/driver/driver.ts";
+import { type DriverKind, describeDrivers, type OpenDatabase } from "../harness/drivers.ts";
+import { fixtureKey, ringFiles } from "../harness/keys.ts";
+import { countOf, seedOf, tell } from "../harness/trial.ts";
+import { type Gated, playGated } from "./gated.ts";
+import { type ChangeKind, changeKinds } from "./operator.ts";
+import { type Doubts, doubtsOf } from "./part.ts";
+
+/** What the commit of an answer asks for (decision D4.8), as its SQL says it in the plans of either driver. */
+const conditions = {
+  revision: /\(SELECT value FROM revision WHERE id = 1\) = (\?|call\.value ->> \d+)/,
+  version:
+    /NOT EXISTS \(SELECT 1 FROM json_each\(\?\) AS read\s+LEFT JOIN teachers [^)]+\)|EXISTS \(SELECT 1 FROM teachers WHERE id = [^)]+ AND version = [^)]+\)/,
+  nobody:
+    /NOT EXISTS \(SELECT 1 FROM (json_each\(\?\) AS read\s+CROSS JOIN )?teachers (ON|WHERE) \w+ = ([^()]+|unhex\([^)]+\))\)/,
+  minute:
+    /coalesce\(\(SELECT used FROM quota_windows\s+WHERE partner_id = [^)]+ AND kind = 'minute' [^)]+\), 0\) <= (\?|call\.value ->> \d+)/,
+  day: /coalesce\(\(SELECT used FROM quota_windows\s+WHERE partner_id = [^)]+ AND kind = 'day' [^)]+\), 0\) <= (\?|call\.value ->> \d+)/,
+  key: /NOT EXISTS \(SELECT 1 FROM idempotency WHERE [\s\S]+?NOT EXISTS \([^)]*\)\)/,
+} as const;
+
+/** Each guard, and the only changes among which its absence is to be found. */
+const guards: readonly (readonly [guard: string, condition: RegExp, among: ChangeKind])[] = [
+  ["the revision, when settings change", conditions.revision, "settings"],
+  ["the revision, when partners change", conditions.revision, "partners"],
+  ["the revision, when credentials change", conditions.revision, "credentials"],
+  ["the revision, when keys change", conditions.revision, "keys"],
+  ["the version of each record", conditions.version, "records"],
+  ["still nobody", conditions.nobody, "newcomers"],
+  ["room in the minute", conditions.minute, "newcomers"],
+  ["room in the day", conditions.day, "newcomers"],
+  ["an unused idempotency key", conditions.key, "newcomers"],
+];
+
+/** A driver that commits answers without asking for a condition. @param onTaken told of each that it asks for no more */
+function without(driver: Driver, condition: RegExp, onTaken: () => void): Driver {
+  const all = new RegExp(condition, "g");
+  const taken = (statement: Statement): Statement => {
+    const isAnswer = "sql" in statement && statement.sql.startsWith("INSERT INTO attestations");
+    if (!isAnswer || statement.sql.search(condition) < 0) return statement;
+    onTaken();
+    return { ...statement, sql: statement.sql.replace(all, "($& OR 1)") };
+  };
+  return { ...driver, batch: (statements, waitMs) => driver.batch(statements.map(taken), waitMs) };
+}
+
+const calls = 60;
+/** By then an absent guard has shown itself many times over. */
+const mostSeeds = 100;
+
+/** Plays histories over databases of these kinds, as it is and without each guard. @param few how many as it is */
+export function describeGuards(trial: string, kinds: readonly DriverKind[], few: number): void {
+  describeDrivers(
+    "three servers over one database",
+    (_kind, database) => testGuards(trial, database, few),
+    kinds,
+  );
+}
+
+function testGuards(trial: string, database: OpenDatabase, few: number): void {
+  const drivers: Driver[] = [];
+  let keys: SigningKey[] = [];
+  beforeAll(async () => {
+    const at = Date.parse("2026-02-01T00:00:00Z");
+    keys = await Promise.all(ringFiles.map((name) => fixtureKey(name, at)));
+    for (let n = 0; n < 3; n++) drivers.push(await database.another());
+  });
+  afterAll(async () => {
+    for (const driver of drivers) await driver.close();
+  });
+
+  /** Plays the history of a seed. @returns what no order explains, if anything */
+  async function doubtsAt(seed: number, how: Partial<Gated> = {}): Promise<Doubts | undefined> {
+    const given = { admin: database.driver(), drivers, keys, kinds: changeKinds, calls, ...how };
+    return (await playGated(seed, given)).map(doubtsOf).find((doubts) => doubts !== null);
+  }
+
+  test("one order explains what everybody saw, whatever changes", async () => {
+    const histories = countOf("TVS_INTERLEAVINGS", few);
+    const found: string[] = [];
+    for (let seed = seedOf(); seed < seedOf() + histories; seed++) {
+      const doubts = await doubtsAt(seed);
+      if (doubts !== undefined)
+        found.push(
+          `TVS_SEED=${seed} TVS_INTERLEAVINGS=1 npm test -- test/histories/*guards.test.ts: ${doubts.words}`,
+        );
+    }
+    tell(trial, { tried: { histories, operations: histories * calls }, wrong: found.length });
+    expect(found).toEqual([]);
+  }, 600_000);
+
+  test.each([...guards])(
+    "without %s, none does",
+    async (_guard, condition, among) => {
+      let taken = 0;
+      const open = drivers.map((driver) => without(driver, condition, () => taken++));
+      let seed = seedOf();
+      while (seed < seedOf() + mostSeeds && !(await doubtsAt(seed, { drivers: open, kinds: [among] })))
+        seed++;
+      const isFound = seed < seedOf() + mostSeeds;
+      tell(trial, { tried: { guards: 1 }, wrong: isFound ? 0 : 1 });
+      expect([taken > 0, isFound]).toEqual([true, true]);
+    },
+    60_000,
+  );
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { seedOf } from "../harness/trial.ts";
+import { type Model, type Recorded, unexplained } from "./linearizability.ts";
+
+/** A register that is written, read, and changed only where it is what somebody thinks. */
+type Call =
+  | { readonly write: number }
+  | { readonly read: number }
+  | { readonly from: number; readonly to: number; readonly isDone: boolean };
+
+const register: Model<number, Call> = {
+  initial: 0,
+  step(state, call, isLost) {
+    if ("write" in call) return [call.write];
+    if ("read" in call) return isLost || call.read === state ? [state] : [];
+    if (isLost) return [call.from === state ? call.to : state];
+    return call.isDone === (state === call.from) ? [call.isDone ? call.to : state] : [];
+  },
+  key: String,
+  alike: (call) => JSON.stringify("read" in call ? "read" : { ...call, isDone: true }),
+};
+
+type Timed = readonly [time: string, call: Call];
+
+/** `1-4` began at 1 and ended at 4; what was lost has no end. */
+function recorded(...calls: Timed[]): Recorded<Call>[] {
+  return calls.map(([time, call]) => {
+    const [begin, end = ""] = time.split("-");
+    return { call, begin: Number(begin), end: end === "" ? Number.POSITIVE_INFINITY : Number(end) };
+  });
+}
+const explains = (...calls: Timed[]) => unexplained(recorded(...calls), register) === null;
+
+describe("one order explains", () => {
+  test("calls that come one after the other, and reads beside a write that see it or not", () => {
+    expect(explains()).toBe(true);
+    expect(explains(["1-2", { write: 1 }], ["3-4", { read: 1 }])).toBe(true);
+    expect(explains(["1-6", { write: 1 }], ["2-3", { read: 0 }], ["4-5", { read: 1 }])).toBe(true);
+  });
+
+  test("a lost call that takes effect late, at once, or never", () => {
+    const later = ["4-5", { read: 0 }] as const;
+    expect(explains(["1-", { write: 1 }], ["2-3", { read: 0 }], later, ["6-7", { read: 1 }])).toBe(true);
+    expect(explains(["1-", { write: 1 }], ["2-3", { read: 1 }])).toBe(true);
+    expect(explains(["1-", { write: 1 }], later)).toBe(true);
+  });
+});
+
+describe("no order explains", () => {
+  test("a read that does not see what was written before it, or sees what was overwritten", () => {
+    expect(explains(["1-2", { write: 1 }], ["3-4", { read: 0 }])).toBe(false);
+    expect(explains(["1-6", { write: 1 }], ["2-3", { read: 1 }], ["4-5", { read: 0 }])).toBe(false);
+  });
+
+  test("two who both changed the same from what it was", () => {
+    const change = { from: 0, to: 1, isDone: true };
+    expect(explains(["1-4", change], ["2-3", change])).toBe(false);
+    expect(explains(["1-4", change], ["2-3", { ...change, isDone: false }])).toBe(true);
+  });
+
+  test("an effect before the lost call began, or two of one lost call", () => {
+    expect(explains(["1-2", { read: 1 }], ["3-", { write: 1 }])).toBe(false);
+    const [first, between, again] = [{ read: 1 }, { write: 2 }, { read: 1 }];
+    expect(explains(["1-", { write: 1 }], ["2-3", first], ["4-5", between], ["6-7", again])).toBe(false);
+  });
+
+  test("and it says how far the longest order got, and what could not follow", () => {
+    const history = recorded(["1-2", { write: 1 }], ["3-4", { write: 2 }], ["5-6", { read: 1 }]);
+    expect(unexplained(history, register)).toEqual({ placed: 2, state: 2, next: [{ read: 1 }] });
+  });
+});
+
+/** Tries every order there is. */
+function isExplainedBySomeOrder(history: readonly Recorded<Call>[], state = register.initial): boolean {
+  if (history.every(({ end }) => end === Number.POSITIVE_INFINITY)) return true;
+  return history.some((one) => {
+    const others = history.filter((other) => other !== one);
+    if (others.some(({ end }) => end < one.begin)) return false;
+    const isLost = one.end === Number.POSITIVE_INFINITY;
+    return register.step(state, one.call, isLost).some((next) => isExplainedBySomeOrder(others, next));
+  });
+}
+
+test("it says what a search through all orders says", () => {
+  const value = fc.integer({ min: 0, max: 2 });
+  const call: fc.Arbitrary<Call> = fc.oneof(
+    fc.record({ write: value }),
+    fc.record({ read: value }),
+    fc.record({ from: value, to: value, isDone: fc.boolean() }),
+  );
+  const times = fc.record({ call, begin: fc.nat(20), lasts: fc.nat(12), isLost: fc.nat(4) });
+  const history = fc.array(times, { maxLength: 6 }).map((all) =>
+    all.map(({ call, begin, lasts, isLost }, place): Recorded<Call> => {
+      // No two at the same time: beginnings are even, ends are odd, and the place parts the rest.
+      const end = isLost === 0 ? Number.POSITIVE_INFINITY : (begin + lasts) * 20 + 2 * place + 1;
+      return { call, begin: begin * 20 + 2 * place, end };
+    }),
+  );
+  const verdicts = new Set<boolean>();
+  const property = fc.property(history, (some) => {
+    const isExplained = unexplained(some, register) === null;
+    verdicts.add(isExplained);
+    expect(isExplained).toBe(isExplainedBySomeOrder(some));
+  });
+  fc.assert(property, { seed: seedOf(), numRuns: 2_000 });
+  expect([...verdicts].sort()).toEqual([false, true]);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { type ClusterNode, startCluster } from "../harness/cluster.ts";
+import { eventually } from "../harness/eventually.ts";
+import { noServer } from "../harness/sqld.ts";
+import { countOf, tell } from "../harness/trial.ts";
+import { playServing, type Serving } from "./services.ts";
+
+test.skipIf(noServer !== undefined)(
+  "one order explains what the callers of three nodes over a server saw that are killed and cut off",
+  async () => {
+    const cluster = await startCluster({ nodes: 3, args: ["--threads", "1"] });
+    const { register, nodes } = cluster;
+    const running = new Set(nodes);
+    const healthOf = async ({ url }: ClusterNode) => {
+      const response = await fetch(`${url}/v1/inter-agency/health`).catch(String);
+      return typeof response === "string" ? response : `${response.status} ${await response.text()}`;
+    };
+    const faults: ((node: ClusterNode, more: (calls: number) => Promise<void>) => Promise<unknown>)[] = [
+      async (node) => {
+        running.delete(node);
+        await node.stop("SIGKILL");
+        await node.start();
+        running.add(node);
+      },
+      async ({ link }, more) => {
+        link.cut();
+        await more(30);
+        link.heal();
+      },
+      async ({ link }, more) => {
+        link.silence();
+        await more(30);
+        link.heal();
+      },
+    ];
+    let turn = 0;
+    const serving: Serving = {
+      ...{ register, masterKey: register.env.TVS_MASTER_KEY ?? "", isSure: false },
+      async url(random) {
+        const some = [...running];
+        return some[random(some.length)]?.url ?? "";
+      },
+      async fail(random, more) {
+        const node = nodes[random(nodes.length)] as ClusterNode;
+        await faults[turn++ % faults.length]?.(node, more);
+        await eventually(async () => (await healthOf(node)).startsWith("200"));
+        expect(await healthOf(node)).toStartWith("200");
+      },
+    };
+    try {
+      const asked = { operations: countOf("TVS_OPERATIONS", 3_000) / 3, faults: countOf("TVS_KILLS", 3) };
+      const { operations, lostReplies, healedMs, found } = await playServing(serving, asked);
+      tell("histories-3-nodes", {
+        tried: { operations, "lost replies": lostReplies, "kills and cuts": healedMs.length },
+        ...{ wrong: found.length, healedMs },
+      });
+      expect(found).toEqual([]);
+    } finally {
+      await cluster.close();
+    }
+  },
+  3_600_000,
+);

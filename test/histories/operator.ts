@@ -1,0 +1,213 @@
+/** An operator who changes everything that answers rest on, by the acts of the stores that the commands use. */
+import { mintApiKey } from "../../src/domain/credentials.ts";
+import type { SigningKey } from "../../src/domain/keys.ts";
+import { scopes } from "../../src/domain/partners.ts";
+import type { Secrets } from "../../src/domain/secrets.ts";
+import { planWrite } from "../../src/domain/teachers/store.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { createKeyStore } from "../../src/store/keys.ts";
+import { createPartnerStore } from "../../src/store/partners.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
+import { lagos } from "../harness/clock.ts";
+import { aPartner, aTeacher } from "../harness/samples.ts";
+import type { LogCall } from "./event-log.ts";
+import type { Recorded } from "./linearizability.ts";
+import { type Part, purpose, type Ticks } from "./part.ts";
+import type { Change, Standing, State } from "./partner-model.ts";
+
+type Random = (below: number) => number;
+type Around = {
+  readonly random: Random;
+  readonly secrets: Secrets;
+  readonly now: () => number;
+  readonly tick: Ticks;
+  /** About how often each partner calls: its quotas are near that. */
+  readonly calls: number;
+  /** The next signing key; without one no key is rotated. */
+  readonly nextKey: () => Promise<SigningKey | undefined>;
+};
+
+/** What an operator may change: each guards something else (decision D4.8). */
+export const changeKinds = ["settings", "partners", "credentials", "keys", "records", "newcomers"] as const;
+export type ChangeKind = (typeof changeKinds)[number];
+
+const teachersEach = 5;
+/** Of these, so many are in the register from the beginning. */
+const knownAtFirst = 3;
+
+export type Operator = ReturnType<typeof createOperator>;
+
+export function createOperator(driver: Driver, { random, secrets, now, tick, calls, nextKey }: Around) {
+  const teachers = createTeacherStore(driver);
+  const partners = createPartnerStore(driver);
+  const settings = createSettingsStore(driver);
+  const keys = createKeyStore(driver);
+  const parts: Part[] = [];
+  const told: Recorded<LogCall>[] = [];
+  let names = 0;
+  let takesClaimed = false;
+  const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
+  const regNoOf = (tId: number | undefined) => `H/2020/A/${tId}`;
+
+  async function put(tId: number | undefined, standing: NonNullable<Standing>): Promise<void> {
+    const begin = tick();
+    const before = await teachers.findStored({ by: "regNo", value: regNoOf(tId) });
+    const { name, status, certificate: certificateStatus } = standing;
+    const licence = {
+      licenseRevokedOn: status === "REVOKED" ? "2026-01-02" : null,
+      licenseExpiryDate: status === "EXPIRED" ? "2026-01-02" : "2099-12-31",
+    };
+    const changed = { tId: tId ?? 0, name, certificateStatus, ...licence };
+    const content = { ...aTeacher(regNoOf(tId)), ...before, ...changed };
+    const write = planWrite(before, content, { action: "import", actor: "test", calendar: lagos, at: now() });
+    const [isApplied] = await teachers.apply([write]);
+    if (isApplied !== true) throw new Error("the operator's change was not applied");
+    told.push({ call: { events: write.events.map(({ eventId }) => eventId) }, begin, end: tick() });
+  }
+
+  const quota = (part: number) => Math.ceil(calls / (2 * part)) + random(Math.ceil(calls / part));
+  const newName = () => `Ada Obi the ${++names}.`;
+
+  async function setPolicy(isTaken: boolean): Promise<void> {
+    const certificate = isTaken ? ["VERIFIED", "CLAIMED"] : ["VERIFIED"];
+    const rule = { certificate, sources: ["new_system"], categories: [], minDaysRemaining: 0 };
+    await settings.write({
+      policy: JSON.stringify({ version: `v${++names}`, purposes: { [purpose]: rule } }),
+    });
+    takesClaimed = isTaken;
+  }
+
+  const ring = async () => {
+    const all = await keys.list();
+    const kidOf = (state: SigningKey["state"]) => all.find((key) => key.state === state)?.kid ?? "";
+    return { active: kidOf("active"), pending: kidOf("pending") };
+  };
+
+  /** Does something, and records it with those whom it is about. */
+  async function change(about: readonly Part[], by: Change, act: () => Promise<unknown>): Promise<void> {
+    const begin = tick();
+    await act();
+    const end = tick();
+    for (const part of about) {
+      part.changes.push({ call: by, begin, end });
+      part.now = by.to(part.now);
+    }
+  }
+
+  function changeTeacher(part: Part, n: number): Promise<void> {
+    const before = part.now.teachers[n] ?? null;
+    const status = one(["VALID", "VALID", "REVOKED", "EXPIRED"] as const);
+    const certificate = one(["VERIFIED", "CLAIMED"] as const);
+    const standing = { name: before?.name ?? newName(), status, certificate };
+    if (before?.status === status && before.certificate === certificate) standing.name = newName();
+    const to = (state: State) => ({ ...state, teachers: state.teachers.with(n, standing) });
+    const what = `teacher ${n} is ${JSON.stringify(standing)}`;
+    return change([part], { what, to }, () => put(part.tIds[n], standing));
+  }
+
+  function setQuota(part: Part): Promise<void> {
+    const terms = random(2) === 0 ? { perMinute: quota(2) } : { perDay: quota(1) };
+    const to = (state: State) => {
+      const next = { ...state, ...terms };
+      const { perMinute: minute, perDay: day } = next;
+      const least = { minute: Math.min(state.least.minute, minute), day: Math.min(state.least.day, day) };
+      return { ...next, least };
+    };
+    const { partnerId } = part;
+    return change([part], { what: JSON.stringify(terms), to }, () =>
+      partners.update({ partnerId, ...terms }),
+    );
+  }
+
+  function setEnabled(part: Part, isEnabled: boolean): Promise<void> {
+    const to = (state: State) => ({ ...state, isEnabled });
+    const act = () => partners.disable(part.partnerId, isEnabled ? null : now());
+    return change([part], { what: isEnabled ? "enabled" : "disabled", to }, act);
+  }
+
+  async function revokeKey(part: Part): Promise<void> {
+    const { keyId } = one(part.apiKeys);
+    if (part.now.revokedKeys.length > 0) return;
+    const to = (state: State) => ({ ...state, revokedKeys: [...state.revokedKeys, keyId] });
+    await change([part], { what: `revoked ${keyId}`, to }, () => partners.revokeKey(keyId, now()));
+  }
+
+  async function rotate(): Promise<void> {
+    const next = await nextKey();
+    if (next === undefined) return;
+    const { active, pending } = await ring();
+    const to = (state: State) => ({ ...state, activeKid: pending });
+    const what = `rotated to ${pending}`;
+    await change(parts, { what, to }, () => keys.rotate({ active, pending, next, at: now() }));
+  }
+
+  const acts: Readonly<Record<ChangeKind, (part: Part) => Promise<void>>> = {
+    settings: () => {
+      const isTaken = !takesClaimed;
+      const to = (state: State) => ({ ...state, takesClaimed: isTaken });
+      return change(parts, { what: `claimed certificates: ${isTaken}`, to }, () => setPolicy(isTaken));
+    },
+    partners: (part) => (random(2) === 0 ? setQuota(part) : setEnabled(part, false)),
+    credentials: revokeKey,
+    keys: rotate,
+    records: (part) => {
+      const known = part.now.teachers.flatMap((standing, n) => (standing === null ? [] : [n]));
+      return changeTeacher(part, one(known));
+    },
+    newcomers: async (part) => {
+      const n = part.now.teachers.indexOf(null);
+      if (n >= 0) await changeTeacher(part, n);
+    },
+  };
+
+  return {
+    parts,
+    /** What was told of the teachers, in a history of its own. */
+    told,
+    /** Sets what all parts begin with. */
+    begin: () => setPolicy(false),
+    /** Adds a partner that is told of everything from now on. */
+    async addReader(number: number): Promise<{ readonly apiKey: string }> {
+      const partnerId = `reader${number}`;
+      const { text, record } = mintApiKey(partnerId, { kind: "live", secrets, now: now() - 1 });
+      await partners.add({ ...aPartner(partnerId), perMinute: 1_000_000, perDay: 1_000_000 }, record);
+      return { apiKey: text };
+    },
+    /** Adds a partner, of a number that no other has, with teachers of its own. */
+    async addPart(number: number): Promise<Part> {
+      const partnerId = `p${number}`;
+      const batchCost = one(["call", "item"] as const);
+      const terms = { perMinute: quota(3), perDay: quota(2), batchCost };
+      const minted = [0, 1].map(() => mintApiKey(partnerId, { kind: "live", secrets, now: now() - 1 }));
+      const [first, second] = minted.map(({ record }) => record) as [ApiKeyRecord, ApiKeyRecord];
+      await partners.add({ ...aPartner(partnerId), scopes, purposes: [purpose], ...terms }, first);
+      await partners.addKey(second, { shortened: null, maxLive: 2 });
+      const tIds = Array.from({ length: teachersEach }, (_, n) => number * 10 + n + 1);
+      const standings = tIds.map((_, n): Standing => {
+        const certificate = n === 0 ? "CLAIMED" : "VERIFIED";
+        return n < knownAtFirst ? { name: newName(), status: "VALID", certificate } : null;
+      });
+      for (const [n, standing] of standings.entries()) if (standing !== null) await put(tIds[n], standing);
+      const { perMinute, perDay } = terms;
+      const initial: State = {
+        ...{ isEnabled: true, revokedKeys: [], perMinute, perDay, least: { minute: perMinute, day: perDay } },
+        ...{ activeKid: (await ring()).active, takesClaimed, teachers: standings },
+        ...{ used: new Map(), answered: new Map(), owed: new Map() },
+      };
+      const apiKeys = minted.map(({ text, record: { keyId } }) => ({ text, keyId }));
+      const lists = { asked: [], changes: [], bodies: new Map() };
+      const part: Part = { partnerId, batchCost, apiKeys, tIds, ...lists, initial, now: initial };
+      parts.push(part);
+      return part;
+    },
+    /** Changes something of one of these kinds. */
+    change(kinds: readonly ChangeKind[]): Promise<void> {
+      // Nobody is shut out for long, because then there is little to see.
+      const shutOut = parts.find(({ now }) => !now.isEnabled);
+      return shutOut === undefined ? acts[one(kinds)](one(parts)) : setEnabled(shutOut, true);
+    },
+  };
+}
+
+type ApiKeyRecord = ReturnType<typeof mintApiKey>["record"];

@@ -1,0 +1,202 @@
+/** One partner with its teachers: what it asks, drawn by chance, and the history of it, which is explained by itself. */
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { openWindows } from "../../src/domain/quota-windows.ts";
+import type { EligibilityResult } from "../../src/partner/contract.ts";
+import { type Recorded, unexplained } from "./linearizability.ts";
+import {
+  type Account,
+  type Call,
+  type Heard,
+  partnerModel,
+  type State,
+  type Windows,
+} from "./partner-model.ts";
+
+export const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
+
+/** What may be asked again under the same key. */
+const sharedKeys = ["k1", "k2", "k3", "k4"];
+
+export type Part = {
+  readonly partnerId: string;
+  readonly batchCost: "call" | "item";
+  readonly apiKeys: readonly { readonly text: string; readonly keyId: string }[];
+  /** By their place, the teacher ids of those whom nobody else asks about. */
+  readonly tIds: readonly number[];
+  readonly asked: Asked[];
+  readonly changes: Recorded<Call>[];
+  /** What stands under each key, so that most of those who use it again say the same. */
+  readonly bodies: Map<string, Pick<Ask, "teachers" | "body">>;
+  readonly initial: State;
+  /** As the operator knows it. */
+  now: State;
+};
+
+export type Ask = {
+  readonly operation: "eligibility-check" | "batch";
+  readonly apiKey: string;
+  readonly keyId: string;
+  readonly idempotencyKey: string | undefined;
+  readonly teachers: readonly number[];
+  readonly body: unknown;
+};
+
+/** What came back: a status, headers and a body. */
+export type Reply = {
+  readonly status: number;
+  readonly body: string;
+  header(name: string): string | null;
+};
+
+type Asked = {
+  readonly ask: Ask;
+  readonly begin: number;
+  readonly cameFrom: number;
+  cameUntil: number;
+  end: number;
+  reply: Reply | null;
+  /** Whether the quota that it tells of is that of its own commit. */
+  isExact: boolean;
+};
+
+/** Numbers everything that begins or ends, in the order in which this process saw it. */
+export type Ticks = () => number;
+
+export function drawAsk({ apiKeys, tIds, bodies, now }: Part, random: (below: number) => number): Ask {
+  const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
+  const operation = random(4) === 0 ? "batch" : "eligibility-check";
+  const isLive = ({ keyId }: Part["apiKeys"][number]) => !now.revokedKeys.includes(keyId);
+  const { text: apiKey, keyId } = one(random(10) === 0 ? apiKeys : apiKeys.filter(isLive));
+  const idempotencyKey = random(3) === 0 ? one(sharedKeys) : undefined;
+  const teachers = Array.from({ length: operation === "batch" ? 2 + random(3) : 1 }, () =>
+    random(tIds.length),
+  );
+  const questions = teachers.map((n) => ({ identifier: { tId: tIds[n] }, purpose }));
+  const isWrong = random(25) === 0;
+  const drawn = {
+    teachers,
+    body: isWrong ? {} : operation === "batch" ? { items: questions } : questions[0],
+  };
+  const ask = { operation, apiKey, keyId, idempotencyKey } as const;
+  if (idempotencyKey === undefined || isWrong) return { ...ask, ...drawn };
+  const name = `${operation} ${idempotencyKey}`;
+  const known = bodies.get(name);
+  if (known === undefined) bodies.set(name, drawn);
+  return { ...ask, ...(known === undefined || random(8) === 0 ? drawn : known) };
+}
+
+/** Records a call that begins. @returns to be told what came back, with null when the reply was lost */
+export function begin(
+  part: Part,
+  ask: Ask,
+  { tick, now }: { tick: Ticks; now(): number },
+): (reply: Reply | null, isExact?: boolean) => void {
+  const cameFrom = now();
+  const asked: Asked = {
+    ...{ ask, cameFrom, cameUntil: cameFrom, begin: tick(), end: Number.POSITIVE_INFINITY },
+    ...{ reply: null, isExact: true },
+  };
+  part.asked.push(asked);
+  return (reply, isExact = true) => {
+    Object.assign(asked, { cameUntil: now(), reply, isExact });
+    if (reply !== null) asked.end = tick();
+  };
+}
+
+/** What no order explains. */
+export type Doubts = { readonly words: string };
+
+/** @returns null when one order explains what the partner saw */
+export function doubtsOf(part: Part): Doubts | null {
+  const history = historyOf(part);
+  const stuck = unexplained(history, partnerModel(part.initial));
+  if (stuck === null) return null;
+  const inWords = (value: unknown) =>
+    JSON.stringify(value, (_, member) => (member instanceof Map ? [...member] : member));
+  const next = stuck.next.map((call) => `\n  ${inWords(call)}`).join("");
+  const words = `${part.partnerId}: none of these can follow after ${stuck.placed} of ${history.length} calls:${next}`;
+  return { words: `${words}\nwhere it stands so: ${inWords(stuck.state)}` };
+}
+
+function historyOf({ asked, changes, batchCost }: Part): Recorded<Call>[] {
+  const nameOf = ({ operation, idempotencyKey }: Ask) =>
+    idempotencyKey === undefined ? null : `${operation} ${idempotencyKey}`;
+  const costOf = ({ operation, teachers }: Ask) =>
+    operation === "batch" && batchCost === "item" ? teachers.length : 1;
+  const heard = new Map(
+    asked.map((one) => [one, one.reply === null ? null : heardIn(one.reply, one.isExact)]),
+  );
+  const replays = new Map(
+    [...heard].flatMap(([{ ask }, one]) => (one?.isReplay ? [[nameOf(ask), one] as const] : [])),
+  );
+  const calls = asked.map((one): Recorded<Call> => {
+    const { ask, begin, end, reply } = one;
+    const key = nameOf(ask);
+    const beside = asked.filter((other) => other !== one && other.begin < end && one.begin < other.end);
+    return {
+      ...{ begin, end },
+      call: {
+        what: `${ask.operation} of ${ask.teachers} by ${ask.keyId} key ${ask.idempotencyKey}`,
+        keyId: ask.keyId,
+        teachers: ask.teachers,
+        key,
+        body: JSON.stringify(ask.body),
+        cost: costOf(ask),
+        windows: windowsOf(one, reply),
+        crowd: beside.reduce((sum, other) => sum + costOf(other.ask), 0),
+        hasRival: key !== null && beside.some((other) => nameOf(other.ask) === key),
+        heard: heard.get(one) ?? null,
+        later: reply === null ? (replays.get(key) ?? null) : null,
+      },
+    };
+  });
+  return [...calls, ...changes];
+}
+
+/** The minute that the answer names; without one, or where it may name the day, those in which the call may have come. */
+function windowsOf({ cameFrom, cameUntil }: Asked, reply: Reply | null): Windows[] {
+  const reset = Number(reply?.header("X-RateLimit-Reset") ?? 0) * 1000;
+  const isNamed = reply !== null && reset > 0 && reply.status !== 429;
+  const [first, last] = isNamed ? [reset - 1, reset - 1] : [cameFrom, cameUntil];
+  const windows: Windows[] = [];
+  for (let at = openWindows(first).minute; at <= last; at += 60_000)
+    windows.push({ minute: `minute ${at}`, day: `day ${openWindows(at).day}` });
+  return windows;
+}
+
+type Envelope = { readonly signature: string; readonly signatureKid: string };
+
+function heardIn(reply: Reply, isExact: boolean): Heard {
+  const { status, body } = reply;
+  const answer = status === 200 ? (JSON.parse(body) as Envelope | { results: Envelope[] }) : { results: [] };
+  const envelopes = "results" in answer ? answer.results : [answer];
+  return {
+    ...{
+      status,
+      body: createHash("sha256").update(body).digest("base64"),
+      isReplay: reply.header("Idempotent-Replayed") === "true",
+    },
+    signed: envelopes.map(({ signature }) => signedIn(signature)),
+    kids: envelopes.map(({ signatureKid }) => signatureKid),
+    account: isExact && status !== 429 ? accountIn(reply) : null,
+  };
+}
+
+function signedIn(jws: string): string {
+  const claims = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString());
+  const { found, status, eligible, teacher, certificate } = claims.result as EligibilityResult;
+  return found ? `${teacher?.name} ${status} ${certificate?.status} ${eligible}` : "nobody";
+}
+
+/** What the standard fields tell: a policy of both windows, and what is left of them. */
+function accountIn({ header }: Reply): Account | null {
+  const amountsIn = (field: string, member: string) => {
+    const [minute, day] = ["minute", "day"].map((window) =>
+      Number(new RegExp(`"${window}";${member}=(\\d+)`).exec(header(field) ?? "")?.[1]),
+    ) as [number, number];
+    return { minute, day };
+  };
+  if (header("RateLimit") === null) return null;
+  return { limits: amountsIn("RateLimit-Policy", "q"), left: amountsIn("RateLimit", "r") };
+}

@@ -1,0 +1,271 @@
+/** Histories of services as they run: callers over HTTP, an operator, a reader of the events, and faults. */
+import { generateKey } from "../../src/domain/keys.ts";
+import { deriveSecrets } from "../../src/domain/secrets.ts";
+import { openDatabase, type Register } from "../faults/register.ts";
+import { sleep } from "../harness/eventually.ts";
+import { numbers } from "../harness/random.ts";
+import { seedOf } from "../harness/trial.ts";
+import { eventLog } from "./event-log.ts";
+import { unexplained } from "./linearizability.ts";
+import { changeKinds, createOperator, type Operator } from "./operator.ts";
+import { type Ask, begin, doubtsOf, drawAsk, type Part, type Reply, type Ticks } from "./part.ts";
+
+type Random = (below: number) => number;
+
+/** What serves, and what befalls it. */
+export type Serving = {
+  readonly register: Register;
+  readonly masterKey: string;
+  /** Where the next call goes: to something that runs. */
+  url(random: Random): Promise<string>;
+  /** Lets something fail, and heals it. @param more waits until so many more calls have ended */
+  fail(random: Random, more: (calls: number) => Promise<void>): Promise<void>;
+  /**
+   * Whether it is known of every commit what became of it: of a file's it is. A server's may stand although its call
+   * was answered 503, and what became of it is then looked for later than it happened (decision D12.3).
+   */
+  readonly isSure: boolean;
+};
+
+const partners = 4;
+const callersEach = 3;
+/** In a long run, so that not everything is set up anew all the time. */
+const [callsEach, manyCallsEach] = [40, 150];
+const callsAChange = 12;
+const pageLimit = 5;
+/** A server is waited for two seconds, and then what became of the commit is looked for. */
+const surelyCommittedMs = 1_500;
+
+export type Played = {
+  readonly operations: number;
+  readonly lostReplies: number;
+  readonly healedMs: readonly number[];
+  /** What no order explains, with the seed of it. */
+  readonly found: readonly string[];
+};
+
+/** Plays rounds until there were so many operations and faults, each with partners of its own. */
+export async function playServing(
+  serving: Serving,
+  { operations, faults }: { operations: number; faults: number },
+): Promise<Played> {
+  const round = partners * callersEach * (operations > 10_000 ? manyCallsEach : callsEach);
+  const rounds = Math.max(1, Math.round(operations / round), Math.ceil(faults / 2));
+  const played = { operations: 0, lostReplies: 0, healedMs: [] as number[], found: [] as string[] };
+  for (let n = 0; n < rounds; n++) {
+    const due = Math.ceil((faults * (n + 1)) / rounds) - Math.ceil((faults * n) / rounds);
+    const seed = seedOf() + n;
+    const { found, healedMs, operations, lostReplies } = await playRound(serving, {
+      seed,
+      calls: round,
+      faults: due,
+      first: n * partners,
+    });
+    played.operations += operations;
+    played.lostReplies += lostReplies;
+    played.healedMs.push(...healedMs);
+    played.found.push(
+      ...found.map((words) => `TVS_SEED=${seed} npm test -- test/histories/*services.test.ts: ${words}`),
+    );
+  }
+  return played;
+}
+
+type Round = {
+  readonly seed: number;
+  readonly calls: number;
+  readonly faults: number;
+  readonly first: number;
+};
+
+async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<Played> {
+  const random = numbers(seed);
+  const secrets = deriveSecrets(serving.masterKey);
+  const database = await openDatabase(serving.register);
+  let ticks = 0;
+  const progress = createProgress();
+  const around = { random, secrets, now: Date.now, tick: () => ++ticks };
+  // Making a key takes as long as a hundred calls.
+  const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
+  const operator = createOperator(database, { ...around, calls: (2 * calls) / partners, nextKey });
+  const state: Standing = { failing: 0, healedMs: [] };
+  try {
+    await operator.begin();
+    const reader = await operator.addReader(first);
+    for (let n = 0; n < partners; n++) await operator.addPart(first + n);
+    let isOver = false;
+    const calling = Array.from({ length: partners * callersEach }, (_, n) => {
+      const part = operator.parts[n % partners] as Part;
+      const own = { part, random: numbers(seed * 1_000 + n), calls: calls / (partners * callersEach) };
+      return call(serving, { ...around, ...own, state, onEnd: progress.count });
+    });
+    const over = Promise.all(calling).finally(() => {
+      isOver = true;
+      progress.end();
+    });
+    await Promise.all([
+      over,
+      changeThings(operator, () => isOver, progress.more),
+      readEvents(serving, { ...reader, ...around, told: operator.told, isOver: () => isOver }),
+      failTimes(faults, {
+        state,
+        pause: () => progress.more(random(Math.floor(calls / (faults + 1)))),
+        fail: () => serving.fail(random, progress.more),
+      }),
+    ]);
+  } finally {
+    await database.close();
+  }
+  const doubts = operator.parts.map((part) => doubtsOf(part)?.words);
+  const log = unexplained(operator.told, eventLog);
+  const found = [
+    ...doubts,
+    log === null ? undefined : `events: ${JSON.stringify(log.next)} after ${log.placed}`,
+  ];
+  const changes = operator.parts.reduce((sum, part) => sum + part.changes.length, 0);
+  return {
+    operations: calls + changes + operator.told.length,
+    lostReplies: operator.parts.flatMap(({ asked }) => asked.filter(({ reply }) => reply === null)).length,
+    healedMs: state.healedMs,
+    found: found.filter((words) => words !== undefined),
+  };
+}
+
+/** How many faults go on, and how long each took that is over. */
+type Standing = { failing: number; readonly healedMs: number[] };
+
+async function failTimes(
+  times: number,
+  { state, pause, fail }: { state: Standing; pause(): Promise<void>; fail(): Promise<void> },
+): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    await pause();
+    const since = performance.now();
+    state.failing++;
+    await fail();
+    state.failing--;
+    state.healedMs.push(performance.now() - since);
+  }
+}
+
+/** Waits for calls to end: what happens meanwhile goes by them, and by no clock. */
+function createProgress() {
+  let [count, isOver] = [0, false];
+  const waiting: { readonly until: number; go(): void }[] = [];
+  const wake = () => {
+    for (const one of waiting.splice(0))
+      if (isOver || one.until <= count) one.go();
+      else waiting.push(one);
+  };
+  return {
+    count() {
+      count++;
+      wake();
+    },
+    end() {
+      isOver = true;
+      wake();
+    },
+    /** Until so many more calls have ended, or all. */
+    more: (calls: number) =>
+      isOver ? Promise.resolve() : new Promise<void>((go) => waiting.push({ until: count + calls, go })),
+  };
+}
+
+async function changeThings(
+  operator: Operator,
+  isOver: () => boolean,
+  more: (calls: number) => Promise<void>,
+): Promise<void> {
+  while (!isOver()) {
+    await operator.change(changeKinds);
+    await more(callsAChange);
+  }
+}
+
+type Caller = {
+  readonly part: Part;
+  readonly random: Random;
+  readonly tick: Ticks;
+  now(): number;
+  readonly state: Standing;
+  readonly calls: number;
+  onEnd(): void;
+};
+
+async function call(
+  serving: Serving,
+  { part, random, calls, state, onEnd, ...around }: Caller,
+): Promise<void> {
+  for (let n = 0; n < calls; n++) {
+    const url = await serving.url(random);
+    const ask = drawAsk(part, random);
+    const before = { failing: state.failing, failed: state.healedMs.length, at: performance.now() };
+    const ended = begin(part, ask, around);
+    const reply = await send(url, ask);
+    const wasCalm = before.failing + state.failing === 0 && before.failed === state.healedMs.length;
+    const isExact = serving.isSure || (wasCalm && performance.now() - before.at < surelyCommittedMs);
+    ended(reply !== null && reply.status >= 500 && !serving.isSure ? null : reply, isExact);
+    onEnd();
+  }
+}
+
+const base = "/v1/inter-agency";
+/** A call that takes longer has failed. */
+const maxCallMs = 30_000;
+
+/** @returns null when the reply was lost */
+async function send(url: string, { operation, apiKey, idempotencyKey, body }: Ask): Promise<Reply | null> {
+  try {
+    const response = await fetch(`${url}${base}/${operation}`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${apiKey}`,
+        ...(idempotencyKey && { "Idempotency-Key": idempotencyKey }),
+      },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(maxCallMs),
+    });
+    const { status, headers } = response;
+    return { status, body: await response.text(), header: (name) => headers.get(name) };
+  } catch {
+    return null;
+  }
+}
+
+type Reader = {
+  readonly apiKey: string;
+  readonly random: Random;
+  readonly tick: Ticks;
+  readonly told: Operator["told"];
+  isOver(): boolean;
+};
+
+/** Reads page after page, each perhaps elsewhere, until all is over and the end was read. */
+async function readEvents(serving: Serving, { apiKey, random, tick, told, isOver }: Reader): Promise<void> {
+  let [from, after] = [0, ""];
+  for (let isAtEnd = false; !isAtEnd; ) {
+    const wasOver = isOver();
+    const url = `${await serving.url(random)}${base}/events?limit=${pageLimit}${after}`;
+    const begin = tick();
+    const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey}` } }).catch(() => null);
+    const text = await response?.text().catch(() => null);
+    const end = tick();
+    if (response?.status !== 200 || text == null) {
+      await sleep(5);
+      continue;
+    }
+    const { data, iterator, done: isDone } = JSON.parse(text) as EventPage;
+    const page = data.map(({ eventId }) => eventId);
+    told.push({ call: { from, limit: pageLimit, page, isDone }, begin, end });
+    from += page.length;
+    if (iterator !== null) after = `&after=${iterator}`;
+    isAtEnd = wasOver && isDone;
+  }
+}
+
+type EventPage = {
+  readonly data: readonly { eventId: string }[];
+  readonly iterator: string | null;
+  readonly done: boolean;
+};
