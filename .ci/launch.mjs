@@ -27,6 +27,7 @@ const COMMANDS = {
   tvs: [[join(PROJECT, "cli/main.ts")]],
   ...Object.fromEntries(SUITES.map((suite) => [suite, [["test/run.ts", suite]]])),
   bench: [["test/bench/main.ts"]],
+  prove: [["test/prove/main.ts"]],
   bundle: [[BUNDLER]],
   package: [[".ci/package.ts"]],
   build: [[".ci/build.ts"]],

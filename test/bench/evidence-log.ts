@@ -76,7 +76,7 @@ async function make(data: string): Promise<void> {
   const operator = await openOperator(config, { whenMade: () => {} });
   const { stores, secrets, clock, settingsInForce, driver } = operator;
   try {
-    await ensureLog({ store: stores.evidence, secrets, issuer: settingsInForce.issuer, now: clock.now() });
+    await ensureLog({ store: stores.evidence, secrets, issuer: settingsInForce.issuer, clock });
     const startMs = performance.now();
     const { wallUs, processorUs } = await fill(operator);
     say(`${rows} attestations made and logged in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
