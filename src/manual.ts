@@ -14,6 +14,7 @@ import metrics from "../data/help/metrics.md" with { type: "text" };
 import nodes from "../data/help/nodes.md" with { type: "text" };
 import partners from "../data/help/partners.md" with { type: "text" };
 import privacy from "../data/help/privacy.md" with { type: "text" };
+import proved from "../data/help/proved.md" with { type: "text" };
 import proxy from "../data/help/proxy.md" with { type: "text" };
 import register from "../data/help/register.md" with { type: "text" };
 import sandbox from "../data/help/sandbox.md" with { type: "text" };
@@ -82,6 +83,7 @@ export const topics: readonly Topic[] = [
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
+  { name: "proved", summary: "What it promises, what tried to break it, and what came of it", text: proved },
 ];
 
 /** The title of a page: its first heading. */

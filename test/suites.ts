@@ -47,6 +47,7 @@ const faults = without(
     "faults/",
     "histories/node-services",
     "histories/server-guards",
+    "histories/services",
     "store/move/",
     "store/server/remote",
   ]),

@@ -13,6 +13,7 @@ import { canonicalJson } from "../../src/partner/canonical-json.ts";
 import { aClock } from "../harness/clock.ts";
 import { attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
+import { numbers as drawnFrom } from "../harness/random.ts";
 import { rejection } from "../harness/rejection.ts";
 import { anAttestation, secrets } from "../harness/samples.ts";
 import { type TestStores, withStores } from "../harness/store.ts";
@@ -215,16 +216,19 @@ const names = ["", ...'a b B é e\u0301 10 9 __proto__ constructor \u{1F600} \uf
 const numbers = [0, -0, 1.5, 1e21, 1e-7, 5e-324, 2 ** 53];
 const scalars = [null, true, false, ...numbers, "", ..."\u2028 \u0000 \u{1F600} < /".split(" ")];
 
+const draw = drawnFrom(1);
 function oneOf<T>(list: readonly T[]): T {
-  return list[Math.floor(Math.random() * list.length)] as T;
+  return list[draw(list.length)] as T;
 }
+
+const chance = () => draw(2 ** 31) / 2 ** 31;
 
 /** Made-up JSON; its members have no order of their own. */
 function anyJson(depth: number): unknown {
-  const kind = Math.random();
+  const kind = chance();
   if (depth > 4 || kind < 0.4)
-    return kind < 0.1 ? (Math.random() - 0.5) * 10 ** (Math.random() * 40 - 20) : oneOf(scalars);
-  const parts = Array.from({ length: Math.floor(Math.random() * 5) }, () => anyJson(depth + 1));
+    return kind < 0.1 ? (chance() - 0.5) * 10 ** (chance() * 40 - 20) : oneOf(scalars);
+  const parts = Array.from({ length: draw(5) }, () => anyJson(depth + 1));
   if (kind < 0.6) return parts;
   const object = Object.create(null) as Record<string, unknown>;
   for (const part of parts) object[oneOf(names)] = part;

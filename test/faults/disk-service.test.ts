@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { aClock } from "../harness/clock.ts";
+import { eventually } from "../harness/eventually.ts";
 import { numbers } from "../harness/random.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
 import { countOf, seedOf, tell } from "../harness/trial.ts";
@@ -90,41 +91,45 @@ const open = async () => {
 };
 const close = () => world.close();
 
-test.skipIf(!canFail || isFailing)(
-  "a service on a failing disk answers nothing that is not on it, and all again when it is well",
-  async () => expect(await failuresOf(import.meta.path)).toBe(""),
-  7_200_000,
-);
+if (!isFailing)
+  test.skipIf(!canFail)(
+    "a service on a failing disk answers nothing that is not on it, and all again when it is well",
+    async () => expect(await failuresOf(import.meta.path)).toBe(""),
+    7_200_000,
+  );
 
 if (isFailing) {
   beforeEach(open);
   afterEach(close);
 }
 
-test.skipIf(!isFailing)("each call on a disk that fails", async () => {
-  const draw = numbers(seed);
-  const names = Object.keys(callsOf(0));
-  const [tried, wrong, healedMs] = [
-    { calls: names.length, "failed writes": 0 },
-    [] as string[],
-    [] as number[],
-  ];
-  for (const name of names) {
-    const { writes, done } = await wellAnswered(name);
-    const all = Array.from({ length: writes * diskFaults.length }, (_, n) => n);
-    for (let n = 0; n < Math.min(tries, all.length); n++) {
-      const [one = 0] = all.splice(draw(all.length), 1);
-      const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
-      const at = 1 + Math.floor(one / diskFaults.length);
-      const found = await tryOnce({ name, done, at, fault });
-      wrong.push(...found.wrong.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`));
-      healedMs.push(found.healedMs);
-      tried["failed writes"]++;
+if (isFailing)
+  test("each call on a disk that fails", async () => {
+    const draw = numbers(seed);
+    const names = Object.keys(callsOf(0));
+    const [tried, wrong, healedMs] = [
+      { calls: names.length, "failed writes": 0 },
+      [] as string[],
+      [] as number[],
+    ];
+    for (const name of names) {
+      const { writes, done } = await wellAnswered(name);
+      const all = Array.from({ length: writes * diskFaults.length }, (_, n) => n);
+      for (let n = 0; n < Math.min(tries, all.length); n++) {
+        const [one = 0] = all.splice(draw(all.length), 1);
+        const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
+        const at = 1 + Math.floor(one / diskFaults.length);
+        const found = await tryOnce({ name, done, at, fault });
+        wrong.push(
+          ...found.wrong.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`),
+        );
+        healedMs.push(found.healedMs);
+        tried["failed writes"]++;
+      }
     }
-  }
-  tell("faults-disk", { tried, wrong: wrong.length, healedMs });
-  expect(wrong).toEqual([]);
-});
+    tell("faults-disk", { tried, wrong: wrong.length, healedMs });
+    expect(wrong).toEqual([]);
+  });
 
 const callOf = (name: string): Call => callsOf(asked++)[name] ?? { path: "/" };
 
@@ -163,7 +168,9 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<{ wrong: string[
     wrong.push(`it answered ${first.status}, of ${JSON.stringify([left, done])}`);
   if (!wasWell && Object.keys(left).some((table) => !call.paysFirst || table !== "quota_windows"))
     wrong.push(`half done: ${JSON.stringify(left)}`);
-  if ((await health()) !== 200) wrong.push("health is not 200 although the disk is well");
+  // A probe on a slow machine may be too late (decision D2.8); the next one is not.
+  if (!(await eventually(async () => (await health()) === 200)))
+    wrong.push("health is not 200 although the disk is well");
   const again = await ask(call, keyOf(call, key));
   if (again.status !== (call.status ?? 200)) wrong.push(`asked again, it answered ${again.status}`);
   const healedMs = performance.now() - mendedAt;
@@ -191,20 +198,21 @@ async function isKept(text: string): Promise<boolean> {
   return Number(row?.n) === signatures.length;
 }
 
-test.skipIf(!isFailing)("a disk that is slow holds up, and loses nothing", async () => {
-  slowDown(join(world.operator.dataDir), 5);
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
-  );
-  const checked = await health();
-  mend();
-  const statuses = [...new Set(answers.map(({ status }) => status))];
-  const texts = await Promise.all(answers.map((answer) => answer.text()));
-  const keeps = await Promise.all(texts.map(isKept));
-  tell("faults-disk", { tried: { "slow calls": 20 }, wrong: keeps.filter((one) => !one).length });
-  expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
-    true,
-    200,
-    true,
-  ]);
-});
+if (isFailing)
+  test("a disk that is slow holds up, and loses nothing", async () => {
+    slowDown(join(world.operator.dataDir), 5);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => ask({ path: "/eligibility-check", body: question })),
+    );
+    const checked = await health();
+    mend();
+    const statuses = [...new Set(answers.map(({ status }) => status))];
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    const keeps = await Promise.all(texts.map(isKept));
+    tell("faults-disk", { tried: { "slow calls": 20 }, wrong: keeps.filter((one) => !one).length });
+    expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
+      true,
+      200,
+      true,
+    ]);
+  });

@@ -8,7 +8,7 @@ import { files } from "./parser-files.ts";
 import { logs } from "./parser-logs.ts";
 import type { Watched } from "./parser-watch.ts";
 
-const inputs = countOf("TVS_INPUTS", 2_000);
+const inputs = countOf("TVS_INPUTS", 1_500);
 const { TVS_INPUT: again } = process.env;
 /** By how much no input makes the most memory that the process ever had grow. */
 const maxBytes = 512 * 1024 ** 2;

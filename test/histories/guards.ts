@@ -90,7 +90,7 @@ function testGuards(trial: string, database: OpenDatabase, few: number): void {
     }
     tell(trial, { tried: { histories, operations: histories * calls }, wrong: found.length });
     expect(found).toEqual([]);
-  }, 600_000);
+  }, 7_200_000);
 
   test.each([...guards])(
     "without %s, none does",

@@ -20,7 +20,7 @@ const usage = `usage: npm run prove -- [--quick] [--seed N] [--only TRIAL]…\nt
 const counts = {
   long: {
     TVS_KILLS: "20",
-    TVS_INTERLEAVINGS: "5000",
+    TVS_INTERLEAVINGS: "1000",
     TVS_EXTRACTS: "2000",
     TVS_OPERATIONS: "1000000",
     TVS_SEEDS: "10000",
@@ -82,10 +82,12 @@ function commit(): string {
   return git("status", "--porcelain", "--untracked-files=no") === "" ? name : `${name} and changes`;
 }
 
-async function bun(words: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
-  const options = { cwd: projectFolder, env: { ...process.env, ...env } };
-  return Bun.spawn([process.execPath, ...words], { ...options, stdio: ["ignore", "inherit", "inherit"] })
-    .exited;
+async function bun(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  return Bun.spawn([process.execPath, ...words], {
+    cwd: projectFolder,
+    env,
+    stdio: ["ignore", "inherit", "inherit"],
+  }).exited;
 }
 
 /** What each trial came to, a line each. @returns how many failed or told nothing */
@@ -102,7 +104,7 @@ function printOutcomes(names: readonly string[], told: readonly Told[]): number 
 }
 
 /** Runs what was chosen. @returns the first exit code that is not 0, else 0 */
-async function runAll(options: Options, env: Readonly<Record<string, string>>): Promise<number> {
+async function runAll(options: Options, env: NodeJS.ProcessEnv): Promise<number> {
   const files = new Set(options.chosen.flatMap((trial) => trial.files));
   const paths = [...files].map((file) => `./test/${file}.test.ts`);
   const how = ["test", "--only-failures", "--timeout=60000", "--parallel=2", "--no-isolate"];
@@ -121,8 +123,10 @@ async function prove(options: Options, folder: string): Promise<number> {
   const executable = join(folder, "tvs");
   if (process.env.TVS_COMMAND === undefined) await build(readTarget(hostTarget()), executable);
   const code = await runAll(options, {
+    TVS_COMMAND: JSON.stringify([executable]),
     ...counts[isQuick ? "quick" : "long"],
-    TVS_COMMAND: process.env.TVS_COMMAND ?? JSON.stringify([executable]),
+    // Whoever names a count, or a program, means it.
+    ...process.env,
     TVS_SEED: String(seed),
     TVS_TRIALS: toldFile,
   });

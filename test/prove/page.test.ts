@@ -15,7 +15,7 @@ const run = {
 
 test("the promises are the README's, each with a trial", () => {
   const readme = readFileSync(join(root, "README.md"), "utf8");
-  const [, promised = ""] = readme.split("What it promises:");
+  const [, promised = ""] = readme.split("What it promises, ");
   const bullets = [...(promised.split("It is not for you")[0] ?? "").matchAll(/^- (.+)$/gm)];
   const begins = bullets.map(([, text = ""]) => text.replaceAll("**", ""));
   expect(begins).toHaveLength(promises.length);

@@ -70,12 +70,12 @@ A test that cannot fail proves nothing. So each of these files was changed in on
 const again = `## Run it again
 
 \`\`\`sh
-npm run prove                           # the long forms of all trials; writes this page
-npm run prove -- --quick                # two minutes at most, and writes nothing
+npm run prove                                 # the long forms of all trials; writes this page
+npm run prove -- --quick                      # two minutes at most, and writes nothing
 npm run prove -- --only simulation --seed 7   # one trial, from another seed
 \`\`\`
 
-What is drawn from a seed, a history, a simulation or what is fuzzed, comes again from the same seed; which instruction a \`kill -9\` hits does not. A trial that fails prints the line that runs it again. Where a promise is kept, and by which tests, is told in \`test/README.md\` of the source.`;
+What is drawn from a seed, a history, a simulation or what is fuzzed, comes again from the same seed; which instruction a \`kill -9\` hits does not. A trial that fails prints the line that runs it again. How often each is tried can be said: \`TVS_SEEDS=50000\` before the command plays so many simulations, and \`test/prove/main.ts\` has the other counts. Where a promise is kept, and by which tests, is told in \`test/README.md\` of the source.`;
 
 /** What the tests noticed of small changes to the files that matter most. */
 function mutationOf(told: readonly Told[]): string {

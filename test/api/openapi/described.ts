@@ -19,7 +19,7 @@ const templates = Object.entries(document.paths).map(([path, item]) => {
 
 /** The path of the document that a request's matches, found as a client would. */
 function templateOf(path: string) {
-  const { pathname } = new URL(path, "http://service.test");
+  const { pathname } = new URL(`http://service.test${path}`);
   return templates.find(({ pattern }) => pattern.test(pathname));
 }
 
