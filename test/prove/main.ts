@@ -19,8 +19,8 @@ const usage = `usage: npm run prove -- [--quick] [--seed N] [--only TRIAL]…\nt
 /** How often, by the variables that the trials ask. */
 const counts = {
   long: {
-    TVS_KILLS: "20",
-    TVS_INTERLEAVINGS: "1000",
+    TVS_KILLS: "10",
+    TVS_INTERLEAVINGS: "500",
     TVS_EXTRACTS: "2000",
     TVS_OPERATIONS: "1000000",
     TVS_SEEDS: "10000",
@@ -28,7 +28,7 @@ const counts = {
     TVS_INPUTS: "1000000",
   },
   quick: {
-    TVS_INTERLEAVINGS: "60",
+    TVS_INTERLEAVINGS: "25",
     TVS_EXTRACTS: "100",
     TVS_OPERATIONS: "20000",
     TVS_SEEDS: "400",
