@@ -1,15 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { Refusal, refuse } from "../../src/partner/reasons.ts";
 import {
+  isJsonObject,
+  isParsed,
   type JsonReason,
+  type JsonValue,
   maxJsonDepth,
   maxJsonValues,
   readStrictJson,
+  sliceJson,
+  sliceMembers,
 } from "../../src/partner/strict-json.ts";
 
 function nested(depth: number): string {
   return "[".repeat(depth) + "]".repeat(depth);
 }
+
+/** The longest text that is parsed whatever it holds. */
+const harmlessLength = 1024 * 1024;
 
 const refused: [string, string | Uint8Array, JsonReason][] = [
   ["nothing", "", "JSON_MALFORMED"],
@@ -34,7 +42,19 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["half of a pair, unescaped", '"\ud800"', "JSON_LONE_SURROGATE"],
   ["an infinite number", "[1e400]", "JSON_NUMBER_RANGE"],
   ["a whole number beyond 2^53", "9007199254740993", "JSON_NUMBER_RANGE"],
+  ["a whole number below -2^53", "-9007199254740993", "JSON_NUMBER_RANGE"],
   ["too deep nesting", nested(maxJsonDepth + 1), "JSON_TOO_DEEP"],
+  [
+    "too deep objects",
+    `${'{"a":'.repeat(maxJsonDepth + 1)}1${"}".repeat(maxJsonDepth + 1)}`,
+    "JSON_TOO_DEEP",
+  ],
+  ["half of a pair before a number out of range", '["\\ud800",1e400]', "JSON_LONE_SURROGATE"],
+  ["half of a pair behind one", '[1e400,"\\ud800"]', "JSON_NUMBER_RANGE"],
+  ["half of a pair before too deep nesting", `["\\ud800",${nested(maxJsonDepth)}]`, "JSON_TOO_DEEP"],
+  ["half of a pair beside a duplicate", '{"a":"\\ud800","a":1}', "JSON_DUPLICATE_MEMBER"],
+  ["a string without an end", '["abc', "JSON_MALFORMED"],
+  ["a string that ends in an escaped quote", '["abc\\"', "JSON_MALFORMED"],
 ];
 
 describe("readStrictJson refuses", () => {
@@ -50,6 +70,19 @@ describe("readStrictJson refuses", () => {
     // That the end is missing is never looked at.
     expect(readStrictJson("[".repeat(2_000_000))).toEqual(refuse("JSON_TOO_DEEP"));
     expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));
+    const almost = "0,".repeat(maxJsonValues - 1);
+    expect(readStrictJson(`[${almost}[]]`)).toEqual(refuse("INPUT_TOO_LARGE"));
+    expect(readStrictJson(`[${almost}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));
+    expect(readStrictJson(`[${almost}0,0]`)).toEqual(refuse("INPUT_TOO_LARGE"));
+    expect(readStrictJson(`[${almost}0]`)).toBeArrayOfSize(maxJsonValues);
+  });
+
+  test("of a megabyte and more, before it is parsed, what is too deep before it is malformed", () => {
+    const open = "[".repeat(maxJsonDepth + 1);
+    const longest = open.padEnd(harmlessLength, " ");
+    expect(readStrictJson(longest)).toEqual(refuse("JSON_MALFORMED"));
+    expect(readStrictJson(`${longest} `)).toEqual(refuse("JSON_TOO_DEEP"));
+    expect(readStrictJson(`"${longest}`)).toEqual(refuse("JSON_MALFORMED"));
   });
 });
 
@@ -65,6 +98,7 @@ const accepted = [
   '" \\ud83d\\ude00 "',
   "[9007199254740991, -9007199254740991, 0.1, 1e10, -0]",
   nested(maxJsonDepth),
+  `[${"[],{},".repeat(maxJsonDepth)}0]`,
   " \t\r\n null \n",
 ];
 
@@ -83,4 +117,49 @@ describe("readStrictJson accepts", () => {
   test("bytes as well as text", () => {
     expect(readStrictJson(Buffer.from('{"name":"Adé"}'))).toEqual({ name: "Adé" });
   });
+});
+
+test.each([
+  [{}, true],
+  [{ a: 1 }, true],
+  [[], false],
+  [null, false],
+  ["{}", false],
+  [1, false],
+  [undefined, false],
+] as [JsonValue | undefined, boolean][])("%p is an object: %p", (value, isOne) =>
+  expect(isJsonObject(value)).toBe(isOne),
+);
+
+test.each([
+  ["JSON_DUPLICATE_MEMBER", 1, true],
+  ["JSON_NUMBER_RANGE", 1, true],
+  ["JSON_LONE_SURROGATE", 1, true],
+  ["JSON_TOO_DEEP", harmlessLength, true],
+  ["JSON_TOO_DEEP", harmlessLength + 1, false],
+  ["JSON_MALFORMED", 1, false],
+  ["INPUT_NOT_UTF8", 1, false],
+  ["INPUT_TOO_LARGE", 1, false],
+] as [JsonReason, number, boolean][])("%s of %d characters was parsed: %p", (reason, length, was) =>
+  expect(isParsed(" ".repeat(length), refuse(reason))).toBe(was),
+);
+
+test.each([
+  ["[]", []],
+  [" { } ", []],
+  ["[1]", ["1"]],
+  [
+    '[1, "a,]b\\"," , [2,{"x":[3,4]}] ,{"y":5,"z":"}"}]',
+    ["1", '"a,]b\\","', '[2,{"x":[3,4]}]', '{"y":5,"z":"}"}'],
+  ],
+  ['{"a":1,"b": [1,2] ,"c":{"d":1,"e":2}}', ['"a":1', '"b": [1,2]', '"c":{"d":1,"e":2}']],
+])("the parts of %s", (text, parts) => expect(sliceJson(text)).toEqual(parts));
+
+test("the members of an object, as they are written", () => {
+  const text = '{ "a" : 1 , "\\u0061":"x:y","a\\"b": {"c":[1, 2]} }';
+  expect(sliceMembers(text)).toEqual([
+    { name: "a", value: "1" },
+    { name: "a", value: '"x:y"' },
+    { name: 'a"b', value: '{"c":[1, 2]}' },
+  ]);
 });
