@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { Refusal, refuse } from "../../src/partner/reasons.ts";
+import { refuse } from "../../src/partner/reasons.ts";
 import {
   isJsonObject,
   isParsed,
   type JsonReason,
   type JsonValue,
   maxJsonDepth,
-  maxJsonValues,
   readStrictJson,
   sliceJson,
   sliceMembers,
@@ -53,6 +52,7 @@ const refused: [string, string | Uint8Array, JsonReason][] = [
   ["half of a pair behind one", '[1e400,"\\ud800"]', "JSON_NUMBER_RANGE"],
   ["half of a pair before too deep nesting", `["\\ud800",${nested(maxJsonDepth)}]`, "JSON_TOO_DEEP"],
   ["half of a pair beside a duplicate", '{"a":"\\ud800","a":1}', "JSON_DUPLICATE_MEMBER"],
+  ["a string alone without an end", '"abc', "JSON_MALFORMED"],
   ["a string without an end", '["abc', "JSON_MALFORMED"],
   ["a string that ends in an escaped quote", '["abc\\"', "JSON_MALFORMED"],
 ];
@@ -61,29 +61,6 @@ describe("readStrictJson refuses", () => {
   for (const [name, text, problem] of refused) {
     test(name, () => expect(readStrictJson(text)).toEqual(refuse(problem)));
   }
-
-  test("a million brackets without exhausting the stack", () => {
-    expect(readStrictJson(nested(1_000_000))).toBeInstanceOf(Refusal);
-  });
-
-  test("what would take gigabytes in memory, before it is parsed", () => {
-    // That the end is missing is never looked at.
-    expect(readStrictJson("[".repeat(2_000_000))).toEqual(refuse("JSON_TOO_DEEP"));
-    expect(readStrictJson(`[${"{},".repeat(maxJsonValues)}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));
-    const almost = "0,".repeat(maxJsonValues - 1);
-    expect(readStrictJson(`[${almost}[]]`)).toEqual(refuse("INPUT_TOO_LARGE"));
-    expect(readStrictJson(`[${almost}{}]`)).toEqual(refuse("INPUT_TOO_LARGE"));
-    expect(readStrictJson(`[${almost}0,0]`)).toEqual(refuse("INPUT_TOO_LARGE"));
-    expect(readStrictJson(`[${almost}0]`)).toBeArrayOfSize(maxJsonValues);
-  });
-
-  test("of a megabyte and more, before it is parsed, what is too deep before it is malformed", () => {
-    const open = "[".repeat(maxJsonDepth + 1);
-    const longest = open.padEnd(harmlessLength, " ");
-    expect(readStrictJson(longest)).toEqual(refuse("JSON_MALFORMED"));
-    expect(readStrictJson(`${longest} `)).toEqual(refuse("JSON_TOO_DEEP"));
-    expect(readStrictJson(`"${longest}`)).toEqual(refuse("JSON_MALFORMED"));
-  });
 });
 
 const accepted = [
@@ -93,6 +70,7 @@ const accepted = [
   '{"text":"a:b \\": c"}',
   '["a", "b" , "c"]',
   '{"A":1,"a":2}',
+  '{"a" :1,"b"\t:2}',
   '{"constructor":1,"toString":2,"hasOwnProperty":3}',
   '{"1":1,"0":2,"01":3}',
   '" \\ud83d\\ude00 "',
@@ -162,4 +140,13 @@ test("the members of an object, as they are written", () => {
     { name: "a", value: '"x:y"' },
     { name: 'a"b', value: '{"c":[1, 2]}' },
   ]);
+});
+
+test("of a megabyte and more, before it is parsed, what is too deep before it is malformed", () => {
+  const longest = "[ ".repeat(maxJsonDepth + 1).padEnd(harmlessLength, " ");
+  expect(readStrictJson(longest)).toEqual(refuse("JSON_MALFORMED"));
+  expect(readStrictJson(`${longest} `)).toEqual(refuse("JSON_TOO_DEEP"));
+  const objects = '{"a":'.repeat(maxJsonDepth + 1).padEnd(harmlessLength + 1, " ");
+  expect(readStrictJson(objects)).toEqual(refuse("JSON_TOO_DEEP"));
+  expect(readStrictJson(`"${longest}`)).toEqual(refuse("JSON_MALFORMED"));
 });
