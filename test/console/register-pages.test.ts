@@ -93,6 +93,13 @@ describe("the console's pages on the register", () => {
     expect((await get("/teachers.csv?license=GOOD")).status).toBe(400);
   });
 
+  test.each([
+    ...["/changes?by=%00", "/changes?of=%00", "/attestations?partner=%00"],
+    ...["/deliveries?partner=%00", "/teachers?state=%00", "/teachers?from=%00", "/changes.csv?by=%00"],
+  ])("%s, which no text may have, is told", async (path) => {
+    expect((await get(path)).status).toBe(400);
+  });
+
   test("find by what may stand in no address, and by a name without its marks", async () => {
     for (const term of ["99900000007", "1008", "TR/LA/2019/000008", "adesina", "=Ọlá"]) {
       const { text } = await find(term);

@@ -74,11 +74,11 @@ export function statement(sql: string, args: readonly Value[] = []): SqlStatemen
 /**
  * Makes a value safe to bind. An integer goes as a bigint, because the native driver binds every JS
  * number as REAL and `6` would be read back from text or JSON as `6.0`.
- * @throws TypeError for a value that no column can hold unchanged
+ * @throws TypeError for a value that no column can hold unchanged, TvsError USAGE for a text with a NUL character
  */
 export function bindable(value: Value): null | number | bigint | string | Uint8Array {
   if (typeof value === "string") {
-    if (value.includes("\0")) throw new TypeError("text with a NUL character cannot be stored");
+    if (value.includes("\0")) throw new TvsError("USAGE", "no text may have a NUL character");
     return value;
   }
   if (typeof value === "number") {
