@@ -4,6 +4,7 @@ import type { Context, Hono } from "hono";
 import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
+import { readForm } from "../http/hono-call.ts";
 import { type AdminEnv, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-frame.ts";
 import type { ConsoleSources } from "./console-state.ts";
@@ -112,17 +113,17 @@ function searchForm(term: string): Markup {
 }
 
 async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Response> {
-  const given = await c.req.parseBody();
-  const [term, after] = [given.term, given.after].map((value) => (typeof value === "string" ? value : ""));
   return shown(c, "Teachers", async () => {
+    const given = await readForm(c);
+    const [term, after] = [given.get("term") ?? "", given.get("after") ?? ""];
     const page = { limit: pageRows, maxLooked, ...(after === "" ? {} : { after }) };
-    const found = await findTeachers(looking(sources), term ?? "", page);
+    const found = await findTeachers(looking(sources), term, page);
     const { rows, next } = describedPage(found, sources);
     const more =
       next === null
         ? ""
         : html`<form method="post" action="/teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
-    return html`<section class="panel">${searchForm(term ?? "")}<p><a href="/teachers">Show the whole register</a></p></section>
+    return html`<section class="panel">${searchForm(term)}<p><a href="/teachers">Show the whole register</a></p></section>
 <section class="panel">${tableOfRows(teacherListing(sources), rows)}${more}</section>`;
   });
 }
@@ -132,14 +133,17 @@ function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>)
   return orSaid(c, title, async () => c.html(consoleFrame({ title, path, main: await part() })));
 }
 
-/** An answer; a question that makes no sense is answered in words, in its place. */
+const statuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
+
+/** An answer; a question that makes no sense, or breaks off, is answered in words, in its place. */
 async function orSaid(c: Context<AdminEnv>, title: string, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();
   } catch (error) {
-    if (!isTvsError(error) || (error.code !== "USAGE" && error.code !== "NOT_KNOWN")) throw error;
+    const status = isTvsError(error) ? statuses[error.code as keyof typeof statuses] : undefined;
+    if (!isTvsError(error) || status === undefined) throw error;
     const path = c.req.path.replace(/\.csv$/, "");
     const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href="${path}">Back</a></p></section>`;
-    return await c.html(consoleFrame({ title, path, main }), error.code === "USAGE" ? 400 : 404);
+    return await c.html(consoleFrame({ title, path, main }), status);
   }
 }

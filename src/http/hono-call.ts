@@ -38,19 +38,22 @@ export function honoCaller(c: Context<AppEnv>): Pick<HttpCall, "connection" | "h
   return { connection: c.env, header: (name) => c.req.header(name) };
 }
 
+/** Forms have a field or two; a term that is too long is told so in words, and what is larger is no form of ours. */
+const maxFormBytes = 16 * 1024;
+
 /**
  * Reads the body of a form, once, counted while it arrives.
  * @throws TvsError BODY_TOO_LARGE; REQUEST_INVALID for one that breaks off, because the caller left or what came is no
  * HTTP: nobody's fault but the caller's, and nothing for the log
  */
-export async function readForm(c: Context<AppEnv>, maxBytes: number): Promise<URLSearchParams> {
-  if (Number(c.req.header("content-length")) > maxBytes) throw bodyTooLarge(maxBytes);
+export async function readForm(c: Pick<Context, "req">): Promise<URLSearchParams> {
+  if (Number(c.req.header("content-length")) > maxFormBytes) throw bodyTooLarge(maxFormBytes);
   const parts: Uint8Array[] = [];
   let bytes = 0;
   try {
     for await (const part of c.req.raw.body ?? []) {
       bytes += part.length;
-      if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
+      if (bytes > maxFormBytes) throw bodyTooLarge(maxFormBytes);
       parts.push(part);
     }
   } catch (error) {

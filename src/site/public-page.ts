@@ -22,9 +22,6 @@ import type { Markup } from "./markup.ts";
 import type { PageSender } from "./page-sender.ts";
 import type { Allowances } from "./shell.ts";
 
-/** A form with one field; a term that is too long is told so in words, and what is larger is no form of ours. */
-const maxFormBytes = 16 * 1024;
-
 type PageContext = Context<AppEnv>;
 
 /**
@@ -54,7 +51,7 @@ export function publicPage(service: Service, limit: PublicLimit, sender: PageSen
     if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header("Content-Type") ?? "")) {
       return page.ask(c, 415, ({ formWrong }) => formWrong);
     }
-    return page.answer(c, async () => readTerm((await readForm(c, maxFormBytes)).get("searchTerm") ?? ""));
+    return page.answer(c, async () => readTerm((await readForm(c)).get("searchTerm") ?? ""));
   };
   return { show: orFailure(show), answer: orFailure(answer) };
 }

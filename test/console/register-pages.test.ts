@@ -110,6 +110,7 @@ describe("the console's pages on the register", () => {
     const [, after = ""] = /name="after" value="([^"]+)"/.exec(many.text) ?? [];
     expect(regNos((await find("teacher", after)).text)).toHaveLength(9);
     expect((await find("?!")).status).toBe(400);
+    expect((await find("a".repeat(20_000))).status).toBe(413);
   });
 
   test("save what is listed as CSV, in which no cell is a formula", async () => {
