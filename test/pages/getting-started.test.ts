@@ -53,7 +53,8 @@ function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
 }
 
 async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
-  const env = { ...process.env, PORT: port, PATH: `${folder}:${process.env.PATH}` };
+  // As in many containers: what Python prints in parts is written in parts, and mixes with what others print.
+  const env = { ...process.env, PORT: port, PATH: `${folder}:${process.env.PATH}`, PYTHONUNBUFFERED: "1" };
   const shell = Bun.spawn(["bash", "-c", script], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([
     new Response(shell.stdout).text(),

@@ -36,7 +36,8 @@ class Receiver(BaseHTTPRequestHandler):
             # Answered first, worked on afterwards; an event can come twice, and then has the same eventId.
             event = json.loads(raw_body)
             if event["eventId"] not in handled:
-                print(event["eventType"], event["data"]["regNo"], flush=True)
+                # One text with its end: parts of a line could mix with what others print.
+                print(f'{event["eventType"]} {event["data"]["regNo"]}\n', end="", flush=True)
             handled.add(event["eventId"])
 
 
