@@ -51,6 +51,8 @@ type Judging = {
   readonly issuer: string;
   /** When the envelope was signed. */
   readonly signedSeconds: number;
+  /** Whether it said eligible. */
+  readonly isYes: boolean;
   readonly nowSeconds: number;
   readonly toleranceSeconds: number;
   readonly maxAgeSeconds: number;
@@ -246,9 +248,9 @@ export function findStatus(
   const value = valueAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatSeconds(list.issuedAtSeconds);
-  // What was withdrawn before the envelope was signed had been lifted by then: only a newer list can tell of "since".
+  // What was withdrawn before a yes was signed had been lifted by then: only a newer list can tell of "since".
   const isBefore = list.issuedAtSeconds < judging.signedSeconds - judging.toleranceSeconds;
-  if (value !== 0 && isBefore)
+  if (value !== 0 && isBefore && judging.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);
   return { ...claim, signedAt, withdrawn: value !== 0 };
 }

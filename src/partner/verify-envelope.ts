@@ -180,11 +180,13 @@ function judgeStatus(
   nowMs: number,
 ): Passed | Refusal {
   const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
+  const { eligible: isYes } = claims.result;
   if (lists === null) return outcomes.noList;
   if (claims.status === null) return outcomes.noPlace;
   const found = findStatus(claims.status, lists, {
     issuer,
     signedSeconds: claims.issuedAtSeconds,
+    isYes,
     nowSeconds: nowMs / 1000,
     toleranceSeconds: clockToleranceSeconds ?? defaultToleranceSeconds,
     maxAgeSeconds: maxListAgeSeconds ?? defaultMaxListAgeSeconds,
@@ -193,9 +195,9 @@ function judgeStatus(
   opened.draft.statusList = found;
   const by = `the status list of ${found.signedAt}`;
   if (!found.withdrawn) return passed(`Not withdrawn, by ${by}.`);
-  return claims.result.eligible
+  return isYes
     ? refuse("WITHDRAWN_SINCE", `It is withdrawn, by ${by}.`)
-    : passed(`The answer was no already; now ${by} says withdrawn.`);
+    : passed(`The answer was no already; ${by} says withdrawn.`);
 }
 
 /** What was signed, against what the caller expects. @returns null when it is that */

@@ -273,7 +273,7 @@ describe("a status list", () => {
   test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
     [place, [], `Not withdrawn, by ${list}.`],
     [place, [3], `status: It is withdrawn, by ${list}.`],
-    [{ ...place, result: no }, [3], `The answer was no already; now ${list} says withdrawn.`],
+    [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
     [{}, [3], unnamed],
   ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {
     const found = await judged(change, { statusLists: [statusList(pack(...withdrawn))] });

@@ -366,10 +366,11 @@ public static class Verify
         Require(isOurs && list != null && list.IssuedAt <= now + 60, "STATUS_LIST_UNUSABLE");
         Require(now - list.IssuedAt <= MaxListAge && now < list.Expires, "STATUS_LIST_STALE");
         Require(ValueAt(list, idx) >= 0, "STATUS_LIST_UNUSABLE");
-        if (ValueAt(list, idx) == 0) return;
+        // Only a yes can be withdrawn.
+        if (ValueAt(list, idx) == 0 || !(bool)claims["result"]["eligible"]) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         Require(list.IssuedAt >= (long)claims["iat"] - 60, "STATUS_LIST_STALE");
-        Require(!(bool)claims["result"]["eligible"], "WITHDRAWN_SINCE");
+        throw new Refused("WITHDRAWN_SINCE");
     }
 
     /// The lists of an offline pack, or the one that the file is.

@@ -350,12 +350,13 @@ func checkStatus(claims object, issuedAt int64, lists []string, keys map[string]
 	require(now-list.iat <= maxListAge && float64(now) < list.exp, "STATUS_LIST_STALE")
 	value := list.valueAt(idx)
 	require(value >= 0, "STATUS_LIST_UNUSABLE")
-	if value == 0 {
+	// Only a yes can be withdrawn.
+	if value == 0 || claims["result"].(object)["eligible"] != true {
 		return
 	}
 	// What was withdrawn before the answer had been lifted when it was signed.
 	require(list.iat >= issuedAt-60, "STATUS_LIST_STALE")
-	require(claims["result"].(object)["eligible"] != true, "WITHDRAWN_SINCE")
+	require(false, "WITHDRAWN_SINCE")
 }
 
 // readLists gives the lists of an offline pack, or the one that the file is.

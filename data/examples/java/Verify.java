@@ -308,10 +308,11 @@ public class Verify {
         require(isOurs && list.iat() <= now + 60, "STATUS_LIST_UNUSABLE");
         require(now - list.iat() <= MAX_LIST_AGE && now < list.exp(), "STATUS_LIST_STALE");
         require(list.valueAt(idx) >= 0, "STATUS_LIST_UNUSABLE");
-        if (list.valueAt(idx) == 0) return;
+        // Only a yes can be withdrawn.
+        if (list.valueAt(idx) == 0 || !claims.get("result").get("eligible").booleanValue()) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         require(list.iat() >= claims.get("iat").longValue() - 60, "STATUS_LIST_STALE");
-        require(!claims.get("result").get("eligible").booleanValue(), "WITHDRAWN_SINCE");
+        require(false, "WITHDRAWN_SINCE");
     }
 
     /** The lists of an offline pack, or the one that the file is. */

@@ -194,10 +194,11 @@ async function checkStatus(claims, lists, { keys, issuer }) {
   require(now - list.iat <= maxListAge && now < list.exp, "STATUS_LIST_STALE");
   const value = valueAt(list, idx);
   require(value >= 0, "STATUS_LIST_UNUSABLE");
-  if (value === 0) return;
+  // Only a yes can be withdrawn.
+  if (value === 0 || !claims.result.eligible) return;
   // What was withdrawn before the answer had been lifted when it was signed.
   require(list.iat >= claims.iat - 60, "STATUS_LIST_STALE");
-  require(!claims.result.eligible, "WITHDRAWN_SINCE");
+  require(false, "WITHDRAWN_SINCE");
 }
 
 /** The lists of an offline pack, or the one that the file is. */

@@ -229,10 +229,11 @@ function checkStatus(object $claims, array $lists, array $keys, string $issuer):
     $isNew = $now - $list->iat <= MAX_LIST_AGE && $now < ($list->exp ?? PHP_INT_MAX);
     ensure($isNew, 'STATUS_LIST_STALE');
     ensure($list->value >= 0, 'STATUS_LIST_UNUSABLE');
-    if ($list->value === 0) return;
+    // Only a yes can be withdrawn.
+    if ($list->value === 0 || !$claims->result->eligible) return;
     // What was withdrawn before the answer had been lifted when it was signed.
     ensure($list->iat >= $claims->iat - 60, 'STATUS_LIST_STALE');
-    ensure(!$claims->result->eligible, 'WITHDRAWN_SINCE');
+    ensure(false, 'WITHDRAWN_SINCE');
 }
 
 /** The lists of an offline pack, or the one that the file is. */

@@ -244,11 +244,12 @@ def check_status(claims, tokens, keys, issuer):
     require(is_ours and found["iat"] <= now + 60, "STATUS_LIST_UNUSABLE")
     require(now - found["iat"] <= MAX_LIST_AGE and now < found.get("exp", now + 1), "STATUS_LIST_STALE")
     require(found["value"] >= 0, "STATUS_LIST_UNUSABLE")
-    if found["value"] == 0:
+    # Only a yes can be withdrawn.
+    if found["value"] == 0 or not claims["result"]["eligible"]:
         return
     # What was withdrawn before the answer had been lifted when it was signed.
     require(found["iat"] >= claims["iat"] - 60, "STATUS_LIST_STALE")
-    require(not claims["result"]["eligible"], "WITHDRAWN_SINCE")
+    require(False, "WITHDRAWN_SINCE")
 
 
 def read_lists(data):
