@@ -364,7 +364,7 @@ async function putBack(store: EvidenceStore, epoch: LogEpoch, note: string): Pro
   if (link !== null && link !== linkTo(newest?.note ?? null)) return;
   const opened = await openCheckpoint(note, await openingKeysOf([epoch]));
   if (opened instanceof Refusal) throw behind(note, "another key has signed it");
-  await store.keep({ epoch: epoch.epoch, size, signedAt: opened.seconds * 1000, note });
+  await store.keep({ epoch: epoch.epoch, size, signedAt: opened.seconds * 1000, note }, newest);
 }
 
 /** Whether there is something that no checkpoint covers. */

@@ -102,8 +102,11 @@ export type EvidenceStore = {
   tiles(epoch: number): ReadTiles;
   /** The newest checkpoint of all. */
   newest(): Promise<StoredCheckpoint | null>;
-  /** Puts a checkpoint back that was signed, and lost before the database had it, unless there is a later one. */
-  keep(checkpoint: StoredCheckpoint): Promise<void>;
+  /**
+   * Puts a checkpoint back that was signed, and lost before the database had it, unless there is one that is later than the
+   * one that it names.
+   */
+  keep(checkpoint: StoredCheckpoint, previous: StoredCheckpoint | null): Promise<void>;
   ofSize(epoch: number, size: number): Promise<StoredCheckpoint | null>;
   /** The earliest checkpoint that covers a leaf. */
   covering(epoch: number, index: number): Promise<StoredCheckpoint | null>;

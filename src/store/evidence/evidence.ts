@@ -86,11 +86,12 @@ const putTile = `INSERT INTO log_tiles (epoch, level, position, hashes) SELECT ?
   ON CONFLICT (epoch, level, position) DO UPDATE SET hashes = excluded.hashes`;
 const putPositions = `INSERT INTO log_positions (part, prefix, id)
   SELECT (?3 + key) >> ${partBits}, value, ?3 + key FROM json_each(?4) WHERE ${isMoved} ON CONFLICT DO NOTHING`;
+/** The leaves may be another one's, and then so may be a checkpoint that was not there when this one named its predecessor. */
 const putCheckpoint = `INSERT INTO log_checkpoints (epoch, size, signed_at, note)
-  SELECT ?1, ?2, ?3, ?4 WHERE ${isMoved} ON CONFLICT DO NOTHING`;
+  SELECT ?1, ?2, ?3, ?4 WHERE ${isMoved} AND ${isNewest("?5", "?6")} ON CONFLICT DO NOTHING`;
 
 const putBack = `INSERT INTO log_checkpoints (epoch, size, signed_at, note) SELECT ?1, ?2, ?3, ?4
-  WHERE EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size >= ?2) AND ${isNewest("?1", "?2")}
+  WHERE EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND size >= ?2) AND ${isNewest("?5", "?6")}
   ON CONFLICT DO NOTHING`;
 
 /** In this order of the tables (CROSS): left to itself, SQLite goes through all tiles of the tree for the few wanted. */
@@ -172,8 +173,8 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
       driver.renew();
       return checkpoint(newest);
     },
-    async keep({ epoch, size, signedAt, note }) {
-      await driver.batch([{ sql: putBack, args: [epoch, size, signedAt, note] }]);
+    async keep({ epoch, size, signedAt, note }, previous) {
+      await driver.batch([{ sql: putBack, args: [epoch, size, signedAt, note, ...placeOf(previous)] }]);
     },
     ofSize: (epoch, size) => checkpoint(ofSize, [epoch, size]),
     covering: (epoch, index) => checkpoint(covering, [epoch, index]),
@@ -199,14 +200,17 @@ function cutStatements({ epoch, publicKey, after }: Pick<EpochOpening, "epoch" |
   return statements;
 }
 
+const placeOf = (checkpoint: StoredCheckpoint | null) => [checkpoint?.epoch ?? 0, checkpoint?.size ?? 0];
+
 function appendStatements({ epoch, from, to, tiles, firstId, prefixes, checkpoint, previous }: Appended) {
   const tileStatement = ({ level, position, hashes }: Tile): SqlStatement => {
     return { sql: putTile, args: [epoch, to, level, position, hashes] };
   };
+  const named = placeOf(previous);
   const move: SqlStatement =
     checkpoint === null
       ? { sql: moveSize, args: [epoch, from, to] }
-      : { sql: moveSigned, args: [epoch, from, to, previous?.epoch ?? 0, previous?.size ?? 0] };
+      : { sql: moveSigned, args: [epoch, from, to, ...named] };
   return [
     move,
     ...tiles.map(tileStatement),
@@ -215,7 +219,7 @@ function appendStatements({ epoch, from, to, tiles, firstId, prefixes, checkpoin
       : [{ sql: putPositions, args: [epoch, to, firstId, JSON.stringify(prefixes)] }]),
     ...(checkpoint === null
       ? []
-      : [{ sql: putCheckpoint, args: [epoch, to, checkpoint.signedAt, checkpoint.note] }]),
+      : [{ sql: putCheckpoint, args: [epoch, to, checkpoint.signedAt, checkpoint.note, ...named] }]),
   ];
 }
 

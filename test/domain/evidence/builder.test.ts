@@ -8,11 +8,12 @@ import {
 } from "../../../src/domain/evidence/builder.ts";
 import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
+import type { EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aCheckpointKey } from "../../harness/checkpoint-key.ts";
-import { attest } from "../../harness/evidence.ts";
+import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
@@ -183,6 +184,52 @@ test("stores no checkpoint beside another one that names the same before it", ()
     await attestMore(1);
     await builder().sign();
     expect(linkOf(treeHeadOf(head.read() ?? ""))).toBe(linkTo(stored ?? ""));
+  }));
+
+test("stores no checkpoint whose leaves another one has appended, behind one that it does not name", () =>
+  withLog(async ({ builder, head, attestMore, evidence }) => {
+    await attestMore(2);
+    const [smaller, larger] = [heldBack(head), heldBack(head)];
+    const signed = builder(smaller).sign();
+    await smaller.reached;
+    await attestMore(1);
+    const overtaken = builder(larger).sign();
+    await larger.reached;
+    smaller.release();
+    await signed;
+    const stored = await evidence.newest();
+    await builder().append();
+    larger.release();
+    await overtaken;
+    expect(await evidence.newest()).toEqual(stored);
+    await builder().sign();
+    expect(linkOf(treeHeadOf((await evidence.newest())?.note ?? ""))).toBe(linkTo(stored?.note ?? ""));
+  }));
+
+test("puts no kept checkpoint back behind one that it does not name", () =>
+  withLog(async ({ head, attestMore, evidence, clock }) => {
+    const builderOn = (its: PinnedCheckpoint, store: EvidenceStore) =>
+      createEvidenceBuilder({ store, head: its, secrets, clock });
+    const dying = { ...evidence, append: () => Promise.reject(new Error("killed")) };
+    const [smaller, larger] = [aPinnedCheckpoint(head.read()), aPinnedCheckpoint(head.read())];
+    for (const own of [smaller, larger]) {
+      await attestMore(1);
+      expect(await rejection(builderOn(own, dying).sign())).toMatchObject({ message: "killed" });
+    }
+    await builderOn(head, evidence).append();
+    const overtaken = {
+      ...evidence,
+      async newest() {
+        const newest = await evidence.newest();
+        await builderOn(smaller, evidence).requireNotBehind();
+        return newest;
+      },
+    };
+    await builderOn(larger, overtaken).requireNotBehind();
+    const stored = await evidence.newest();
+    expect([stored?.note, stored?.size]).toEqual([smaller.note ?? "", 513]);
+    await builderOn(larger, evidence).sign();
+    expect(linkOf(treeHeadOf((await evidence.newest())?.note ?? ""))).toBe(linkTo(stored?.note ?? ""));
   }));
 
 test("keeps nothing that the database calls a checkpoint and that the log has not signed", () =>
