@@ -50,7 +50,8 @@ describe("the console in a browser", () => {
       const cut =
         "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
       for (const place of ["Now", "Teachers", "Attestations", "Deliveries", "Calls", "Imports"]) {
-        await page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
+        const link = page.getByRole("navigation").getByRole("link", { name: place, exact: true });
+        await Promise.all([page.waitForEvent("load"), link.click()]);
         await expectSound(page, [390, 1280]);
         for (const width of [390, 1280]) {
           await page.setViewportSize({ width, height: 844 });
