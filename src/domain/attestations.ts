@@ -1,6 +1,7 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { isoSeconds } from "./clock.ts";
+import type { LogEpoch } from "./evidence/evidence.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
@@ -134,10 +135,10 @@ export type AttestationMaintenance = {
   prunePeople(limit: number): Promise<number>;
   /**
    * Puts a mark in the place of another one, or where there is none.
-   * @param before an epoch that must not have been opened yet
-   * @returns false when it is another one by now, or that epoch is there
+   * @param next an epoch that must not have been opened yet, and that would begin with that id
+   * @returns false when it is another one by now, that epoch is there, or would begin elsewhere
    */
-  setMark(was: string | null, is: string, before?: number): Promise<boolean>;
+  setMark(was: string | null, is: string, next?: Pick<LogEpoch, "epoch" | "firstId">): Promise<boolean>;
   /**
    * The id of the oldest attestation that is there, or of the one that comes first.
    * @param behindGaps the id behind the last gap among the oldest ones, if there is one: releases before deleted by

@@ -161,8 +161,8 @@ async function signedEnd(evidence: Pick<EvidenceStore, "epochs" | "newest">, sec
 /**
  * Authenticates with which id an epoch is about to begin: who is cut off behind its opening leaves nothing that nobody has
  * noted. Where that id was given before, what had it was lost openly: nothing is deleted yet of those that have it now.
- * @returns the mark that the opening has to find, null where there is none; undefined where another one has changed it, or
- *   opened that epoch, meanwhile
+ * @returns the mark that the opening has to find, null where there is none; undefined where another one has changed it,
+ *   opened that epoch, or signed for what it would have begun with, meanwhile: of that some may be deleted already
  */
 export async function noteBegin(
   { maintenance, secrets }: Omit<Retaining, "settings">,
@@ -173,7 +173,7 @@ export async function noteBegin(
   if (mark === null) return was;
   const [begun, through] = [Math.min(mark.begun, firstId), Math.min(mark.through, firstId - 1)];
   const is = sealMark({ ...mark, begun, through, begins: { ...mark.begins, [epoch]: firstId } }, secrets);
-  return (await maintenance.setMark(was, is, epoch)) ? is : undefined;
+  return (await maintenance.setMark(was, is, { epoch, firstId })) ? is : undefined;
 }
 
 /** Does nothing where there is no mark of ours. */

@@ -1,14 +1,14 @@
 import type { AttestationMaintenance } from "../../domain/attestations.ts";
 import type { Driver } from "../driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
-import { nextLoggedId } from "./evidence.ts";
+import { nextFirstId, nextLoggedId, nextSignedId } from "./evidence.ts";
 import { prunePeople } from "./statement-people.ts";
 
-/** The rows that may go: never the newest one, whose id the next one follows, nor one whose leaf is not in the tree. */
+/** The rows that may go: never the newest one, whose id the next one follows, nor one with which an epoch may begin. */
 const deletable = `SELECT id, jws FROM attestations WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations)
-  AND id < (${nextLoggedId}) ORDER BY id LIMIT ?2`;
+  AND id < (${nextSignedId}) ORDER BY id LIMIT ?2`;
 const setMark = `UPDATE attestation_upkeep SET mark = ?2 WHERE id = 1 AND mark IS ?1
-  AND NOT EXISTS (SELECT 1 FROM log_epochs WHERE epoch >= ?3) RETURNING id`;
+  AND (?3 IS NULL OR (${nextFirstId} = ?4 AND NOT EXISTS (SELECT 1 FROM log_epochs WHERE epoch >= ?3))) RETURNING id`;
 const toPrune = `FROM attestations WHERE id IN (SELECT value FROM json_each(?2))
   AND EXISTS (SELECT 1 FROM attestation_upkeep WHERE id = 1 AND mark = ?1)`;
 /** Who ever verified a teacher is kept, because events go by it. */
@@ -35,7 +35,7 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
     async prune(ids, { was, is, from }) {
       const pruned = [is, JSON.stringify(ids)];
       const [marked] = await driver.batch([
-        { sql: setMark, args: [was, is, null] },
+        { sql: setMark, args: [was, is, null, null] },
         { sql: noteVerified, args: pruned },
         { sql: `DELETE ${toPrune}`, args: pruned },
         { sql: notePruned, args: [is, from] },
@@ -46,8 +46,9 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       const [gone] = await driver.batch([{ sql: prunePeople, args: [limit] }]);
       return gone?.length ?? 0;
     },
-    async setMark(was, is, before) {
-      const [marked] = await driver.batch([{ sql: setMark, args: [was, is, before ?? null] }]);
+    async setMark(was, is, next) {
+      const args = [was, is, next?.epoch ?? null, next?.firstId ?? null];
+      const [marked] = await driver.batch([{ sql: setMark, args }]);
       return marked?.length === 1;
     },
     async firstId(wanted) {

@@ -28,13 +28,13 @@ export const nextLoggedId = `SELECT ${nextIdOf} FROM log_epochs ORDER BY epoch D
 const signedSizeOf = (epoch: string) =>
   `coalesce((SELECT max(size) FROM log_checkpoints AS signed WHERE signed.epoch = ${epoch}), 0)`;
 /** The id of the first attestation that no checkpoint of the newest tree covers. */
-const nextSignedId = `SELECT first_id + max(0, ${signedSizeOf("tree.epoch")} - (previous IS NOT NULL))
+export const nextSignedId = `SELECT first_id + max(0, ${signedSizeOf("tree.epoch")} - (previous IS NOT NULL))
   FROM log_epochs AS tree ORDER BY epoch DESC LIMIT 1`;
 /**
  * The first tree begins with the oldest attestation that is there; each further one with what the last one did not sign
  * for, because nobody will any more, and never behind what is attested next.
  */
-const nextFirstId = `coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
+export const nextFirstId = `coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
     (SELECT min(id) FROM attestations), 1)`;
 const openEpoch = `INSERT INTO log_epochs (${epochColumns}) SELECT ?1, ?2, ?3, ?4, ${nextFirstId}, ?8, ?5, ?6, ?7
   WHERE coalesce((SELECT max(epoch) FROM log_epochs), 0) = ?9 AND ${signedSizeOf("?9")} = ?10 AND (?11 IS NULL

@@ -3,7 +3,13 @@ import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
 import type { EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
-import { beginRetention, noteBegin, readMark } from "../../../src/domain/evidence/retention-mark.ts";
+import {
+  beginRetention,
+  noteBegin,
+  ownMark,
+  readMark,
+  sealMark,
+} from "../../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { statusErasName } from "../../../src/domain/status-list/places.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -49,6 +55,37 @@ test("notes with which id an epoch begins, and opens none of which another one h
     expect(await openNextEpoch({ ...opening, note }, "a test")).toMatchObject({ epoch: 3, firstId: 4 });
     const mark = await readMark({ maintenance, secrets }, { isOld: false, now: clock.now() });
     expect([noted, mark?.begins]).toEqual([[3, 4, 4], { 1: 1, 2: 4, 3: 4 }]);
+  }));
+
+test("does not take back what retention has deleted since it was looked where the epoch begins", () =>
+  withLog(async ({ opening, evidence, driver, builder, maintenance, clock, settings }) => {
+    await beginRetention({ maintenance, settings, secrets, evidence }, { now: clock.now() });
+    const known = () => ownMark({ maintenance, secrets });
+    let isFirst = true;
+    const note = async (next: Parameters<typeof noteBegin>[1]) => {
+      if (isFirst) {
+        await attest(driver, [anAttestation(3), anAttestation(4)]);
+        await builder().checkpoint();
+        const { sealed: was, mark } = await known();
+        const is = sealMark({ ...mark, from: 1, through: 3 }, secrets);
+        expect(await maintenance.prune([1, 2, 3], { was, is, from: 1 })).toBe(true);
+      }
+      isFirst = false;
+      return noteBegin({ maintenance, secrets }, next);
+    };
+    expect(await openNextEpoch({ ...opening, note }, "a test")).toMatchObject({ epoch: 2, firstId: 5 });
+    expect((await known()).mark).toMatchObject({ through: 3, begins: { 1: 1, 2: 5 } });
+  }));
+
+test("leaves to retention nothing that is in the tree, and that the next epoch would begin with", () =>
+  withLog(async ({ evidence, driver, builder, maintenance }) => {
+    await attest(driver, [anAttestation(3), anAttestation(4)]);
+    await builder().append();
+    expect([(await evidence.progress())?.size, await evidence.nextFirstId()]).toEqual([4, 3]);
+    const ids = async () => (await maintenance.deletable(0, 9)).map(({ id }) => id);
+    expect(await ids()).toEqual([1, 2]);
+    await builder().sign();
+    expect(await ids()).toEqual([1, 2, 3]);
   }));
 
 test("takes nothing for lost because a checkpoint was kept and could not be stored", () =>
