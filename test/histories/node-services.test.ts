@@ -59,5 +59,5 @@ test.skipIf(noServer !== undefined)(
       await cluster.close();
     }
   },
-  3_600_000,
+  7_200_000,
 );

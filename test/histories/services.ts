@@ -64,9 +64,7 @@ export async function playServing(
     played.operations += operations;
     played.lostReplies += lostReplies;
     played.healedMs.push(...healedMs);
-    played.found.push(
-      ...found.map((words) => `TVS_SEED=${seed} npm test -- test/histories/*services.test.ts: ${words}`),
-    );
+    played.found.push(...found.map((words) => `TVS_SEED=${seed} npm test -- test/histories: ${words}`));
   }
   return played;
 }

@@ -46,13 +46,13 @@ export const trials: readonly Trial[] = [
     name: "histories-1-thread",
     promise: "What was committed before a signed answer",
     how: "12 callers of four partners, an operator and a reader of the events share a service of one thread that is killed and started again; one order has to explain all that each of them saw: quotas, keys, records, revocations, rotations, events",
-    files: ["histories/services"],
+    files: ["histories/one-thread"],
   },
   {
     name: "histories-4-threads",
     promise: "Every core answers.",
     how: "the callers, the operator and the reader of histories-1-thread share a service of four threads, which is killed and started again",
-    files: ["histories/services"],
+    files: ["histories/four-threads"],
   },
   {
     name: "histories-3-nodes",
