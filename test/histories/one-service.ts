@@ -24,7 +24,7 @@ export function playOneService(trial: string, args: readonly string[]): Promise<
           await service;
         },
       };
-      const asked = { operations: countOf("TVS_OPERATIONS", 1_500) / 3, faults: countOf("TVS_KILLS", 1) };
+      const asked = { operations: countOf("TVS_OPERATIONS", 1_200) * 0.45, faults: countOf("TVS_KILLS", 1) };
       const { operations, lostReplies, healedMs, found } = await playServing(serving, asked);
       tell(trial, {
         tried: { operations, "lost replies": lostReplies, kills: healedMs.length },

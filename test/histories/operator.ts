@@ -25,6 +25,8 @@ type Around = {
   readonly tick: Ticks;
   /** About how often each partner calls: its quotas are near that. */
   readonly calls: number;
+  /** Done before a change is made again of which a server has not said whether it was made. */
+  readonly onSilence?: () => Promise<void>;
   /** The next signing key; without one no key is rotated. */
   readonly nextKey: () => Promise<SigningKey | undefined>;
 };
@@ -38,22 +40,22 @@ const teachersEach = 5;
 const knownAtFirst = 3;
 
 export type Operator = ReturnType<typeof createOperator>;
+export function createOperator(database: Driver, { random, secrets, now, tick, calls, ...around }: Around) {
+  /**
+   * Does what comes to the same when it is done twice, until a server says that it is done: one that does not answer leaves
+   * open what it did, and whoever looks on sees a change that took long.
+   */
+  async function surely<T>(act: (isAgain: boolean) => Promise<T>): Promise<T> {
+    for (let isAgain = false; ; isAgain = true)
+      try {
+        return await act(isAgain);
+      } catch (error) {
+        if (!isTvsError(error, "STORE_UNAVAILABLE") || around.onSilence === undefined) throw error;
+        await around.onSilence();
+      }
+  }
 
-/**
- * Does what comes to the same when it is done twice, until a server says that it is done: one that does not answer leaves
- * open what it did, and whoever looks on sees a change that took long.
- */
-async function surely(act: (isAgain: boolean) => Promise<unknown>): Promise<void> {
-  for (let isAgain = false; ; isAgain = true)
-    try {
-      await act(isAgain);
-      return;
-    } catch (error) {
-      if (!isTvsError(error, "STORE_UNAVAILABLE")) throw error;
-    }
-}
-
-export function createOperator(driver: Driver, { random, secrets, now, tick, calls, nextKey }: Around) {
+  const driver: Driver = { ...database, query: (sql, args) => surely(() => database.query(sql, args)) };
   const teachers = createTeacherStore(driver);
   const partners = createPartnerStore(driver);
   const settings = createSettingsStore(driver);
@@ -152,7 +154,7 @@ export function createOperator(driver: Driver, { random, secrets, now, tick, cal
   }
 
   async function rotate(): Promise<void> {
-    const next = await nextKey();
+    const next = await around.nextKey();
     if (next === undefined) return;
     const { active, pending } = await ring();
     const to = (state: State) => ({ ...state, activeKid: pending });

@@ -20,6 +20,8 @@ export type Serving = {
   url(random: Random): Promise<string>;
   /** Lets something fail, and heals it. @param more waits until so many more calls have ended */
   fail(random: Random, more: (calls: number) => Promise<void>): Promise<void>;
+  /** Starts a server again that has stopped answering. */
+  revive?(): Promise<void>;
   /**
    * Whether it is known of every commit what became of it: of a file's it is. A server's may stand although its call
    * was answered 503, and what became of it is then looked for later than it happened (decision D12.3).
@@ -35,7 +37,7 @@ const callsAChange = 12;
 const pageLimit = 5;
 /** A server is waited for two seconds, and then what became of the commit is looked for. */
 const surelyCommittedMs = 1_500;
-/** What takes longer was lost in the server's queue of those who write, as happens once in some hundred thousand commits. */
+/** A server that takes longer has hung, as sqld does once in some ten thousand commits (`data/help/libsql.md`). */
 const operatorWaitMs = 10_000;
 
 export type Played = {
@@ -87,8 +89,12 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   const around = { random, secrets, now: Date.now, tick: () => ++ticks };
   // Making a key takes as long as a hundred calls.
   const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
-  const operator = createOperator(database, { ...around, calls: (2 * calls) / partners, nextKey });
   const state: Standing = { failing: 0, healedMs: [] };
+  const { revive } = serving;
+  const operator = createOperator(database, {
+    ...{ ...around, calls: (2 * calls) / partners, nextKey },
+    ...(revive && { onSilence: () => untilHealed(state, revive) }),
+  });
   try {
     await operator.begin();
     const reader = await operator.addReader(first);
@@ -140,12 +146,16 @@ async function failTimes(
 ): Promise<void> {
   for (let n = 0; n < times; n++) {
     await pause();
-    const since = performance.now();
-    state.failing++;
-    await fail();
-    state.failing--;
-    state.healedMs.push(performance.now() - since);
+    await untilHealed(state, fail);
   }
+}
+
+async function untilHealed(state: Standing, fail: () => Promise<void>): Promise<void> {
+  const since = performance.now();
+  state.failing++;
+  await fail();
+  state.failing--;
+  state.healedMs.push(performance.now() - since);
 }
 
 /** Waits for calls to end: what happens meanwhile goes by them, and by no clock. */
