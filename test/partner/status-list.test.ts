@@ -111,6 +111,19 @@ describe("what a list says", () => {
     }
   });
 
+  test("is opened once for a set of keys, also beside 63 others, and is not kept for ever", async () => {
+    const fresh = await createKeySet({ jwks, issuer });
+    const open = (texts: readonly string[]) => openStatusLists(texts, fresh);
+    const texts = Array.from({ length: 64 }, (_, n) => `no token ${n}`);
+    const first = await open(texts);
+    const second = await open(texts);
+    for (const [n, list] of first.entries()) expect(second[n]).toBe(list);
+    await open(["one more"]);
+    const [again] = await open(texts.slice(0, 1));
+    expect(again).toEqual(first[0]);
+    expect(again).not.toBe(first[0]);
+  });
+
   test("is never taken for an envelope, nor an envelope for it", async () => {
     expect(await reasonOf(statusList(pack()))).toBe("HEADER_TYP");
     const token = String(envelope({ sub: uri }).signature);
