@@ -50,9 +50,39 @@ function settingsOf(file: string, tests: readonly string[], folder: string) {
   };
 }
 
-/** The environment without what asks a trial for more, and without where trials tell: no mutant is a trial. */
-function plainEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_")));
+/**
+ * The environment without what asks a trial for more, and without where trials tell: no mutant is a trial.
+ * @param folder holds what tests leave that are ended in the middle
+ */
+function plainEnvironment(folder: string): NodeJS.ProcessEnv {
+  const plain = Object.entries(process.env).filter(([name]) => !name.startsWith("TVS_"));
+  return { ...Object.fromEntries(plain), TMPDIR: folder };
+}
+
+/**
+ * Runs Stryker in a process group of its own, and ends that with all in it: tests that stop at their first failure leave
+ * their servers running. @returns its exit code
+ */
+async function runStryker(settings: string, folder: string): Promise<number> {
+  // It needs Node: Bun reads one of the packages below it differently.
+  const words = ["node_modules/@stryker-mutator/core/bin/stryker.js", "run", settings];
+  const options: SpawnOptions = { cwd: root, env: plainEnvironment(folder), stdio: ["ignore", 2, 2] };
+  const child = spawn("node", words, { ...options, detached: true });
+  const endGroup = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // Nobody is left in it.
+    }
+  };
+  const interrupt = () => process.exit(130);
+  process.on("exit", endGroup);
+  process.on("SIGINT", interrupt);
+  const [code] = await once(child, "exit");
+  endGroup();
+  process.off("exit", endGroup);
+  process.off("SIGINT", interrupt);
+  return code;
 }
 
 /**
@@ -66,15 +96,9 @@ export async function mutantsOf(file: string, tests: readonly string[]): Promise
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "mutation-"));
   try {
-    writeFileSync(join(folder, "stryker.json"), JSON.stringify(settingsOf(file, tests, folder)));
-    // Stryker needs Node: Bun reads one of the packages below it differently.
-    const stryker = [
-      "node_modules/@stryker-mutator/core/bin/stryker.js",
-      "run",
-      join(folder, "stryker.json"),
-    ];
-    const options = { cwd: root, env: plainEnvironment(), stdio: ["ignore", 2, 2] } as SpawnOptions;
-    const [code] = await once(spawn("node", stryker, options), "exit");
+    const settings = join(folder, "stryker.json");
+    writeFileSync(settings, JSON.stringify(settingsOf(file, tests, folder)));
+    const code = await runStryker(settings, folder);
     if (code !== 0) throw new Error(`Stryker failed over ${file}; do its tests pass?`);
     const report = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
     return named(report.files[file].mutants, readFileSync(join(root, file), "utf8").split("\n"));
