@@ -16,6 +16,11 @@ function utf16Of([a, b, c, d]: Uint8Array): Utf16 | null {
   return a === 0 && b !== 0 && c === 0 && d !== 0 ? "utf-16be" : null;
 }
 
+/** Whether a file is in UTF-16, by its first bytes. */
+export function isUtf16(bytes: Uint8Array): boolean {
+  return utf16Of(bytes) !== null;
+}
+
 /** The text without the byte order mark that some editors and shells put before it. */
 export function withoutMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
@@ -35,7 +40,12 @@ export function decodeText(bytes: Uint8Array): string | null {
   }
 }
 
-/** The same for a text that may have been decoded already. */
+/** The text of a proof's file: a mark before UTF-8 stays, because a proof has none. */
+export function decodeProof(bytes: Uint8Array): string | null {
+  return isUtf16(bytes) ? decodeText(bytes) : decodeUtf8(bytes);
+}
+
+/** The text of a file, or a text that was decoded already, without a byte order mark. */
 export function textOf(source: string | Uint8Array): string | null {
   return typeof source === "string" ? withoutMark(source) : decodeText(source);
 }
@@ -69,6 +79,6 @@ export function findMisreadUtf16(text: string): Refusal | null {
 
 /** What to answer for UTF-16 that {@link decodeText} cannot read; null for bytes that are no UTF-16. */
 export function findDamagedUtf16(bytes: Uint8Array): Refusal | null {
-  if (utf16Of(bytes) === null) return null;
+  if (!isUtf16(bytes)) return null;
   return refuse("TEXT_DAMAGED", "This is UTF-16 that is cut off or damaged: save it as UTF-8.");
 }

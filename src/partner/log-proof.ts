@@ -8,14 +8,13 @@
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
 import { formatSeconds } from "./date-time.ts";
-import { textOf, withoutMark } from "./file-text.ts";
+import { decodeProof, textOf, withoutMark } from "./file-text.ts";
 import type { CompactJws } from "./jws.ts";
 import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
 import { findFork, type LogState } from "./log-state.ts";
 import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
-import { decodeUtf8 } from "./strict-json.ts";
 import { type LogEvidence, type Passed, passed } from "./verification.ts";
 
 /** A proof as it is written; nothing in it was checked. */
@@ -158,11 +157,10 @@ export function formatLogProof({
 }
 
 async function open(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
-  const given = typeof source === "string" ? source : decodeUtf8(source);
-  // What is no UTF-8 may be UTF-16: it is named as an editor's doing, and not read.
-  const text = given === null ? textOf(source) : withLastLineFeed(given);
-  if (text === null) return { refusal: malformed("The proof is not valid UTF-8.") };
-  const written = given === null ? refuse("PROOF_UNREADABLE") : readProof(text);
+  const given = typeof source === "string" ? source : decodeProof(source);
+  if (given === null) return { refusal: malformed("The proof is not valid UTF-8.") };
+  const text = withLastLineFeed(given);
+  const written = readProof(text);
   if (written instanceof Refusal) return { refusal: damageOr(written, text) };
   const checkpoint = await openCheckpoint(written.note, options.logKeys);
   if (checkpoint instanceof Refusal) return { refusal: damageOr(checkpoint, text) };
