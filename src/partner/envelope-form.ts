@@ -46,11 +46,13 @@ function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refu
 export function readForm(input: string | JsonValue): Form | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
   const text = withoutMark(input);
+  const misread = findMisreadUtf16(text);
+  if (misread !== null) return misread;
   if (isJsonText(text)) {
     const reading = readStrictJson(text);
     return reading instanceof Refusal ? damageOr(reading, text) : readEnvelopeValue(reading);
   }
   const jws = splitCompactJws(text);
   if (!(jws instanceof Refusal)) return findDamageOfHeader(jws, text) ?? { jws, outer: null };
-  return findMisreadUtf16(text) ?? findNoEnvelope(text) ?? damageOr(jws, text);
+  return findNoEnvelope(text) ?? damageOr(jws, text);
 }

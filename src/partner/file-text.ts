@@ -72,7 +72,7 @@ const misread = /^(?:\uFFFD{1,2}|\u00FF\u00FE|\u00FE\u00FF)?(?:[^\0]\0[^\0]\0|\0
 export function findMisreadUtf16(text: string): Refusal | null {
   if (!misread.test(text)) return null;
   return refuse(
-    "INPUT_NOT_UTF8",
+    "TEXT_DAMAGED",
     "This is UTF-16, read as another encoding: give the file as it is, or save it as UTF-8.",
   );
 }
