@@ -1,4 +1,4 @@
-/** The operations: what each takes and answers, and beside it a request in seven languages and its answers. */
+/** The operations: what each takes and answers, and beside it a request in five languages and its answers. */
 
 import { html } from "hono/html";
 import { keyToPutIn } from "../../http/local-caller.ts";
