@@ -8,10 +8,11 @@ import { check, coded, readBody } from "../http/request-body.ts";
 import type { Service } from "../service.ts";
 import { listPage } from "./list-page.ts";
 import type { Attempt } from "./partner-caller.ts";
+import { regNoText } from "./requests.ts";
 import type { SelfHandler } from "./self-service.ts";
 
 const numberSchema = v.pipe(
-  v.string("must be text"),
+  regNoText,
   v.transform(watchedRegNo),
   v.string("must have four segments separated by /"),
 );

@@ -6,7 +6,7 @@ import type {
   Profile,
   Source,
 } from "../../partner/contract.ts";
-import { foldRegNo } from "../../partner/reg-no.ts";
+import { foldRegNo, maxRegNoLength } from "../../partner/reg-no.ts";
 import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -123,6 +123,7 @@ export type TeacherReader = {
  * @returns null when the text is no registration number
  */
 export function canonicalRegNo(text: string): string | null {
+  if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
   // A number is no spelling: not even the joiners that names may hold belong to it.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
