@@ -26,7 +26,7 @@ function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: 
 
 const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
 
-export const regNoText = v.pipe(
+const regNoText = v.pipe(
   v.string("must be text"),
   // Before the number is worked on.
   v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),

@@ -112,9 +112,12 @@ export type UniqueKey =
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 export type TeacherReader = {
-  /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
+  /**
+   * The one teacher that the key names; null when none does, or when a contact belongs to several.
+   * @throws TvsError REGISTER_EMPTY where none does and no extract was ever applied to its end
+   */
   find(key: TeacherKey): Promise<Teacher | null>;
-  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys. */
+  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
   findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
 };
 
