@@ -16,6 +16,7 @@ import { repeat } from "../../src/domain/serial.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
+import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { log } from "../../src/logger.ts";
 import { createRequestCounters, newRequestCounts, type RequestCounters } from "../../src/metrics/requests.ts";
@@ -199,7 +200,13 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     isClockWrong: node.isClockWrong,
     isEnding: node.isEnding,
     probe: createProbe(clock, () =>
-      Promise.all([disk.probe(), configuration.refresh(), sign(), requireClock(node)]),
+      Promise.all([
+        disk.probe(),
+        configuration.refresh(),
+        sign(),
+        requireClock(node),
+        requireLoaded(stores.teachers),
+      ]),
     ),
     onCall: observe,
   };
@@ -227,6 +234,10 @@ function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<v
     if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
     return last.outcome;
   };
+}
+
+async function requireLoaded(teachers: Pick<TeacherStore, "isLoaded">): Promise<void> {
+  if (!(await teachers.isLoaded())) throw new TvsError("REGISTER_EMPTY", "the register is empty");
 }
 
 async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {

@@ -247,9 +247,11 @@ async function announce(
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
   if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
-  if (await operator.stores.teachers.isEmpty()) {
-    // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
-    log.warn("the register is empty: every teacher will be answered as not found", {});
+  if (!(await operator.stores.teachers.isLoaded())) {
+    log.warn(
+      "the register is empty: lookups and checks are answered with 503 until an extract is applied",
+      {},
+    );
   }
   process.stdout.write(`${introduction}listening on ${listener.url}\n`);
   if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);

@@ -21,6 +21,10 @@ export function createBlindIndex(key: Uint8Array) {
   };
 }
 
+/** No e-mail address is longer (RFC 5321), and normalizing a text takes the square of its length. */
+const maxEmailLength = 320;
+
 function foldEmail(address: string): string {
+  if (address.length > maxEmailLength) return address;
   return address.trim().normalize("NFKC").toLowerCase();
 }

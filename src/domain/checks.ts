@@ -185,7 +185,11 @@ function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check
   }
   if (teachers.total > 0) return ok(name, licensed);
   const advice = "run tvs teachers import; if there should be teachers, check --data";
-  return warn(name, "the register is empty: every teacher would be answered as not found", advice);
+  return warn(
+    name,
+    "the register is empty: lookups and checks are answered with 503 until an extract is applied",
+    advice,
+  );
 }
 
 function judgeImport(last: Readings["imports"][number] | undefined, now: number): Check {

@@ -63,19 +63,11 @@ type Person = {
   readonly names: Set<string>;
 };
 
-/** A person can be listed by registration number, id and NIN. */
-const numbersOfPerson = 3;
 /** So many spellings of one person's name are no accident: whoever tries more wants to learn the registered one. */
 const maxNames = 3;
 /** They take about half a millisecond, where a turn of the signing loop takes one: most of the time is the checks'. */
 const rowsInTurn = 24;
 const saltBytes = 16;
-
-/** How many people a list names at least, whoever they are. */
-export function fewestPeople({ teachers }: AskedList): number {
-  const numbers = new Set(teachers.map(({ identifier }) => JSON.stringify(identifier)));
-  return Math.ceil(numbers.size / numbersOfPerson);
-}
 
 /**
  * Looks up all who are listed, and judges them.

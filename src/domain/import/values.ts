@@ -32,6 +32,8 @@ export function isFailedFormula(cell: string): boolean {
 
 /** Text for people, on one line. @param maxLength in characters */
 export function readText(cell: string, maxLength: number): Read<string | null> {
+  // Before the text is worked on: normalizing takes the square of its length, and white space may still go.
+  if (cell.length > 10 * maxLength) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
   if (text === "") return { value: null };

@@ -53,6 +53,8 @@ export type TeacherStore = TeacherReader &
     announcedAhead(today: string, limit: number): Promise<StoredTeacher[]>;
     countHoldings(today: string): Promise<Holdings>;
     isEmpty(): Promise<boolean>;
+    /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
+    isLoaded(): Promise<boolean>;
   };
 
 /**

@@ -6,7 +6,7 @@ import type {
   Profile,
   Source,
 } from "../../partner/contract.ts";
-import { foldRegNo } from "../../partner/reg-no.ts";
+import { foldRegNo, maxRegNoLength } from "../../partner/reg-no.ts";
 import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -112,9 +112,12 @@ export type UniqueKey =
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 export type TeacherReader = {
-  /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
+  /**
+   * The one teacher that the key names; null when none does, or when a contact belongs to several.
+   * @throws TvsError REGISTER_EMPTY where none does and no extract was ever applied to its end
+   */
   find(key: TeacherKey): Promise<Teacher | null>;
-  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys. */
+  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
   findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
 };
 
@@ -123,6 +126,7 @@ export type TeacherReader = {
  * @returns null when the text is no registration number
  */
 export function canonicalRegNo(text: string): string | null {
+  if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
   // A number is no spelling: not even the joiners that names may hold belong to it.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
