@@ -3,9 +3,8 @@
 import * as v from "valibot";
 import { didYouMean } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
-import { teacherFields } from "../teachers/teachers.ts";
 import { dateReader } from "./dates.ts";
-import { columnOfField, fieldNamed, type ImportField, recordFieldOf, squeezed } from "./fields.ts";
+import { columnOfField, fieldNamed, type ImportField, squeezed } from "./fields.ts";
 import { delimiters, encodings } from "./text.ts";
 
 const texts = v.record(v.string(), v.string());
@@ -47,6 +46,12 @@ export function parseMapping(text: string, name: string): Mapping {
   return parsed.output;
 }
 
+/** What a mapping takes a column for: `name`, or `name.2`, the second part of a name that stands in several columns. */
+function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
+  const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
+  return { column, part: part === undefined ? null : Number(part) };
+}
+
 function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue) ?? "the mapping";
   if (issue.type === "strict_object" && issue.expected === "never") return `the member ${path} is not known`;
@@ -57,8 +62,9 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
 /** What is wrong with a mapping that has the right members; null when nothing is. */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
+  const targets = ours.map(targetOf);
   for (const [member, names] of [
-    ["columns", ours],
+    ["columns", targets.map(({ column }) => column)],
     ["values", Object.keys(mapping.values)],
     ["constants", Object.keys(mapping.constants)],
   ] as const) {
@@ -68,8 +74,12 @@ function flawOf(mapping: Mapping): string | null {
       return `${member} names the column ${stranger}, which the register does not have${known === null ? "" : `; did you mean ${known}?`}`;
     }
   }
-  const fields = ours.map((name) => fieldNamed(name));
-  const twice = ours.find((_, index) => fields.indexOf(fields[index]) !== index);
+  const fields = targets.map(({ column }) => fieldNamed(column));
+  const keys = targets.map(({ part }, index) => `${fields[index]} ${part ?? ""}`);
+  const whole = targets.find(({ part }, index) => part !== null && keys.includes(`${fields[index]} `));
+  if (whole !== undefined)
+    return `columns takes a column of the file for ${whole.column}, and others for its parts; one of them must go`;
+  const twice = ours.find((_, index) => keys.indexOf(keys[index] as string) !== index);
   if (twice !== undefined) return `columns takes two columns of the file for ${twice}`;
   const both = Object.keys(mapping.constants).find((name) => fields.includes(fieldNamed(name)));
   if (both !== undefined)
@@ -100,7 +110,10 @@ export type CompiledMapping = ReturnType<typeof compileMapping>;
 export function compileMapping(mapping: Mapping) {
   const columns = new Map<string, ImportField | null>(mapping.ignore.map((name) => [squeezed(name), null]));
   for (const [theirs, ours] of Object.entries(mapping.columns))
-    columns.set(squeezed(theirs), fieldNamed(ours) ?? null);
+    columns.set(squeezed(theirs), fieldNamed(targetOf(ours).column) ?? null);
+  const parts = new Map(
+    Object.entries(mapping.columns).map(([theirs, ours]) => [squeezed(theirs), targetOf(ours).part]),
+  );
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   const words = new Map(
     Object.entries(mapping.values).map(([column, values]) => [
@@ -111,6 +124,8 @@ export function compileMapping(mapping: Mapping) {
   return {
     /** The field of a column by its name; null when it is to be ignored, undefined when the mapping says nothing. */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(squeezed(name)),
+    /** Which part of its field a column is, from 1; null when it is the whole. */
+    partOf: (name: string): number | null => parts.get(squeezed(name)) ?? null,
     translationOf(field: ImportField): Translation {
       const translated = words.get(field);
       if (translated !== undefined) return (cell) => translated.get(squeezed(cell)) ?? cell;
@@ -130,5 +145,5 @@ export function compileMapping(mapping: Mapping) {
 }
 
 export function isDateField(field: ImportField): boolean {
-  return /_date$|_on$/.test(teacherFields[recordFieldOf[field]].column);
+  return /_date$|_on$/.test(columnOfField[field]);
 }

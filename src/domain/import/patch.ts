@@ -7,6 +7,7 @@ import {
 } from "../teachers/teachers.ts";
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
+import type { LicenseWord } from "./values.ts";
 
 /**
  * What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number; and the blind
@@ -14,7 +15,10 @@ import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
  */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
-  Pick<TeacherContent, "regNo">;
+  Pick<TeacherContent, "regNo"> & {
+    /** The word of the licence. {@link effectOf} makes it a revocation, or nothing. */
+    readonly licenseStatus?: LicenseWord;
+  };
 
 const plainFields = contentFields.filter((field) => !["bytes", "json"].includes(teacherFields[field].kind));
 const jsonFields = contentFields.filter((field) => teacherFields[field].kind === "json");

@@ -28,6 +28,7 @@ const rejectionCodes = {
   NIN_INVALID: "a NIN is exactly 11 digits",
   SOURCE_INVALID: "the source is new_system or legacy",
   CERTIFICATE_STATUS_INVALID: "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD",
+  LICENSE_STATUS_INVALID: "the licence status is REVOKED, EXPIRED, NONE or VALID",
   BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no",
   DATE_INVALID: "a date is written YYYY-MM-DD and must exist",
   EXPIRY_BEFORE_ISSUE: "the licence ends before it begins",

@@ -19,7 +19,7 @@ export type CheckedRow = {
 /** All that is known of a field, looked up once and not in each of a million rows. */
 const fieldReaders = importFields.map((field) => ({
   field,
-  recordField: recordFieldOf[field],
+  patchField: field === "licenseStatus" ? field : recordFieldOf[field],
   ...columns[field],
 }));
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
@@ -39,13 +39,13 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   }
   const { cells } = row;
   const patch: OpenPatch = {};
-  for (const { field, recordField, isConvenience = false, read: readCell } of fieldReaders) {
+  for (const { field, patchField, isConvenience = false, read: readCell } of fieldReaders) {
     const cell = cells[field];
     if (cell === undefined) continue;
     const read = !isConvenience && isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
     if ("code" in read) add(field, read.code);
     const value = "value" in read ? read.value : isConvenience ? null : undefined;
-    if (value !== undefined) (patch as Record<string, unknown>)[recordField] = value;
+    if (value !== undefined) (patch as Record<string, unknown>)[patchField] = value;
   }
   for (const { field, absent } of fieldReaders)
     if (absent !== undefined && cells[field] === undefined) add(field, absent);

@@ -23,7 +23,12 @@ export type TableLayout = {
   readonly mapping: CompiledMapping | null;
 };
 
-type Column = { readonly field: ImportField | null; readonly translate: Translation };
+type Column = {
+  readonly field: ImportField | null;
+  /** Which part of the field it is, from 1; null when it is the whole. */
+  readonly part: number | null;
+  readonly translate: Translation;
+};
 type Header = ReturnType<typeof readHeader>;
 
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
@@ -124,7 +129,11 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const constants = mapping?.constants ?? [];
   const headings = cells.map((cell) => cell.trim());
   const fields = headings.map((name) => fieldOfName(name, mapping));
-  const twice = fields.find((field, index) => field != null && fields.indexOf(field) !== index);
+  const parts = headings.map((name) => mapping?.partOf(name) ?? null);
+  const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
+  const twice = fields.find(
+    (_, index) => keys[index] !== null && keys.indexOf(keys[index] as string) !== index,
+  );
   if (twice != null)
     throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
   const both = constants.find(([field]) => fields.includes(field));
@@ -153,8 +162,9 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   }
   for (const [field] of constants) names.fields.push(field);
   const columns = fields.map(
-    (field = null): Column => ({
+    (field = null, index): Column => ({
       field,
+      part: parts[index] ?? null,
       translate: field === null ? null : (mapping?.translationOf(field) ?? null),
     }),
   );
@@ -185,6 +195,8 @@ function rowOf(
   { format, delimiter }: TableLayout,
 ): RawRow {
   const row: Partial<Record<ImportField, string>> = {};
+  /** The parts of the name, by their numbers. */
+  const joined: string[] = [];
   const fault = (field: ImportField | null, code: "COLUMN_COUNT" | "ROWS_IN_A_CELL"): RawRow => ({
     line,
     format,
@@ -195,14 +207,17 @@ function rowOf(
   if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
     return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
-    const { field, translate } = columns[index] as Column;
+    const { field, part, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
     if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
     if (field === null) continue;
     const text = unguardedCell(cell.trim());
-    row[field] = translate === null ? text : translate(text);
+    const value = translate === null ? text : translate(text);
+    if (part === null) row[field] = value;
+    else joined[part] = value;
   }
+  if (joined.length > 0) row.name = joined.filter((part) => part !== undefined && part !== "").join(" ");
   for (const [field, value] of constants) row[field] = value;
   return { line, format, cells: row };
 }
