@@ -4,7 +4,6 @@
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
-import { nameLabel } from "./arrival.ts";
 import { lastPlace, placeInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import { requiredFields } from "./columns.ts";
@@ -13,7 +12,7 @@ import type { OpenedTable } from "./extract.ts";
 import { columnOfField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import { showRows } from "./shown-rows.ts";
-import { type Chosen, chooseColumns, labelOf, type Question } from "./suggested-columns.ts";
+import { type Chosen, chooseColumns, labelOf, plainName, type Question } from "./suggested-columns.ts";
 import { askForRevoked, chooseDates, chooseNever, offerDates, withDates } from "./suggested-dates.ts";
 import { askForEncoding, askForTexts } from "./suggested-texts.ts";
 import { askForStatuses, chooseWords } from "./suggested-words.ts";
@@ -33,13 +32,13 @@ export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
-  const { beginning, header, profiles, first, rows } = await profile(table);
+  const { beginning, header, profiles, first, rows, uneven } = await profile(table);
   const taken = chooseColumns(profiles);
   const { chosen, parts } = taken;
   const questions = [...taken.questions];
   const { dates, why } = chooseDates(chosen, questions);
   const values = merged(
-    chooseWords(chosen, questions),
+    chooseWords(chosen, profiles, questions),
     chooseNever(chosen, questions),
     askForTexts(chosen, parts, questions),
   );
@@ -48,13 +47,15 @@ export async function suggestMapping(
   offerDates(chosen, profiles, questions);
   askForName(chosen, parts, profiles, questions);
   askForMissing(chosen, parts, questions);
+  if (uneven.length > 0 && table.format === "csv")
+    questions.push({ about: "rows", question: describeUneven(uneven) });
   if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, questions);
   const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);
   const mapping = withHeader(header, beginning, {
     columns: Object.fromEntries(fields),
     ignore: profiles
-      .filter((column) => !fields.has(column.name) && nameLabel(labelOf(column), "") !== "")
+      .filter((column) => !fields.has(column.name) && plainName(column) !== "")
       .map(({ name }) => name),
     values,
     constants: {},
@@ -93,9 +94,12 @@ async function profile(table: OpenedTable) {
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
+  /** The lines of rows with more or fewer cells than the header. */
+  const uneven: number[] = [];
   let last: TableRecord | undefined;
   const count = ({ line, cells }: TableRecord) => {
     rows++;
+    if (cells.length !== profiles.length) uneven.push(line);
     if (first.length < shownRows) first.push({ line, cells });
     for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
   };
@@ -122,7 +126,7 @@ async function profile(table: OpenedTable) {
   if (last !== undefined && !last.cells.some(isTotal)) count(last);
   if (header === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
-  return { beginning, header, profiles, first, rows };
+  return { beginning, header, profiles, first, rows, uneven };
 }
 
 /** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
@@ -150,6 +154,11 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
       `none of the first ${headerLines} lines names the columns; put a header above the rows, as tvs teachers import --template prints it`,
     );
   return widest;
+}
+
+function describeUneven(lines: readonly number[]): string {
+  const rows = lines.length === 1 ? "1 row has" : `${lines.length} rows have`;
+  return `${rows} more or fewer cells than the header, first in line ${lines[0]}, and would be rejected; look there for a delimiter that is not inside quotes`;
 }
 
 /** Asks whether a name in parts is put together in the right order, and whether a name beside a surname is whole. */

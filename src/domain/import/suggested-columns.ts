@@ -88,13 +88,19 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
 }
 
 /** A column's name as it may be shown: a header may hold anything. */
-export function labelOf({ name, position }: ColumnProfile): string {
-  if (name === "") return "";
-  const plain = name
-    .replace(/[*:'’"]/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
-  return nameLabel(plain, `column ${position}`);
+export function labelOf(column: ColumnProfile): string {
+  return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
+}
+
+/** A column's name without the signs that forms put beside it; empty where it may not be shown. */
+export function plainName({ name }: ColumnProfile): string {
+  return nameLabel(
+    name
+      .replace(/[*:'’"]/g, "")
+      .replace(/\s+/g, " ")
+      .trim(),
+    "",
+  );
 }
 
 function candidatesFor(column: ColumnProfile): readonly Candidate[] {

@@ -1,6 +1,6 @@
 /** What the words of another system mean, as far as they say it, and the questions where they do not. */
 
-import { type ColumnProfile, listValues } from "./column-profile.ts";
+import { type ColumnProfile, type Counted, listValues, valueLabel } from "./column-profile.ts";
 import { columnOfField } from "./fields.ts";
 import type { Mapping } from "./mapping.ts";
 import { meansWithdrawn } from "./status-column.ts";
@@ -11,13 +11,21 @@ import { isOwnWord, isWordField, otherWord, ownWords } from "./words.ts";
 type Values = Mapping["values"];
 
 /** Reads the words of the columns that were taken; whether another system means the same, only the operator knows. */
-export function chooseWords(chosen: Chosen, questions: Question[]): Values {
+export function chooseWords(
+  chosen: Chosen,
+  profiles: readonly ColumnProfile[],
+  questions: Question[],
+): Values {
   const values: Values = {};
+  const taken = new Set(chosen.values());
+  const isStatusAlone = !profiles.some((column) => !taken.has(column) && saysStatus(column));
   for (const [field, column] of chosen) {
     if (!isWordField(field)) continue;
     const strange = [...(column.words?.values() ?? [])].filter(({ text }) => !isOwnWord(field, text));
-    if (strange.length === 0) continue;
     const about = columnOfField[field];
+    // Licence Status may say something else by the same words.
+    const isAsked = field === "licenseStatus" && !(column.name === about && isStatusAlone);
+    if (strange.length === 0 && !isAsked) continue;
     const meant = strange.flatMap(({ text }) => {
       const value = field === "licenseStatus" ? statusWord(column, text) : otherWord(field, text);
       return value === undefined ? [] : [[text, value] as const];
@@ -56,14 +64,24 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
   return [
-    `${labelOf(column)} says how licences stand: ${listValues(words)}. Check in \`values\` what each word means`,
+    `${labelOf(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
     ...(unread.length === 0
       ? []
       : [`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`]),
     ...(revoked.length === 0 || isDated
       ? []
-      : [`${listValues(revoked)}: no column has the day of a revocation, so the import's day counts`]),
+      : [
+          `no column has the day of revocation, so that those with ${listValues(revoked)} are revoked as of the day of the import`,
+        ]),
   ].join("; ");
+}
+
+/** The words that rows have, as a sentence, the most frequent first. */
+function rowsWith(words: readonly Counted[]): string {
+  const most = [...words].sort((one, other) => other.count - one.count).slice(0, 20);
+  return most
+    .map(({ text, count }) => `${count} ${count === 1 ? "row says" : "rows say"} ${valueLabel(text)}`)
+    .join(", ");
 }
 
 /** Asks about each column that says how licences stand and is not taken for that: its words would be lost. */
@@ -84,16 +102,17 @@ export function askForStatuses(
     const words = [...(column.words?.values() ?? [])];
     const withdrawn = words.filter(({ text }) => meansWithdrawn(text));
     const label = labelOf(column);
-    const said = words.length === 0 ? "holds many different words" : `says ${listValues(words)}`;
+    const said = words.length === 0 ? "holds many different texts" : rowsWith(words);
+    const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
       withdrawn.length === 0
         ? "Nothing of it would be kept"
-        : `${withdrawn.reduce((sum, { count }) => sum + count, 0)} rows say that a licence was withdrawn. Nothing of it would be kept: these teachers would be shown as licensed`;
+        : "Nothing of it would be kept: teachers whose licence was withdrawn would be shown as licensed";
     const other = chosen.get("licenseStatus");
     const remedy =
       other === undefined
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
         : `Only one column can be license_status, which is ${labelOf(other)} now`;
-    questions.push({ about: label, question: `${label} ${said}. ${harm}. ${remedy}` });
+    questions.push({ about: label, question: `${label} is ${taken}: ${said}. ${harm}. ${remedy}` });
   }
 }
