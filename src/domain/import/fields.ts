@@ -21,7 +21,7 @@ const listed = Object.entries(teacherFields).flatMap(([recordField, { kind, csv 
 /** The columns of an extract in CSV by field, which in NDJSON is the member. */
 export const columnOfField = Object.fromEntries(
   listed.flatMap(({ field, csv }) => [
-    ...(field === "licenseIssueDate" ? [["licenseStatus", "license_status"]] : []),
+    ...(field === "licenseRevokedOn" ? [["licenseStatus", "license_status"]] : []),
     [field, csv],
   ]),
 ) as Readonly<Record<ImportField, string>>;
@@ -91,6 +91,8 @@ export type RawRow = {
   /** What was already wrong when the row was read. */
   readonly fault?: {
     readonly field: ImportField | null;
+    /** The whole row as it stands in the file, for its digest alone. */
+    readonly text?: string;
     readonly code:
       | "COLUMN_COUNT"
       | "ROWS_IN_A_CELL"

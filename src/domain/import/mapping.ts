@@ -1,11 +1,14 @@
 /** A mapping: how the file of another system is read as an extract (decision D7.10). */
 
 import * as v from "valibot";
+import { isCalendarDate } from "../clock.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
-import { dateReader } from "./dates.ts";
+import { type DateReader, dateReader } from "./dates.ts";
 import { columnOfField, fieldNamed, type ImportField, squeezed } from "./fields.ts";
+import type { Explanations, RejectionCode } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
+import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -87,9 +90,34 @@ function flawOf(mapping: Mapping): string | null {
   const theirs = Object.keys(mapping.columns).map(squeezed);
   const same = theirs.find((name, index) => theirs.indexOf(name) !== index);
   if (same !== undefined) return `columns names ${same} twice, written in two ways`;
-  if (mapping.dates !== undefined && dateReader(mapping.dates) === null)
+  const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
+  if (mapping.dates !== undefined && dates === null)
     return `dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel`;
-  return null;
+  return deadEndOf(mapping, dates);
+}
+
+/** What of `values` and `constants` leads to nothing that the register knows; null when nothing does. */
+function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): string | null {
+  const reads = (field: ImportField, word: string, form: DateReader | null) => {
+    if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
+    return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
+  };
+  const found = [
+    ...Object.entries(values).flatMap(([column, words]) =>
+      Object.entries(words).map(([theirs, ours]) => ({ at: `values.${column}`, column, theirs, ours })),
+    ),
+    ...Object.entries(constants).map(([column, ours]) => ({ at: "constants", column, theirs: column, ours })),
+  ].find(({ at, column, ours }) => {
+    const field = fieldNamed(column);
+    return field !== undefined && !reads(field, ours, at === "constants" ? null : dates);
+  });
+  if (found === undefined) return null;
+  const { at, column, theirs, ours } = found;
+  const field = fieldNamed(column) as ImportField;
+  const known = isWordField(field) ? ownWords(field) : null;
+  const near = known === null ? null : didYouMean(ours, known);
+  const should = known === null ? "no date" : `none of ${known.join(", ")}`;
+  return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${near === null ? "" : `; did you mean ${near}?`}`;
 }
 
 /** @throws TvsError INPUT_UNREADABLE naming the questions that a mapping leaves open */
@@ -128,20 +156,52 @@ export function compileMapping(mapping: Mapping) {
     partOf: (name: string): number | null => parts.get(squeezed(name)) ?? null,
     translationOf(field: ImportField): Translation {
       const translated = words.get(field);
-      if (translated !== undefined) return (cell) => translated.get(squeezed(cell)) ?? cell;
       // What is no date of the form stays as it is, and is refused as any wrong date is.
-      return dates !== null && isDateField(field) ? (cell) => dates(cell) ?? cell : null;
+      const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
+      if (translated === undefined) return asDate;
+      const asWord = (cell: string) => translated.get(squeezed(cell)) ?? cell;
+      return asDate === null ? asWord : (cell) => asDate(asWord(cell));
     },
     constants: Object.entries(mapping.constants).map(([column, value]): readonly [ImportField, string] => [
       fieldNamed(column) as ImportField,
       value,
     ]),
+    explanations: explanationsOf(mapping),
     /** Names of columns that a file must have for the mapping to fit it, as the mapping writes them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
     encoding: mapping.encoding,
     delimiter: mapping.delimiter,
   };
+}
+
+const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
+  source: "SOURCE_INVALID",
+  certificateStatus: "CERTIFICATE_STATUS_INVALID",
+  licenseStatus: "LICENSE_STATUS_INVALID",
+  ninVerified: "BOOLEAN_INVALID",
+  active: "BOOLEAN_INVALID",
+};
+/** Words of a mapping that a message names, at most. */
+const namedWords = 20;
+
+/** What codes mean under a mapping: the form of dates that it names, and the words that it knows. */
+function explanationsOf({ dates, values }: Mapping): Explanations {
+  const explanations: Record<string, string> =
+    dates === undefined
+      ? {}
+      : { DATE_INVALID: `a date is written ${dates}, as the mapping says, and must exist` };
+  for (const [column, words] of Object.entries(values)) {
+    const field = fieldNamed(column);
+    const code = field === undefined ? undefined : codeOfField[field];
+    if (field === undefined || code === undefined || !isWordField(field)) continue;
+    const known = Object.keys(words).filter((word) => word !== "");
+    const more = known.length > namedWords ? ", and more" : "";
+    const before = explanations[code] === undefined ? "" : `${explanations[code]}; `;
+    explanations[code] =
+      `${before}${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${known.slice(0, namedWords).join(", ")}${more}`;
+  }
+  return explanations;
 }
 
 export function isDateField(field: ImportField): boolean {

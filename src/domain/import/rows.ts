@@ -1,5 +1,6 @@
 import type { BlindIndex } from "../blind-index.ts";
-import { digitsOf } from "../personal-data.ts";
+import { digitsOf, holdsPersonalData } from "../personal-data.ts";
+import { canonicalRegNo } from "../teachers/teachers.ts";
 import { columns } from "./columns.ts";
 import { fieldLabel, type ImportField, importFields, type RawRow, recordFieldOf } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
@@ -35,7 +36,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     issues.push({ line: row.line, field: field === null ? null : fieldLabel(field, row.format), code });
   if (row.fault !== undefined) {
     add(row.fault.field, row.fault.code);
-    return { line: row.line, patch: null, issues };
+    return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
   }
   const { cells } = row;
   const patch: OpenPatch = {};
@@ -53,7 +54,24 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   if (profile !== null && "code" in profile) add("profile", profile.code);
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);
-  return { line: row.line, patch: issues.some(isRejection) ? null : (patch as TeacherPatch), issues };
+  if (!issues.some(isRejection)) return { line: row.line, patch: patch as TeacherPatch, issues };
+  return { line: row.line, patch: null, issues: identified(issues, row, blindIndex) };
+}
+
+/** A registration number as messages show it; undefined where it is none, or may be somebody's NIN or phone number. */
+export function shownNumber(regNo: string | null): string | undefined {
+  return regNo === null || regNo.includes("@") || holdsPersonalData(regNo) ? undefined : regNo;
+}
+
+/** The issues of a rejected row with its number, or, of a row without one, with a digest of all that it holds. */
+function identified(
+  issues: readonly ImportIssue[],
+  { cells, fault }: RawRow,
+  blindIndex: BlindIndex,
+): ImportIssue[] {
+  const regNo = shownNumber(canonicalRegNo(cells.regNo ?? ""));
+  const identity = regNo ?? blindIndex.row(fault?.text ?? JSON.stringify(cells)).toHex();
+  return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
 
 /** A NIN, an address or a number of the same row must not stand in a column that is stored as it is. */

@@ -13,6 +13,7 @@ import {
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
 import { type Delimiter, headerLines } from "./text.ts";
+import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** How a table is to be read. */
 export type TableLayout = {
@@ -27,6 +28,8 @@ type Column = {
   readonly field: ImportField | null;
   /** Which part of the field it is, from 1; null when it is the whole. */
   readonly part: number | null;
+  /** Where its words are counted; null when it is read, or left out on purpose. */
+  readonly unread: UnreadColumn | null;
   readonly translate: Translation;
 };
 type Header = ReturnType<typeof readHeader>;
@@ -34,7 +37,10 @@ type Header = ReturnType<typeof readHeader>;
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
-  return mapped === undefined ? fieldNamed(name) : mapped;
+  if (mapped !== undefined) return mapped;
+  const field = fieldNamed(name);
+  // "Licence Status" is also what other systems call it, with words of their own: a mapping says what they mean.
+  return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
@@ -161,10 +167,19 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
       names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
+  const unread = (name: string, index: number): UnreadColumn | null => {
+    const field = fields[index];
+    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
+    if (field !== undefined && !isOwn) return null;
+    const column = unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn);
+    names.unread?.push(column);
+    return column;
+  };
   const columns = fields.map(
     (field = null, index): Column => ({
       field,
       part: parts[index] ?? null,
+      unread: unread(headings[index] ?? "", index),
       translate: field === null ? null : (mapping?.translationOf(field) ?? null),
     }),
   );
@@ -201,16 +216,17 @@ function rowOf(
     line,
     format,
     cells: {},
-    fault: { field, code },
+    fault: { field, code, text: cells.join("\u001f") },
   });
   // A sheet keeps no cells that are empty.
   if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
     return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
-    const { field, part, translate } = columns[index] as Column;
+    const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
     if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
+    if (unread !== null) countWord(unread, unguardedCell(cell.trim()));
     if (field === null) continue;
     const text = unguardedCell(cell.trim());
     const value = translate === null ? text : translate(text);

@@ -58,6 +58,11 @@ export function isOwnWord(field: ImportField, word: string): boolean {
   return isWordField(field) && "value" in others[field].read(word);
 }
 
+/** Whether an empty cell is read: it is no word, and says nothing. */
+export function mayBeEmpty(field: WordField): boolean {
+  return field !== "source" && field !== "certificateStatus";
+}
+
 /** The register's own words of a field. */
 export function ownWords(field: WordField): readonly string[] {
   return others[field].words;
