@@ -18,6 +18,8 @@ export function createBlindIndex(key: Uint8Array) {
     nin: (nin: string) => index("nin", nin),
     email: (address: string) => index("email", foldEmail(address)),
     phone: (e164: string) => index("phone", e164),
+    /** Of a row of an extract that cannot be imported, to know it again in the next one. */
+    row: (text: string) => index("row", text),
   };
 }
 

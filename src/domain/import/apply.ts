@@ -139,9 +139,14 @@ function supersededError(row: number): TvsError {
 
 async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }) {
   const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
+  // One day for the whole import, the one by which its rows were checked.
+  const checkedOn = calendar.dateAt(context.checkedAt);
   const known = await findCurrent(rows, context);
   const effects = rows.map(({ patch, line }) => {
-    return { line, ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations }) };
+    return {
+      line,
+      ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations, today: checkedOn }),
+    };
   });
   const taken = context.recheck ? await findTaken(teachers, effects) : new Map<unknown, never>();
   const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
@@ -168,10 +173,10 @@ function changedMeanwhile(line: number): ImportIssue {
  * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
  * operator did while the import was under way stands, because the file cannot have known of it.
  */
-function takesBack({ patch, before, content }: RowEffect, checkedAt: number): boolean {
+function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
   // Also of a revocation that the record keeps: the warning that it does could not be given any more.
-  const reinstates = before.licenseRevokedOn !== null && patch.licenseRevokedOn === null;
+  const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 

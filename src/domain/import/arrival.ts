@@ -13,6 +13,7 @@ import {
   importFields,
   squeezed,
 } from "./fields.ts";
+import type { UnreadColumn } from "./unread-columns.ts";
 
 /** A column or member that is not known, and was left out. */
 export type UnknownName = {
@@ -28,6 +29,8 @@ export type ArrivedNames = {
   readonly unknown: UnknownName[];
   /** The line of a sum below a table, which was left out. */
   readonly totals: number[];
+  /** The columns that are neither read nor left out on purpose, with their words; absent where nobody asks. */
+  readonly unread?: UnreadColumn[];
 };
 
 /** What a file carried, whatever became of its rows. */
@@ -59,7 +62,10 @@ const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
 
-const squeezedFields = importFields.map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
+/** Not `license_status`: a column that is nearly called so is looked at by its words. */
+const squeezedFields = importFields
+  .filter((field) => field !== "licenseStatus")
+  .map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
 
 /** The field whose name a name nearly is; null when it is none's. */
 export function nearField(name: string): ImportField | null {

@@ -4,7 +4,7 @@ import { isCalendarDate } from "../clock.ts";
 import { dateOfSerial } from "./workbook.ts";
 
 /** Reads a date; null when it is none of this form. */
-type DateReader = (text: string) => string | null;
+export type DateReader = (text: string) => string | null;
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const parts = {

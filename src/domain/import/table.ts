@@ -13,6 +13,7 @@ import {
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
 import { type Delimiter, headerLines } from "./text.ts";
+import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** How a table is to be read. */
 export type TableLayout = {
@@ -23,13 +24,23 @@ export type TableLayout = {
   readonly mapping: CompiledMapping | null;
 };
 
-type Column = { readonly field: ImportField | null; readonly translate: Translation };
+type Column = {
+  readonly field: ImportField | null;
+  /** Which part of the field it is, from 1; null when it is the whole. */
+  readonly part: number | null;
+  /** Where its words are counted; null when it is read, or left out on purpose. */
+  readonly unread: UnreadColumn | null;
+  readonly translate: Translation;
+};
 type Header = ReturnType<typeof readHeader>;
 
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
-  return mapped === undefined ? fieldNamed(name) : mapped;
+  if (mapped !== undefined) return mapped;
+  const field = fieldNamed(name);
+  // "Licence Status" is also what other systems call it, with words of their own: a mapping says what they mean.
+  return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
@@ -124,7 +135,11 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const constants = mapping?.constants ?? [];
   const headings = cells.map((cell) => cell.trim());
   const fields = headings.map((name) => fieldOfName(name, mapping));
-  const twice = fields.find((field, index) => field != null && fields.indexOf(field) !== index);
+  const parts = headings.map((name) => mapping?.partOf(name) ?? null);
+  const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
+  const twice = fields.find(
+    (_, index) => keys[index] !== null && keys.indexOf(keys[index] as string) !== index,
+  );
   if (twice != null)
     throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
   const both = constants.find(([field]) => fields.includes(field));
@@ -152,9 +167,19 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
       names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
+  const unread = (name: string, index: number): UnreadColumn | null => {
+    const field = fields[index];
+    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
+    if (field !== undefined && !isOwn) return null;
+    const column = unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn);
+    names.unread?.push(column);
+    return column;
+  };
   const columns = fields.map(
-    (field = null): Column => ({
+    (field = null, index): Column => ({
       field,
+      part: parts[index] ?? null,
+      unread: unread(headings[index] ?? "", index),
       translate: field === null ? null : (mapping?.translationOf(field) ?? null),
     }),
   );
@@ -185,24 +210,30 @@ function rowOf(
   { format, delimiter }: TableLayout,
 ): RawRow {
   const row: Partial<Record<ImportField, string>> = {};
+  /** The parts of the name, by their numbers. */
+  const joined: string[] = [];
   const fault = (field: ImportField | null, code: "COLUMN_COUNT" | "ROWS_IN_A_CELL"): RawRow => ({
     line,
     format,
     cells: {},
-    fault: { field, code },
+    fault: { field, code, text: cells.join("\u001f") },
   });
   // A sheet keeps no cells that are empty.
   if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
     return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
-    const { field, translate } = columns[index] as Column;
+    const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
     if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
+    if (unread !== null) countWord(unread, unguardedCell(cell.trim()));
     if (field === null) continue;
     const text = unguardedCell(cell.trim());
-    row[field] = translate === null ? text : translate(text);
+    const value = translate === null ? text : translate(text);
+    if (part === null) row[field] = value;
+    else joined[part] = value;
   }
+  if (joined.length > 0) row.name = joined.filter((part) => part !== undefined && part !== "").join(" ");
   for (const [field, value] of constants) row[field] = value;
   return { line, format, cells: row };
 }

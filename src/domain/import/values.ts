@@ -106,6 +106,16 @@ export function readCertificateStatus(cell: string): Read<CertificateStatus> {
   return value === undefined ? { code: "CERTIFICATE_STATUS_INVALID" } : { value };
 }
 
+/** The words of `license_status`. NONE: there is no licence. */
+export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
+export type LicenseWord = (typeof licenseWords)[number];
+const licenseWordOf = wordsOf(licenseWords);
+
+export function readLicenseStatus(cell: string): Read<LicenseWord> {
+  const value = licenseWordOf.get(cell) ?? licenseWordOf.get(squeezed(cell));
+  return value === undefined ? { code: "LICENSE_STATUS_INVALID" } : { value };
+}
+
 export function readEmail(cell: string): Read<string | null> {
   if (cell === "") return { value: null };
   const readable =
