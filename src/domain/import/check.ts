@@ -131,7 +131,7 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
     else {
       const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
       const all = [...found, ...checkContent({ line, format }, effect, today)].map((issue) =>
-        ofTeacher(issue, patch.regNo),
+        isRejection(issue) ? ofTeacher(issue, patch.regNo) : issue,
       );
       compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
     }

@@ -36,8 +36,6 @@ const rejectionCodes = {
     "the licence was revoked before it began; where the date means never, a mapping's values give the empty text for it",
   REVOCATION_TOO_OLD:
     "the revocation is dated before 1950; where the date means never, a mapping's values give the empty text for it",
-  REVOCATION_TOO_FAR:
-    "the revocation is dated more than ten years ahead; where the date means never, a mapping's values give the empty text for it",
   PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
   DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
