@@ -18,6 +18,7 @@ import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
+import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -246,7 +247,15 @@ async function announce(
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
-  if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
+  if (operator.keyKind === "live") {
+    warnOfSettings(settings, operator.issuerTold);
+    const masterKey = checkMasterKey(operator.config, null);
+    if (masterKey.result === "fail")
+      log.warn("the master key is not safe where it is", {
+        found: masterKey.found,
+        advice: masterKey.advice,
+      });
+  }
   if (await operator.stores.teachers.isEmpty()) {
     // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
     log.warn("the register is empty: every teacher will be answered as not found", {});

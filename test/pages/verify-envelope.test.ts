@@ -321,7 +321,7 @@ describe("with pasted keys", () => {
     within(openPasted({ jwks: "" }), async ({ page }) => {
       const { verdict, text } = await verify(page, await fixture("valid.json"));
       expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("Trust rests on the key history alone, which key");
+      expect(text).toContain("Checked only against the key history, which key");
     }));
 
   test("no keys, and keys that are none, are told apart", () =>
