@@ -4,7 +4,6 @@ import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { missingFrom } from "../../src/domain/import/arrival.ts";
 import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";

@@ -18,6 +18,7 @@ import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
+import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -246,7 +247,11 @@ async function announce(
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
-  if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
+  if (operator.keyKind === "live") {
+    warnOfSettings(settings, operator.issuerTold);
+    const { result, found, advice } = checkMasterKey(operator.config, null);
+    if (result === "fail") log.warn("the master key is not safe where it is", { found, advice });
+  }
   if (!(await operator.stores.teachers.isLoaded())) {
     log.warn(
       "the register is empty: lookups and checks are answered with 503 until an extract is applied",

@@ -1,7 +1,7 @@
 /**
  * Whether a genuine answer is the answer to what was asked. A signature says what the service attested, and not to which
  * question: whoever stands between (a proxy, a cache) could give any envelope that it has kept for the answer to this call.
- * The purpose and a NIN are in no envelope, so of these nothing can be held.
+ * Envelopes contain neither purpose nor NIN, so those two are not checked.
  */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";

@@ -44,6 +44,12 @@ test("Client-Cert counts from the peers of --client-cert-from alone, whatever --
     for (const malformed of [base64, `:${base64}`, `:${base64}:, :${base64}:`, certificate.fingerprint256]) {
       expect(await statusOf({ "Client-Cert": malformed })).toBe(401);
     }
+    const warnings = world.logs().match(/.*Client-Cert header in another form than RFC 9440.*/g) ?? [];
+    // One a minute, and a serving thread counts its own.
+    expect(warnings.length).toBeGreaterThan(0);
+    expect(warnings.length).toBeLessThanOrEqual(world.service().stderr().includes('"threads":1,') ? 1 : 8);
+    expect(warnings.join("")).not.toContain(base64.slice(0, 20));
+    expect(warnings.join("")).toContain("127.0.0.1");
     const client = await openClient({ port: Number(new URL(world.service().url).port) });
     const line = `Client-Cert: ${forwarded["Client-Cert"]}\r\n`;
     client.write(

@@ -6,7 +6,7 @@ import { pageOfIssuer } from "../../partner/envelope-codes.ts";
 import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
-import { signatureFacts, writtenTime } from "./signed-values.ts";
+import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdict-box.ts";
 
@@ -90,7 +90,11 @@ export function sheetOf(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTM
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, `${words.sheet.title}: ${shown.list.name}`),
-    el("p", { class: "lead" }, words.sheet.lead(issuer ?? "", writtenTime(verifiedAt ?? "", texts))),
+    el(
+      "p",
+      { class: "lead" },
+      words.sheet.lead(signerOf(judged, texts), writtenTime(verifiedAt ?? "", texts)),
+    ),
     el("div", { class: "verdicts" }, statementBox(shown, judged, texts)),
     el("dl", { class: "facts" }, listFacts(shown, texts), signatureFacts(judged.verification, texts)),
     el("h3", {}, words.sheet.rows),
