@@ -4,8 +4,8 @@
 #: key
 export API_KEY='{{apiKey}}'
 export PARTNER_ID='{{partnerId}}'
-api() { path=$1; shift; curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \
-  -H "Content-Type: application/json" "$@" "{{api}}/$path"; }
+api() { call=$1; shift; curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \
+  -H "Content-Type: application/json" "$@" "{{api}}/$call"; }
 api me; echo
 
 #: fetch

@@ -42,7 +42,7 @@ function wordsOf(input: string, jwks: string | null, keyHistory: string | null):
 }
 
 /**
- * The examples judge one envelope; a file of several is for `tvs verify`. Three languages judge every fixture, the others
+ * The examples judge one envelope; a file of several is for `tvs verify`. Two languages judge every fixture, the others
  * all that their own libraries could let through.
  */
 function fixtureCases(language: Language): Case[] {
@@ -79,7 +79,7 @@ async function clockCases(folder: string): Promise<Case[]> {
   );
 }
 
-/** What every language judges of the lists; three judge all of it. */
+/** What every language judges of the lists; two judge all of it. */
 const ofLists =
   /^[^,]*, list (?:clear|set|more than seven days old|of other places|by a stranger|of another type|too short)$/;
 const ofHarderLists = /^[^,]*, list (?:a clear one and a set one of the same second|.*which nothing packs)$/;
