@@ -5,7 +5,8 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { missingFrom } from "../../src/domain/import/arrival.ts";
-import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
+import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
+import { maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
 import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
@@ -78,7 +79,7 @@ export const importCommand = command({
       how: JSON.stringify({ reading: how.reading, liftRevocations: how.liftRevocations }),
     };
     const result = await importWatched(watched, (extract) =>
-      importExtract(extract, { ...how, config, report, stop }),
+      importExtract(extract, { ...how, config, report, stop, listRejected: args.json === true }),
     ).finally(stopping.end);
     if (result.unchanged === true) {
       print(args, result, () => `nothing has changed since the last import of ${source.name}`);
@@ -89,7 +90,8 @@ export const importCommand = command({
     print(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
     else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
-    if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
+    const isNew = result.rejected > 0 && result.sameRejections !== true;
+    if (isNew || result.stopped !== undefined) process.exitCode = exitCodes.refused;
   },
 });
 
@@ -111,6 +113,7 @@ function howToImport(args: ArgsOf<typeof importArgs>) {
 type Importing = ReturnType<typeof howToImport> & {
   readonly config: Config;
   readonly report: OutputFile | undefined;
+  readonly listRejected: boolean;
   readonly stop: AbortSignal;
 };
 

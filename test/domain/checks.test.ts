@@ -32,6 +32,7 @@ describe("the checks", () => {
       "ok: log-anchors: the newest at /srv/anchors, 2026-02-28T09:30:00.000Z",
       "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
       "ok: import: none is unfinished",
+      "ok: losses: imports have taken away little or nothing within 24 hours",
       "ok: webhooks-held: no webhooks are held",
       "ok: webhook-endpoints: no endpoint that should work fails",
       "ok: webhooks: none is overdue, and none was given up",

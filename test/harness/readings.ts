@@ -2,6 +2,7 @@
 
 import type { Judged } from "../../src/domain/checks.ts";
 import type { EvidenceFigures } from "../../src/domain/evidence/figures.ts";
+import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
 import { aNode, aPartner, aSigningKey } from "./samples.ts";
@@ -42,6 +43,7 @@ const wellReadings: Readings = {
   endpoints: [],
   imports: [anImport],
   appliedAt: now,
+  losses: noLosses,
   importWatch: null,
   teachers: {
     ...{ total: 61, active: 60, licensed: 57, approximate: false },

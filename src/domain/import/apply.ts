@@ -5,7 +5,7 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import { type BatchSize, createBatchSize } from "./batch-size.ts";
-import { duplicateIssue, findKnown, findTaken } from "./check.ts";
+import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
@@ -107,7 +107,7 @@ async function applyRows(
     for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
     return current;
   }
-  const refused = rows.map(({ line }) => changedMeanwhile(line));
+  const refused = rows.map(({ line, patch }) => changedMeanwhile(patch.regNo, line));
   const next = await commit(run, { rows, plan: { writes: [], refused, unchanged: 0 } }, context);
   if (next === null) throw supersededError(run.applied);
   return next;
@@ -154,8 +154,9 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
     const { line, before, content, changed } = effect;
     const duplicate = taken.get(effect);
     if (duplicate !== undefined)
-      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format }, of)));
-    else if (takesBack(effect, context.checkedAt)) plan.refused.push(changedMeanwhile(line));
+      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
+    else if (takesBack(effect, context.checkedAt))
+      plan.refused.push(changedMeanwhile(effect.patch.regNo, line));
     else if (changesNothing(effect)) plan.unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
@@ -165,8 +166,8 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
   return plan;
 }
 
-function changedMeanwhile(line: number): ImportIssue {
-  return { line, field: null, code: "CHANGED_MEANWHILE" };
+function changedMeanwhile(regNo: string, line: number): ImportIssue {
+  return ofTeacher({ line, field: null, code: "CHANGED_MEANWHILE" }, regNo);
 }
 
 /**

@@ -48,6 +48,8 @@ export type AppliedImport = {
   readonly fields: ReadonlySet<string> | null;
   /** Milliseconds since the epoch. */
   readonly finishedAt: number;
+  /** The digests of its rejections; null or absent where they were not kept. */
+  readonly rejections?: ReadonlySet<string> | null;
 };
 
 /** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */

@@ -163,7 +163,7 @@ export function checkContent(
   if (issued !== null && expires !== null && expires < issued)
     add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
-  const wrongDay = patch.licenseRevokedOn == null ? null : flawOfDay(patch.licenseRevokedOn, issued, today);
+  const wrongDay = patch.licenseRevokedOn == null ? null : flawOfDay(patch.licenseRevokedOn, issued);
   if (wrongDay !== null) add("licenseRevokedOn", wrongDay);
   else if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
   if (losesRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
@@ -176,17 +176,11 @@ export function checkContent(
 
 /** The first day on which a teacher of today's registers can have lost a licence. */
 const firstRevocation = "1950-01-01";
-const farYears = 10;
 
 /** Why a row's day of revocation cannot be one; null when it can. Other systems write such days for "never". */
-function flawOfDay(
-  day: CalendarDate,
-  issued: CalendarDate | null,
-  today: CalendarDate,
-): RejectionCode | null {
+function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
   if (day < firstRevocation) return "REVOCATION_TOO_OLD";
-  if (issued !== null && day < issued) return "REVOKED_BEFORE_ISSUE";
-  return Number(day.slice(0, 4)) > Number(today.slice(0, 4)) + farYears ? "REVOCATION_TOO_FAR" : null;
+  return issued !== null && day < issued ? "REVOKED_BEFORE_ISSUE" : null;
 }
 
 /** Whether a row's word is another than what its dates say. An inactive teacher's licence is compared as if they were active. */

@@ -1,5 +1,5 @@
-import type { Holdings } from "../teachers/store.ts";
 import type { Missing } from "./arrival.ts";
+import type { Loss } from "./losses.ts";
 
 /**
  * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
@@ -36,8 +36,6 @@ const rejectionCodes = {
     "the licence was revoked before it began; where the date means never, a mapping's values give the empty text for it",
   REVOCATION_TOO_OLD:
     "the revocation is dated before 1950; where the date means never, a mapping's values give the empty text for it",
-  REVOCATION_TOO_FAR:
-    "the revocation is dated more than ten years ahead; where the date means never, a mapping's values give the empty text for it",
   PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
   DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
@@ -190,6 +188,12 @@ export type ImportResult = {
   readonly codes: readonly CodeCount[];
   /** Columns or members that are not known and were left out, by name; absent when there are none. */
   readonly unknownColumns?: readonly string[];
+  /** Whether every rejected row was rejected by the last import too, for the same reason; absent where none was. */
+  readonly sameRejections?: boolean;
+  /** Of the first extract of a register: that it revokes nobody, or everybody; absent where it revokes some. */
+  readonly firstRevokes?: "nobody" | "everybody";
+  /** The rejected rows, each with its reasons, where they were asked for. */
+  readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
   readonly stopped?:
@@ -200,9 +204,6 @@ export type ImportResult = {
   /** An import of another file, or with other options, that was left unfinished and is given up now. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
-
-/** A kind of holdings of which too many would be lost: how many, and how many there are. */
-export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
 
 /** Reads a page of the rejections or of the warnings, in the order in which they were added. */
 export type IssuePages = (

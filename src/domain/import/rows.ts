@@ -5,6 +5,7 @@ import { columns } from "./columns.ts";
 import { fieldLabel, type ImportField, importFields, type RawRow, recordFieldOf } from "./fields.ts";
 import type { TeacherPatch } from "./patch.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
+import { suspectIn } from "./suspect-text.ts";
 import { isFailedFormula, readProfile } from "./values.ts";
 
 /** A patch that is still being read. */
@@ -23,6 +24,8 @@ const fieldReaders = importFields.map((field) => ({
   patchField: field === "licenseStatus" ? field : recordFieldOf[field],
   ...columns[field],
 }));
+/** What is shown as it stands: a placeholder or a damaged letter there is seen by everybody. */
+const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category", "licenseRevokedReason"]);
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
 /**
@@ -45,6 +48,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
     if (cell === undefined) continue;
     const read = !isConvenience && isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
     if ("code" in read) add(field, read.code);
+    else if (textFields.has(field) && suspectIn(cell) !== null) add(field, "TEXT_SUSPECT");
     const value = "value" in read ? read.value : isConvenience ? null : undefined;
     if (value !== undefined) (patch as Record<string, unknown>)[patchField] = value;
   }

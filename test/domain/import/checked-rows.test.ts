@@ -49,7 +49,7 @@ describe("a row", () => {
     expect(issues).toEqual([]);
     const named = { nin: "ninIndex", email: "emailIndex", phone: "phoneIndex" } as Record<string, string>;
     const nothing = Object.fromEntries(cleared.map((member) => [named[member] ?? member, null]));
-    const { active: _left, ...others } = nothing;
+    const { active: _left, licenseStatus: _unsaid, ...others } = nothing;
     expect(patch).toStrictEqual({ ...others, ...least, ninVerified: false } as never);
   });
 
@@ -108,6 +108,6 @@ test("the columns are explained, and those that must be there are told", () => {
   const columns =
     "reg_no,t_id,name,nin,nin_verified,email,phone,state,category,source,active,certificate_status,";
   const dates =
-    "certificate_issue_date,license_issue_date,license_expiry_date,license_revoked_on,license_revoked_reason,photo_url";
+    "certificate_issue_date,license_issue_date,license_expiry_date,license_status,license_revoked_on,license_revoked_reason,photo_url";
   expect(emptyExtract).toBe(`${columns}${dates}\n`);
 });
