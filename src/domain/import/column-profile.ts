@@ -8,6 +8,7 @@ import { canonicalRegNo } from "../teachers/teachers.ts";
 import { dateReader, knownForms } from "./dates.ts";
 import { type ImportField, squeezed } from "./fields.ts";
 import { neverDate } from "./never-date.ts";
+import { meansWithdrawn } from "./status-column.ts";
 import { type SuspectKind, suspectIn } from "./suspect-text.ts";
 import { isOwnWord, otherWord } from "./words.ts";
 
@@ -70,6 +71,8 @@ export type ColumnProfile = {
   words: Map<string, Counted> | null;
   /** Dates that mean none, such as 0000-00-00, as they are written; they are no dates of any form. */
   readonly never: Map<string, Counted>;
+  /** Words for a licence that was withdrawn. */
+  readonly withdrawn: Map<string, Counted>;
   /** Words for an empty cell, such as NULL. */
   readonly nulls: Map<string, Counted>;
   /** How many of its cells are damaged, by kind. */
@@ -82,6 +85,8 @@ export type ColumnProfile = {
 
 const maxWords = 50;
 const maxWordLength = 40;
+/** Letters of a word that says how a licence stands. */
+const maxStatusLength = 64;
 /** Different words for an empty cell, or dates for none, that are kept. */
 const maxKept = 20;
 
@@ -89,7 +94,8 @@ export function newProfile(name: string, position: number): ColumnProfile {
   return {
     ...{ name, position, filled: 0, shortened: 0, isoDates: 0 },
     fitting: new Map(lookedFor.map(([field]) => [field, 0])),
-    ...{ forms: new Map(), words: new Map(), never: new Map(), nulls: new Map(), suspects: new Map() },
+    ...{ forms: new Map(), words: new Map(), never: new Map(), nulls: new Map() },
+    ...{ withdrawn: new Map(), suspects: new Map() },
     ...{ span: null, accented: null },
   };
 }
@@ -107,6 +113,7 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
     widen(profile, cell);
   } else addDate(profile, cell, line);
   addWord(profile, cell);
+  if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
   addSuspect(profile, cell);
   if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
 }

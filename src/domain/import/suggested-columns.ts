@@ -6,7 +6,7 @@ import { isOfAnother, placeInName, readName } from "./column-names.ts";
 import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
-import { isStatusColumn, isStatusName, meansWithdrawn } from "./status-column.ts";
+import { isStatusName, maxStatusWords } from "./status-column.ts";
 import { isWordField } from "./words.ts";
 
 /** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
@@ -138,13 +138,13 @@ const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certifica
 /** Whether a column says how licences stand, by its name or by a word such as REVOKED, and holds no dates. */
 export function saysStatus(column: ColumnProfile): boolean {
   if (column.filled === 0 || dateCount(column) / column.filled > 0.5) return false;
-  return isStatusColumn({ name: column.name, words: countsOf(column) });
+  return column.withdrawn.size > 0 || isStatusName(column.name);
 }
 
 function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly Candidate[] {
-  if (column.words === null || !saysStatus(column)) return [];
+  if (column.words === null || column.words.size > maxStatusWords || !saysStatus(column)) return [];
   const field = "licenseStatus";
-  if (hasWithdrawn(column))
+  if (column.withdrawn.size > 0)
     return [
       {
         field,
@@ -154,14 +154,6 @@ function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly 
       },
     ];
   return [{ field, why: "probably: the name of a licence's status", sure: false, rank: isNameTaken ? 4 : 3 }];
-}
-
-export function hasWithdrawn({ words }: ColumnProfile): boolean {
-  return [...(words?.values() ?? [])].some(({ text }) => meansWithdrawn(text));
-}
-
-function countsOf({ words }: ColumnProfile): ReadonlyMap<string, number> {
-  return new Map([...(words?.values() ?? [])].map(({ text, count }) => [text, count]));
 }
 
 function describe(said: string, column: ColumnProfile, field: ImportField): string {

@@ -3,8 +3,8 @@
 import { type ColumnProfile, type Counted, listValues, valueLabel } from "./column-profile.ts";
 import { columnOfField } from "./fields.ts";
 import type { Mapping } from "./mapping.ts";
-import { meansWithdrawn } from "./status-column.ts";
-import { type Chosen, hasWithdrawn, labelOf, type Question, saysStatus } from "./suggested-columns.ts";
+import { maxStatusWords, meansWithdrawn } from "./status-column.ts";
+import { type Chosen, labelOf, type Question, saysStatus } from "./suggested-columns.ts";
 import { readBoolean } from "./values.ts";
 import { isOwnWord, isWordField, otherWord, ownWords } from "./words.ts";
 
@@ -96,16 +96,16 @@ export function askForStatuses(
     if (column.name === "" || !saysStatus(column)) continue;
     if (
       field !== undefined &&
-      !(["state", "category"] as const).some((one) => one === field && hasWithdrawn(column))
+      !(["state", "category"] as const).some((one) => one === field && column.withdrawn.size > 0)
     )
       continue;
-    const words = [...(column.words?.values() ?? [])];
-    const withdrawn = words.filter(({ text }) => meansWithdrawn(text));
+    const words =
+      column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
     const label = labelOf(column);
-    const said = words.length === 0 ? "holds many different texts" : rowsWith(words);
+    const said = words.size === 0 ? "its texts are many" : rowsWith([...words.values()]);
     const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
-      withdrawn.length === 0
+      column.withdrawn.size === 0
         ? "Nothing of it would be kept"
         : "Nothing of it would be kept: teachers whose licence was withdrawn would be shown as licensed";
     const other = chosen.get("licenseStatus");

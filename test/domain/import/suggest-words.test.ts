@@ -94,6 +94,13 @@ describe("a column that says how licences stand", () => {
     expect(found.questions).toEqual([]);
   });
 
+  test("is asked about where a withdrawal stands among many other texts", async () => {
+    const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
+    const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
+    expect(found.mapping.ignore).toEqual(["Remarks"]);
+    expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
+  });
+
   test("is asked about where its name says that it is another column of texts", async () => {
     const found = await suggestionForTable(["Category"], column({ Primary: 4, Revoked: 1 }));
     expect(asked(found, "Category")).toContain("1 row says Revoked");
