@@ -4,7 +4,7 @@ import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from
 import { requiredFields } from "./columns.ts";
 import type { TableRecord } from "./csv.ts";
 import type { OpenedTable } from "./extract.ts";
-import { columnOfField, type ImportField, squeezed } from "./fields.ts";
+import { columnOfField, type ImportField, type RawRow, squeezed } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
 import { readTable } from "./table.ts";
 import { readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
@@ -12,30 +12,40 @@ import { readCertificateStatus, readLicenseStatus, readSource } from "./values.t
 /** Fields that are stored as keyed hashes alone. */
 const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
 
-export async function showRows(
+type Sample = {
+  readonly header: TableRecord;
+  readonly records: readonly TableRecord[];
+  readonly mapping: Mapping;
+};
+
+export async function showRows(table: OpenedTable, sample: Sample): Promise<Record<string, string>[]> {
+  const rows = await readSample(table, sample);
+  return rows.map(({ cells }) =>
+    Object.fromEntries(
+      Object.entries(cells)
+        .filter(([field, value]) => !unshown.has(field) && value !== "")
+        .map(([field, value]) => [columnOfField[field as ImportField], shown(field, value)]),
+    ),
+  );
+}
+
+/** Reads some rows of a table as an import would, whatever is still open in the mapping. */
+export async function readSample(
   { format, delimiter }: OpenedTable,
-  { header, first, mapping }: { header: TableRecord; first: readonly TableRecord[]; mapping: Mapping },
-): Promise<Record<string, string>[]> {
-  const rows: Record<string, string>[] = [];
+  { header, records, mapping }: Sample,
+): Promise<RawRow[]> {
   const compiled = compileMapping({ ...mapping, header: header.line });
   const unheard = { fields: [], unknown: [], totals: [] };
   const names = header.cells.map(onceEach());
-  const records = (async function* () {
-    yield [{ ...header, cells: names }, ...first];
-  })();
   const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
   const missing = requiredFields.filter((field) => !found.has(field));
   const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
-  for await (const some of readTable(records, { format, delimiter, mapping: filled }, unheard)) {
-    for (const { cells } of some)
-      rows.push(
-        Object.fromEntries(
-          Object.entries(cells)
-            .filter(([field, value]) => !unshown.has(field) && value !== "")
-            .map(([field, value]) => [columnOfField[field as ImportField], shown(field, value)]),
-        ),
-      );
-  }
+  const pieces = (async function* () {
+    yield [{ ...header, cells: names }, ...records];
+  })();
+  const rows: RawRow[] = [];
+  for await (const some of readTable(pieces, { format, delimiter, mapping: filled }, unheard))
+    rows.push(...some);
   return rows;
 }
 

@@ -11,7 +11,7 @@ import type { TableRecord } from "./csv.ts";
 import type { OpenedTable } from "./extract.ts";
 import { columnOfField, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
-import { showRows } from "./shown-rows.ts";
+import { readSample, showRows } from "./shown-rows.ts";
 import { type Chosen, chooseColumns, labelOf, plainName, type Question } from "./suggested-columns.ts";
 import { askForRevoked, chooseDates, chooseNever, offerDates, withDates } from "./suggested-dates.ts";
 import { askForEncoding, askForTexts } from "./suggested-texts.ts";
@@ -22,6 +22,8 @@ import { headerLines } from "./text.ts";
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
+/** Rows of another width than the header's that are looked at. */
+const maxUneven = 100;
 
 /**
  * Looks at a whole table and proposes a mapping.
@@ -47,12 +49,10 @@ export async function suggestMapping(
   offerDates(chosen, profiles, questions);
   askForName(chosen, parts, profiles, questions);
   askForMissing(chosen, parts, questions);
-  if (uneven.length > 0 && table.format === "csv")
-    questions.push({ about: "rows", question: describeUneven(uneven) });
   if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, questions);
   const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);
-  const mapping = withHeader(header, beginning, {
+  const proposed: Mapping = {
     columns: Object.fromEntries(fields),
     ignore: profiles
       .filter((column) => !fields.has(column.name) && plainName(column) !== "")
@@ -63,14 +63,17 @@ export async function suggestMapping(
     ...(table.format === "csv" && table.delimiter !== "," ? { delimiter: table.delimiter } : {}),
     ...(known.encoding === undefined ? {} : { encoding: known.encoding }),
     ...(known.sheet === undefined ? {} : { sheet: known.sheet }),
-    open: [...new Set(questions.map(({ about }) => about))],
-  });
+    open: [],
+  };
+  await askForUneven(table, { header, records: uneven, mapping: proposed }, questions);
+  const open = [...new Set(questions.map(({ about }) => about))];
+  const mapping = withHeader(header, beginning, { ...proposed, open });
   return {
     mapping,
     columns: taken.columns.map((one) => withDates(one, why)),
     questions,
     /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
-    rows: await showRows(table, { header, first, mapping }),
+    rows: await showRows(table, { header, records: first, mapping }),
   };
 }
 
@@ -94,12 +97,12 @@ async function profile(table: OpenedTable) {
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
-  /** The lines of rows with more or fewer cells than the header. */
-  const uneven: number[] = [];
+  /** Some of the rows with more or fewer cells than the header. */
+  const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
   const count = ({ line, cells }: TableRecord) => {
     rows++;
-    if (cells.length !== profiles.length) uneven.push(line);
+    if (cells.length !== profiles.length && uneven.length < maxUneven) uneven.push({ line, cells });
     if (first.length < shownRows) first.push({ line, cells });
     for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
   };
@@ -156,9 +159,26 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
   return widest;
 }
 
-function describeUneven(lines: readonly number[]): string {
-  const rows = lines.length === 1 ? "1 row has" : `${lines.length} rows have`;
-  return `${rows} more or fewer cells than the header, first in line ${lines[0]}, and would be rejected; look there for a delimiter that is not inside quotes`;
+/** Asks about rows that an import would reject because they are wider or narrower than the header. */
+async function askForUneven(
+  table: OpenedTable,
+  sample: Parameters<typeof readSample>[1],
+  questions: Question[],
+): Promise<void> {
+  if (sample.records.length === 0) return;
+  const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
+  const [first] = rejected;
+  if (first === undefined) return;
+  const count =
+    rejected.length === maxUneven
+      ? `${maxUneven} rows or more have`
+      : rejected.length === 1
+        ? "1 row has"
+        : `${rejected.length} rows have`;
+  questions.push({
+    about: "rows",
+    question: `${count} more or fewer cells than the header, the first in line ${first.line}, and would be rejected; look there for a delimiter that is not inside quotes`,
+  });
 }
 
 /** Asks whether a name in parts is put together in the right order, and whether a name beside a surname is whole. */

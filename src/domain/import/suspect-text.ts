@@ -1,13 +1,5 @@
 /** Texts that another program damaged before the extract was written: they can be read, and are not what was meant. */
 
-export const suspectKinds = [
-  "NULL_WORD",
-  "HTML_ENTITY",
-  "MOJIBAKE",
-  "QUESTION_MARK",
-  "REPLACEMENT_CHARACTER",
-] as const;
-
 /**
  * The damage of a text:
  * - `NULL_WORD`: a program's word for an empty value, such as `NULL`, `\N`, `N/A` or a lone 0.
@@ -16,7 +8,12 @@ export const suspectKinds = [
  * - `QUESTION_MARK`: a letter that a character set lacks, such as `Ad?bayo`.
  * - `REPLACEMENT_CHARACTER`: U+FFFD, bytes that were not of the character set.
  */
-export type SuspectKind = (typeof suspectKinds)[number];
+export type SuspectKind =
+  | "NULL_WORD"
+  | "HTML_ENTITY"
+  | "MOJIBAKE"
+  | "QUESTION_MARK"
+  | "REPLACEMENT_CHARACTER";
 
 /** Characters that are looked at: no text of a register is longer. */
 const maxLength = 1000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { asked, column, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
+import { asked, column, suggestionFor, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
 
 describe("damaged texts", () => {
   test.each([
@@ -42,6 +42,27 @@ describe("words for an empty cell", () => {
     },
   );
 });
+
+test("rows of another width than the header are asked about, unless they can be read", async () => {
+  const content = Buffer.from(
+    "reg_no,name,source,certificate_status,license_expiry_date\n" +
+      "TR/2019/LA/000001,Okafor, Ada,legacy,VERIFIED,2031-12-31\nTR/2019/LA/000002,Ada,legacy,VERIFIED,2031-12-31\n",
+  );
+  const found = await suggestionFor({ name: "wide.csv", content });
+  expect(asked(found, "rows")).toContain(
+    "1 row has more or fewer cells than the header, the first in line 2",
+  );
+  expect(found.mapping.open).toContain("rows");
+});
+
+test.each(["trailing-delimiters-left-out.csv", "rows-with-one-delimiter-more.csv"])(
+  "the rows of %s are read, or asked about",
+  async (name) => {
+    const found = await suggestionForExtract(name);
+    const isRead = found.rows.every((row) => row.license_expiry_date === "2094-06-30");
+    expect(isRead).toBe(asked(found, "rows") === "");
+  },
+);
 
 test("the question about the character set shows a name as it would be read", async () => {
   const found = await suggestionForTable([], [[], []], {
