@@ -165,9 +165,9 @@ async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly Table
     yield text;
   })();
   const delimiter = delimiterOf(beginning, peeked);
-  // Not to its end, which may be in the middle of a row.
+  // Not to its end, which may be in the middle of a row, unless the header alone is all that there is.
   const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
-  for await (const records of rows) return records;
+  for await (const records of rows) if (records.length > 0) return records;
   return [];
 }
 

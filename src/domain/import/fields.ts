@@ -3,7 +3,7 @@ import { type TeacherContent, teacherFields } from "../teachers/teachers.ts";
 type Fields = typeof teacherFields;
 
 /** A field of an extract that sets one of the record: as the record names it, or what a blind index is made from. */
-export type RecordField = {
+type RecordField = {
   [F in keyof Fields]: Fields[F] extends { csv: string }
     ? Fields[F] extends { kind: "bytes" }
       ? Fields[F]["csv"]

@@ -9,7 +9,7 @@ import type { Holdings } from "../teachers/store.ts";
 export const maxLostPercent = 2;
 export const lossWindowMs = 24 * 60 * 60_000;
 /** From this share on, in percent, doctor, console and alerts say what imports have taken away. */
-export const notedLostPercent = 1;
+const notedLostPercent = 1;
 
 /** What was taken away, and of how many. */
 export type Losses = { readonly lost: Holdings; readonly of: Holdings };

@@ -1,4 +1,4 @@
-/** Rejected rows, known again in the next import by keyed digests alone (decision D7.15). */
+/** Rejected rows, known again in the next import by keyed digests alone (decision D7.18). */
 
 import type { BlindIndex } from "../blind-index.ts";
 import { type ImportIssue, isRejection } from "./report.ts";
