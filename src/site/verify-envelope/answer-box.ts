@@ -56,7 +56,7 @@ export function answerBox(
     answerTone(verification),
     answerTitle(result, verification, texts),
     found && teacher !== null ? summaryOf(result, texts) : answer.nobody,
-    reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
+    !found || reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
   );
 }
 
