@@ -15,6 +15,7 @@ import {
   byteColumns,
   columnOf,
   endedBy,
+  isShown,
   keyInJson,
   licenseStatusOn,
   packedRow,
@@ -36,17 +37,22 @@ const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((colum
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
 /** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
-const lookupsOf = (packedRecord: string) =>
-  byKey((column) => `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`);
-const lookups = lookupsOf(packedTeacher);
-const storedLookups = lookupsOf(packedStoredTeacher);
+const lookupsOf = (packedRecord: string, whom: string) =>
+  byKey(
+    (column) => `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? AND ${whom} LIMIT 2`,
+  );
+const lookups = lookupsOf(packedTeacher, isShown);
+const storedLookups = lookupsOf(packedStoredTeacher, "true");
 
 /** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
-const lookupsOfMany = byKey((column) => {
-  const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-  return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
-    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}`;
-});
+const lookupsOfMany = (whom: string) =>
+  byKey((column) => {
+    const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
+    return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
+    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}`;
+  });
+const shownOfMany = lookupsOfMany(isShown);
+const anyOfMany = lookupsOfMany("true");
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
@@ -91,21 +97,7 @@ function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
     return only(await driver.query(lookups[by], [value]), teacherOf);
   }
 
-  async function findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
-    const teachers = new Array<Teacher | null>(keys.length).fill(null);
-    // All kinds at once: over a server they share a request.
-    const answers = uniqueKinds.map(async (by) => {
-      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
-      if (asked.length === 0) return;
-      const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
-      if (row === undefined) throw new TypeError("an aggregate has a row");
-      const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
-      for (const [place, teacher] of found) teachers[place] = teacher;
-    });
-    await Promise.all(answers);
-    return teachers;
-  }
-
+  const findEach = (keys: readonly UniqueKey[]) => findMany(driver, keys, shownOfMany);
   const findAlone = (keys: readonly TeacherKey[]) => Promise.all(keys.map(findNow));
   const findTogether = (keys: readonly UniqueKey[]) => (keys.length === 1 ? findAlone(keys) : findEach(keys));
 
@@ -119,9 +111,32 @@ function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   return { find: (key) => (isUnique(key) ? named.load(key) : reached.load(key)), findEach };
 }
 
+/** Looks many up at once; answers in the order of the keys. @param sqlOf whom it finds */
+async function findMany(
+  driver: Pick<Driver, "query">,
+  keys: readonly UniqueKey[],
+  sqlOf: typeof shownOfMany,
+): Promise<(Teacher | null)[]> {
+  const teachers = new Array<Teacher | null>(keys.length).fill(null);
+  // All kinds at once: over a server they share a request.
+  const answers = uniqueKinds.map(async (by) => {
+    const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
+    if (asked.length === 0) return;
+    const [row] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
+    if (row === undefined) throw new TypeError("an aggregate has a row");
+    const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
+    for (const [place, teacher] of found) teachers[place] = teacher;
+  });
+  await Promise.all(answers);
+  return teachers;
+}
+
 /** What an import compares an extract with. */
-function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isEmpty" | "countHoldings"> {
+function createImportReads(
+  driver: Driver,
+): Pick<TeacherStore, "findOwners" | "findMany" | "isEmpty" | "countHoldings"> {
   return {
+    findOwners: (keys) => findMany(driver, keys, anyOfMany),
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
@@ -131,7 +146,7 @@ function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isE
     },
     async countHoldings(today) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
         count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return {

@@ -268,11 +268,7 @@ describe("a status list", () => {
     "the status list of 2026-03-01T11:00:00Z",
   ];
   const unwanted = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
-  const no = {
-    ...unwanted,
-    status: "EXPIRED",
-    license: { ...(result.license as object), status: "EXPIRED" },
-  };
+  const no = { ...unwanted, license: { ...Object(result.license), status: "EXPIRED" } };
   const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
 
   test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
