@@ -102,7 +102,8 @@ const teacherColumns: Columns<ReturnType<typeof describeRow>> = {
   "T ID": "tId",
   NAME: "name",
   STATE: "state",
-  LICENCE: ({ active, licenseStatus }) => (active ? licenseStatus : "deactivated"),
+  LICENCE: ({ active, hidden, licenseStatus }) =>
+    hidden ? "hidden" : active ? licenseStatus : "deactivated",
   EXPIRES: "licenseExpiryDate",
   CERTIFICATE: "certificateStatus",
 };

@@ -52,7 +52,7 @@ type Judging = {
   readonly issuer: string;
   /** When the envelope was signed. */
   readonly signedSeconds: number;
-  /** Whether it said eligible. */
+  /** Whether it said eligible, or that the licence was VALID. */
   readonly isYes: boolean;
   readonly nowSeconds: number;
   readonly toleranceSeconds: number;

@@ -17,6 +17,7 @@ import {
   byteColumns,
   columnOf,
   endedBy,
+  isShown,
   keyInJson,
   licenseStatusOn,
   packedRow,
@@ -38,23 +39,26 @@ const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((colum
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
 /** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
-const lookupsOf = (packedRecord: string) =>
-  byKey((column) => `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`);
 /** A lookup that finds nobody says in the same read whether the register is empty: then it has a row without a teacher. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
 const lookups = byKey(
   (column) =>
-    `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2) ${emptyRow}`,
+    `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
 );
-const storedLookups = lookupsOf(packedStoredTeacher);
+const storedLookups = byKey(
+  (column) => `SELECT ${packedStoredTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+);
 
 /** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
-const lookupsOfMany = byKey((column) => {
-  const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-  return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers,
-    ${isLoaded} AS is_loaded
-    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}`;
-});
+const lookupsOfMany = (whom: string) =>
+  byKey((column) => {
+    const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
+    return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers,
+      ${isLoaded} AS is_loaded
+      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}`;
+  });
+const shownOfMany = lookupsOfMany(isShown);
+const anyOfMany = lookupsOfMany("true");
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
@@ -102,19 +106,8 @@ function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   }
 
   async function findTogether(keys: readonly UniqueKey[]): Promise<(Teacher | null | TvsError)[]> {
-    const teachers = new Array<Teacher | null | TvsError>(keys.length).fill(null);
-    // All kinds at once: over a server they share a request.
-    const answers = uniqueKinds.map(async (by) => {
-      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)] as const] : []));
-      if (asked.length === 0) return;
-      const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
-      if (row === undefined) throw new TypeError("an aggregate has a row");
-      if (integer(row, "is_loaded") === 0) for (const [place] of asked) teachers[place] = registerEmpty();
-      const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
-      for (const [place, teacher] of found) teachers[place] = teacher;
-    });
-    await Promise.all(answers);
-    return teachers;
+    const { teachers, isEmpty } = await findMany(driver, keys, shownOfMany);
+    return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
 
   const findAlone = (keys: readonly TeacherKey[]) => Promise.all(keys.map(findNow));
@@ -142,11 +135,38 @@ function registerEmpty(): TvsError {
   return new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
 }
 
+/**
+ * Looks many up in one read.
+ * @param sqlOf whom it finds
+ * @returns the teachers in the order of the keys, and whether no extract was ever applied to the register
+ */
+async function findMany(
+  driver: Pick<Driver, "query">,
+  keys: readonly UniqueKey[],
+  sqlOf: typeof shownOfMany,
+): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
+  const teachers = new Array<Teacher | null>(keys.length).fill(null);
+  let isEmpty = false;
+  // The kinds are asked in the same turn: over a server they share a request.
+  const answers = uniqueKinds.map(async (by) => {
+    const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
+    if (asked.length === 0) return;
+    const [row] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
+    if (row === undefined) throw new TypeError("an aggregate has a row");
+    isEmpty ||= integer(row, "is_loaded") === 0;
+    const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
+    for (const [place, teacher] of found) teachers[place] = teacher;
+  });
+  await Promise.all(answers);
+  return { teachers, isEmpty };
+}
+
 /** What an import compares an extract with. */
 function createImportReads(
   driver: Driver,
-): Pick<TeacherStore, "findMany" | "isEmpty" | "isLoaded" | "countHoldings"> {
+): Pick<TeacherStore, "findOwners" | "findMany" | "isEmpty" | "isLoaded" | "countHoldings"> {
   return {
+    findOwners: async (keys) => (await findMany(driver, keys, anyOfMany)).teachers,
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
@@ -160,7 +180,7 @@ function createImportReads(
     },
     async countHoldings(today) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
         count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return {

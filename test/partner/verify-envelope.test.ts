@@ -267,12 +267,14 @@ describe("a status list", () => {
     { status: { status_list: { idx: 3, uri } } },
     "the status list of 2026-03-01T11:00:00Z",
   ];
-  const no = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+  const unwanted = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+  const no = { ...unwanted, license: { ...Object(result.license), status: "EXPIRED" } };
   const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
 
   test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
     [place, [], `Not withdrawn, by ${list}.`],
     [place, [3], `status: It is withdrawn, by ${list}.`],
+    [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
     [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
     [{}, [3], unnamed],
   ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {

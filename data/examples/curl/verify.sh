@@ -323,8 +323,8 @@ if [ -n "$lists" ] && [ -n "$uri" ]; then
     elif .iat > now + 60 then "STATUS_LIST_UNUSABLE"
     elif now - .iat > 7 * 86400 or (has("exp") and now >= .exp) then "STATUS_LIST_STALE"
     elif $value < 0 then "STATUS_LIST_UNUSABLE"
-    # Only a yes can be withdrawn.
-    elif $value == 0 or ($claims.result.eligible | not) then null
+    # Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    elif $value == 0 or (($claims.result.eligible or $claims.result.license.status == "VALID") | not) then null
     # What was withdrawn before the answer had been lifted when it was signed.
     elif .iat < $claims.iat - 60 then "STATUS_LIST_STALE" else "WITHDRAWN_SINCE" end' \
     --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest" --arg issuer "$issuer" \

@@ -313,8 +313,10 @@ public class Verify {
         require(isOurs && list.iat() <= now + 60, "STATUS_LIST_UNUSABLE");
         require(now - list.iat() <= MAX_LIST_AGE && now < list.exp(), "STATUS_LIST_STALE");
         require(list.valueAt(idx) >= 0, "STATUS_LIST_UNUSABLE");
-        // Only a yes can be withdrawn.
-        if (list.valueAt(idx) == 0 || !claims.get("result").get("eligible").booleanValue()) return;
+        // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+        JsonNode result = claims.get("result");
+        boolean isLicensed = result.path("license").path("status").asText().equals("VALID");
+        if (list.valueAt(idx) == 0 || !(result.get("eligible").booleanValue() || isLicensed)) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         require(list.iat() >= claims.get("iat").longValue() - 60, "STATUS_LIST_STALE");
         require(false, "WITHDRAWN_SINCE");

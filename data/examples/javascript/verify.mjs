@@ -196,8 +196,9 @@ async function checkStatus(claims, lists, { keys, issuer }) {
   require(now - list.iat <= maxListAge && now < list.exp, "STATUS_LIST_STALE");
   const value = valueAt(list, idx);
   require(value >= 0, "STATUS_LIST_UNUSABLE");
-  // Only a yes can be withdrawn.
-  if (value === 0 || !claims.result.eligible) return;
+  // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+  const { eligible, license } = claims.result;
+  if (value === 0 || (!eligible && license?.status !== "VALID")) return;
   // What was withdrawn before the answer had been lifted when it was signed.
   require(list.iat >= claims.iat - 60, "STATUS_LIST_STALE");
   require(false, "WITHDRAWN_SINCE");

@@ -229,8 +229,9 @@ function checkStatus(object $claims, array $lists, array $keys, string $issuer):
     $isNew = $now - $list->iat <= MAX_LIST_AGE && $now < ($list->exp ?? PHP_INT_MAX);
     ensure($isNew, 'STATUS_LIST_STALE');
     ensure($list->value >= 0, 'STATUS_LIST_UNUSABLE');
-    // Only a yes can be withdrawn.
-    if ($list->value === 0 || !$claims->result->eligible) return;
+    // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    $isYes = $claims->result->eligible || ($claims->result->license->status ?? null) === 'VALID';
+    if ($list->value === 0 || !$isYes) return;
     // What was withdrawn before the answer had been lifted when it was signed.
     ensure($list->iat >= $claims->iat - 60, 'STATUS_LIST_STALE');
     ensure(false, 'WITHDRAWN_SINCE');

@@ -244,8 +244,10 @@ def check_status(claims, tokens, keys, issuer):
     require(is_ours and found["iat"] <= now + 60, "STATUS_LIST_UNUSABLE")
     require(now - found["iat"] <= MAX_LIST_AGE and now < found.get("exp", now + 1), "STATUS_LIST_STALE")
     require(found["value"] >= 0, "STATUS_LIST_UNUSABLE")
-    # Only a yes can be withdrawn.
-    if found["value"] == 0 or not claims["result"]["eligible"]:
+    # Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    result = claims["result"]
+    is_licensed = (result["license"] or {}).get("status") == "VALID"
+    if found["value"] == 0 or not (result["eligible"] or is_licensed):
         return
     # What was withdrawn before the answer had been lifted when it was signed.
     require(found["iat"] >= claims["iat"] - 60, "STATUS_LIST_STALE")

@@ -103,7 +103,8 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
   const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
-  const lacks = (field: ArrivedField) => !fields.has(field) && !told.has(field);
+  // Only an export has `hidden`, and a file without it changes nobody.
+  const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
   const gone = isExport(fields)
     ? []
     : [...importFields, "profile" as const].filter((field) => last?.fields?.has(field) && lacks(field));
@@ -128,8 +129,10 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
 
 /** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
 function isExport(fields: Arrival["fields"]): boolean {
-  const others = [...fields].filter((field) => field !== "profile").length - exportFields.length;
-  return others === 0 && exportFields.every((field) => fields.has(field));
+  const written: readonly ArrivedField[] = [...exportFields, "profile"];
+  // A release before `tvs teachers hide` wrote no `hidden`.
+  const isWhole = exportFields.every((field) => fields.has(field) || field === "hidden");
+  return isWhole && [...fields].every((field) => written.includes(field));
 }
 
 /** It in words, for messages. */

@@ -159,7 +159,7 @@ export async function findTaken<T extends RowEffect>(
   rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
   const asked = rows.flatMap((row) => newKeys(row).map((key) => ({ row, key })));
-  const owners = await teachers.findEach(asked.map(({ key }) => key));
+  const owners = await teachers.findOwners(asked.map(({ key }) => key));
   const taken = new Map<T, ("tId" | "nin")[]>();
   for (const [index, { row, key }] of asked.entries()) {
     const owner = owners[index] ?? null;

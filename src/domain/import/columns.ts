@@ -47,6 +47,7 @@ export const columns: Readonly<Record<ImportField, Column>> = {
   source: { read: readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
   // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
   active: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true or false; a teacher who is not active is found, but has no licence" },
+  hidden: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true hides the teacher from everybody but the operator; false and empty change nothing" },
   certificateStatus: { read: readCertificateStatus, absent: "CERTIFICATE_STATUS_INVALID", explanation: "VERIFIED, CLAIMED, LEGACY_RECORD or NOT_FOUND" },
   certificateIssueDate: { read: readDate, explanation: "date, YYYY-MM-DD" },
   licenseIssueDate: { read: readDate, explanation: "first day of the licence, YYYY-MM-DD" },

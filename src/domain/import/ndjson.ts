@@ -1,5 +1,6 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
+import { teacherFields } from "../teachers/teachers.ts";
 import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
 import {
   type ArrivedField,
@@ -8,6 +9,7 @@ import {
   maxRowLength,
   memberNamed,
   type RawRow,
+  recordFieldOf,
   UnreadableError,
 } from "./fields.ts";
 import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
@@ -173,5 +175,6 @@ function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();
   if (typeof value === "number") return field === "tId" ? String(value) : null;
-  return typeof value === "boolean" && (field === "active" || field === "ninVerified") ? String(value) : null;
+  const isFlag = field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind === "flag";
+  return typeof value === "boolean" && isFlag ? String(value) : null;
 }

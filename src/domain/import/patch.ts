@@ -38,6 +38,7 @@ const newTeacher: Partial<TeacherContent> = {
   ),
   ninVerified: false,
   active: true,
+  hidden: false,
 };
 
 /** A row with the record that it names, as it is and as the row would make it. */
@@ -53,7 +54,7 @@ export type RowEffect = {
 
 /**
  * What a row does to a record. A NIN that changed is not verified, unless the row says so itself. A revocation that the
- * operator made stays as the command set it, unless revocations are to be lifted.
+ * operator made stays as the command set it, unless revocations are to be lifted. A hidden teacher stays hidden.
  */
 export function effectOf(
   before: StoredTeacher | null,
@@ -71,7 +72,8 @@ export function effectOf(
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
   const ninVerified = ninChanged && set.ninVerified === undefined ? false : content.ninVerified;
   // Into the copy that was made above: another one of so many fields costs as much as all the rest of this.
-  Object.assign(content, { ninVerified }, revocationAfter(before, content, liftRevocations));
+  const hidden = content.hidden || before?.hidden === true;
+  Object.assign(content, { ninVerified, hidden }, revocationAfter(before, content, liftRevocations));
   return { patch, set, before, content, changed: before === null ? null : changedFields(before, content) };
 }
 

@@ -218,7 +218,7 @@ function canonicalStart(text: string): string {
 
 /** A row of a list as it is printed: what the register says of the teacher today. */
 export function describeRow(teacher: TeacherRow, today: CalendarDate) {
-  const { regNo, tId, name, state, category, active, certificateStatus, licenseExpiryDate } = teacher;
+  const { regNo, tId, name, state, category, active, hidden, certificateStatus, licenseExpiryDate } = teacher;
   return {
     regNo,
     tId,
@@ -226,6 +226,7 @@ export function describeRow(teacher: TeacherRow, today: CalendarDate) {
     state,
     category,
     active,
+    hidden,
     licenseStatus: licenseStatusOn(teacher, today),
     licenseExpiryDate,
     certificateStatus,

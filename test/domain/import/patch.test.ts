@@ -23,7 +23,13 @@ describe("a row about", () => {
     const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
     const nothing = {
       ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
-      ...{ active: true, certificateIssueDate: null, licenseIssueDate: null, licenseExpiryDate: null },
+      ...{
+        active: true,
+        hidden: false,
+        certificateIssueDate: null,
+        licenseIssueDate: null,
+        licenseExpiryDate: null,
+      },
       ...{ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null },
       ...{ photoUrl: null, profile: null },
     };
