@@ -84,7 +84,8 @@ export async function importRegister(
   };
   try {
     const made = await runImport(input, { ...dependencies, staging, codes, rejections }, options);
-    const rejectedRows = options.listRejected === true && made.rejected > 0 ? await listRejected(staging) : undefined;
+    const rejectedRows =
+      options.listRejected === true && made.rejected > 0 ? await listRejected(staging) : undefined;
     const result = { ...made, ...(rejectedRows === undefined ? {} : { rejectedRows }) };
     await options.writeReport?.(reportText(result, staging.issues));
     return result;
