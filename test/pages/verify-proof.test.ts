@@ -99,7 +99,7 @@ describe("a proof beside an envelope", () => {
       expect(await page.locator(".evidence").count()).toBe(0);
       expect(await shownIn(page, "#proof-name")).toBe("");
       await page.setInputFiles("#files", envelopeFile());
-      await untilOutcomeSays(page, ": VALID");
+      await untilOutcomeSays(page, "Licensed on");
       await page.setInputFiles("#files", proofFile());
       await untilOutcomeSays(page, "Evidence log: recorded by");
     }));
