@@ -49,6 +49,7 @@ describe("the checks", () => {
       ["warn", "log-checkpoint", true],
       ["warn", "log-anchors", false],
       ["warn", "import", false],
+      ["warn", "losses", true],
       ["warn", "import-source", false],
       ["warn", "import-source", true],
       ["warn", "webhook-endpoints", false],

@@ -90,6 +90,10 @@ export const everythingWrong: Change = {
     { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
   ],
   imports: [{ ...anImport, finishedAt: null }],
+  losses: {
+    lost: { ...noLosses.lost, validLicenses: 5 },
+    of: { ...noLosses.of, validLicenses: 400 },
+  },
   importWatch: {
     ...{ source: "/srv/board.csv", everyMs: 24 * hourMs, since: now - 9 * dayMs, seenAt: now - 3 * dayMs },
     failed: { at: now - dayMs, what: "it cannot be read" },

@@ -70,10 +70,14 @@ export function shownNumber(regNo: string | null): string | undefined {
 /** The issues of a rejected row with its number, or, of a row without one, with a digest of all that it holds. */
 function identified(
   issues: readonly ImportIssue[],
-  { cells, fault }: RawRow,
+  { cells, fault, format }: RawRow,
   blindIndex: BlindIndex,
 ): ImportIssue[] {
-  const regNo = shownNumber(canonicalRegNo(cells.regNo ?? ""));
+  // A number with the row's own NIN or phone number in it is refused as PERSONAL_DATA, and not shown either.
+  const isOwnData = issues.some(
+    ({ field, code }) => code === "PERSONAL_DATA" && field === fieldLabel("regNo", format),
+  );
+  const regNo = isOwnData ? undefined : shownNumber(canonicalRegNo(cells.regNo ?? ""));
   const identity = regNo ?? blindIndex.row(fault?.text ?? JSON.stringify(cells)).toHex();
   return issues.map((issue) => ({ ...issue, ...(regNo === undefined ? {} : { regNo }), identity }));
 }
