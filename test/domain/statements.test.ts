@@ -239,6 +239,12 @@ describe("its commit", () => {
       expect(windows).toEqual(["day 4", "minute 1"]);
     }));
 
+  test("a listed number with a full stop at its end names the teacher", () =>
+    withVerification(async (world) => {
+      const { rows } = await stated(world, [named({ regNo: `${regNo}.` })]);
+      expect(rows[0]).toMatchObject({ regNo, status: "VALID" });
+    }));
+
   test("is refused whole where the day has room for some of them only", () =>
     withVerification(
       async (world) => {
