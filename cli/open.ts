@@ -159,8 +159,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, driver?: Driver) {
-  if (whenMade === undefined) throw loneKeyRefusal(config) ?? noRegister(config);
+async function prepareNew(config: Config, { whenMade, defaultIssuer, shared }: OpenOptions, driver?: Driver) {
+  const isServing = shared !== undefined;
+  if (whenMade === undefined) throw (isServing ? loneKeyRefusal(config) : null) ?? noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.
   const refusal = loneKeyRefusal(config);
@@ -181,7 +182,7 @@ async function isBegun(config: Config, driver: Driver | undefined): Promise<bool
  * @throws TvsError REGISTER_MISSING
  */
 export async function requireRegister(config: Config): Promise<void> {
-  if (!(await hasRegister(config))) throw loneKeyRefusal(config) ?? noRegister(config);
+  if (!(await hasRegister(config))) throw noRegister(config);
 }
 
 /** Whether there is a register, which a libSQL server may be without. */

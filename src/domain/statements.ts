@@ -26,9 +26,16 @@ import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
+import { meantTerm } from "./teachers/mistyped-term.ts";
 import { nameMatches } from "./teachers/name-match.ts";
 import { percentageOf } from "./teachers/roster.ts";
-import type { ReadTeacher, Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
+import {
+  canonicalRegNo,
+  type ReadTeacher,
+  type Teacher,
+  type TeacherReader,
+  type UniqueKey,
+} from "./teachers/teachers.ts";
 
 /** A list that somebody asks about, already checked. */
 export type AskedList = {
@@ -83,7 +90,7 @@ export async function judgeList(
   for (let from = 0; from < listed.length; from += rowsInTurn) {
     const some = listed.slice(from, from + rowsInTurn);
     const keys = some.map(({ identifier }) => keyOf(identifier, judging.blindIndex));
-    const found = await judging.teachers.findEach(keys);
+    const found = await findMeant(judging.teachers, keys);
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
@@ -113,6 +120,20 @@ export async function judgeList(
     people: all.flatMap((person) => statedPerson(person, judging.blindIndex)),
     read: all.map(({ teacher, key }) => teacher ?? key),
   };
+}
+
+/** Looks up each key as it stands, and a number that nobody has as it may be meant: without a full stop at its end. */
+async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
+  const found = await teachers.findEach(keys);
+  const places = keys.flatMap((key, place) => {
+    if (found[place] !== null || key.by !== "regNo") return [];
+    const regNo = canonicalRegNo(meantTerm(key.value));
+    return regNo === null || regNo === key.value ? [] : [{ place, regNo }];
+  });
+  if (places.length === 0) return found;
+  const meant = await teachers.findEach(places.map(({ regNo }) => ({ by: "regNo", value: regNo })));
+  const others = new Map(places.map(({ place }, at) => [place, meant[at] ?? null]));
+  return found.map((teacher, place) => teacher ?? others.get(place) ?? null);
 }
 
 function tooManyNames({ row }: Row): TvsError {

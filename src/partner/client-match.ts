@@ -76,5 +76,10 @@ export function findStatementMismatch(
 function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
   if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
-  return asked.regNo === undefined || regNo === foldRegNo(asked.regNo);
+  return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
+}
+
+/** A row is found by the number that was meant, too: without a full stop at its end, for example. */
+function lettersOf(regNo: string): string {
+  return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

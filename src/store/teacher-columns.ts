@@ -7,7 +7,7 @@ import {
   teacherFields,
   type UniqueKey,
 } from "../domain/teachers/teachers.ts";
-import { allOf, type Condition, isLoaded } from "./conditions.ts";
+import { allOf, type Condition } from "./conditions.ts";
 import type { Row, Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 
@@ -117,11 +117,11 @@ const nobodyHas = (by: KeyKind) => nobodyHasIn(by, "?");
 const nobodyHasAny = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
   CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"} AND ${isShown})`;
 
-/** Lookups would read the same now: records at their versions, and nobody where nobody was, in a loaded register. */
+/** Lookups would read the same now: records at their versions, and nobody where nobody was. */
 export function stillAsRead(read: readonly ReadTeacher[]): Condition {
   const [only] = read;
   if (only !== undefined && read.length === 1) {
-    if ("by" in only) return { sql: `${nobodyHas(only.by)} AND ${isLoaded}`, args: [only.value] };
+    if ("by" in only) return { sql: nobodyHas(only.by), args: [only.value] };
     return { sql: isAtVersion, args: [only.id, only.version] };
   }
   const conditions: Condition[] = [];
@@ -131,7 +131,6 @@ export function stillAsRead(read: readonly ReadTeacher[]): Condition {
     const keys = read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : []));
     if (keys.length > 0) conditions.push({ sql: nobodyHasAny(by), args: [JSON.stringify(keys)] });
   }
-  if (records.length < read.length) conditions.push({ sql: isLoaded, args: [] });
   return allOf(conditions);
 }
 
@@ -150,7 +149,6 @@ export function isAsReadIn(at: (name: (typeof readColumns)[number]) => string): 
     nobodyHasIn("regNo", at("regNo")),
     nobodyHasIn("tId", at("tId")),
     nobodyHasIn("nin", `unhex(${at("nin")})`),
-    isLoaded,
   ];
   return `iif(${at("id")} IS NULL, ${absent.join(" AND ")}, ${isAtVersionIn(at("id"), at("version"))})`;
 }

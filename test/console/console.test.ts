@@ -199,6 +199,7 @@ describe("the console", () => {
     };
     expect(await section()).toContain("No public lookup was refused by the limit");
     const app = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
+    await world.operator.stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001", {})]);
     const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
     const statuses: number[] = [];
     for (const [path, init] of [

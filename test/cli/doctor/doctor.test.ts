@@ -116,7 +116,7 @@ describe("tvs doctor", () => {
       const dataDir = join(folder, "none");
       const { code, ok, of, stderr } = await doctor(dataDir);
       expect({ code, ok }).toEqual({ code: 2, ok: false });
-      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; set --data or TVS_DATA to where it is\n`);
+      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; tvs init makes one\n`);
       expect(of("runtime")?.result).toBe("ok");
       expect(of("data-directory")?.result).toBe("warn");
       expect(of("database")?.result).toBe("fail");
