@@ -27,8 +27,7 @@ import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
 import { meantTerm } from "./teachers/mistyped-term.ts";
-import { nameMatches } from "./teachers/name-match.ts";
-import { percentageOf } from "./teachers/roster.ts";
+import { listedVerdict, percentageOf } from "./teachers/roster.ts";
 import {
   canonicalRegNo,
   type ReadTeacher,
@@ -63,7 +62,9 @@ type JudgedList = Pick<AskedList, "purpose" | "list"> & {
 
 type Row = Omit<StatementRow, "salt">;
 type Person = {
-  readonly row: Row;
+  /** The first that names them. */
+  readonly row: number;
+  verdict: Row;
   readonly key: UniqueKey;
   readonly teacher: Teacher | null;
   /** By which they are listed. */
@@ -94,18 +95,20 @@ export async function judgeList(
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
-      const { eligible, status, reasons } = eligibilityResult(teacher, { ...judging, purpose });
+      const result = eligibilityResult(teacher, { ...judging, purpose });
+      const { eligible, reasons, nameMatches } = listedVerdict(result, teacher, listedName ?? "");
       const judged: Row = {
         row: from + index + 1,
         ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
-        ...{ eligible, status, reasons },
-        nameMatches: teacher === null ? null : nameMatches(listedName ?? "", teacher.name),
+        ...{ eligible, status: result.status, reasons, nameMatches },
       };
       const salt = randomBytes(saltBytes);
       tree.push(rowLeaf(salt, judged));
       rows.push(JSON.stringify({ ...judged, salt: salt.toString("base64url") }));
       const who = nameOf(key, teacher);
-      const person = people.get(who) ?? { row: judged, key, teacher, names: new Set() };
+      const person = people.get(who) ?? { row: judged.row, verdict: judged, key, teacher, names: new Set() };
+      // Whoever is listed twice counts by the row that has the registered name.
+      if (judged.eligible) person.verdict = judged;
       people.set(who, person);
       if (listedName !== null && teacher !== null) person.names.add(listedName);
       if (person.names.size > maxNames) throw tooManyNames(judged);
@@ -154,9 +157,9 @@ function nameOf({ by, value }: UniqueKey, teacher: Teacher | null): string {
 
 function summaryOf(people: readonly Person[], listed: number): StatementSummary {
   const distinct = people.length;
-  const eligible = people.filter(({ row }) => row.eligible).length;
+  const eligible = people.filter(({ verdict }) => verdict.eligible).length;
   const counts = reasons.map((reason) => {
-    return [reason, people.filter(({ row }) => row.reasons.includes(reason)).length] as const;
+    return [reason, people.filter(({ verdict }) => verdict.reasons.includes(reason)).length] as const;
   });
   return {
     ...{ listed, distinct },
@@ -168,11 +171,11 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 }
 
 /** What is kept of a person; nothing of a number that named nobody and cannot be a NIN. */
-function statedPerson({ row, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
+function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
   const { ninIndex } = askedFor(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
-  const { eligible, status } = row;
-  return [{ row: row.row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
+  const { eligible, status } = verdict;
+  return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
 }
 
 /** Who states it to whom, when, and for which call. */

@@ -154,6 +154,27 @@ describe("a statement over a list", () => {
     }),
   );
 
+  test("a person listed under another name is not eligible, unless another row has the registered one", () =>
+    withVerification(async (world) => {
+      for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
+      const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
+      const list = [
+        row(1, "Ngozi Bello"),
+        row(2, "Chidi Okeke"),
+        row(3, "Chidi Okeke"),
+        row(3, "Bello, Ngozi"),
+      ];
+      const { rows, summary } = await stated(world, list);
+      expect(rows.map(({ eligible, reasons }) => [eligible, reasons])).toEqual([
+        [true, []],
+        [false, ["NAME_DIFFERS"]],
+        [false, ["NAME_DIFFERS"]],
+        [true, []],
+      ]);
+      expect(summary).toMatchObject({ listed: 4, distinct: 3, found: 3, eligible: 2, percentEligible: 66.6 });
+      expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
+    }));
+
   test("says whether a name can be the registered one, and tells it to nobody", () =>
     withVerification(async (world) => {
       await enrol(world, { regNo: "A/1/B/1", name: "Ngozi Amaka Bello-Ọdún" });
