@@ -4,7 +4,15 @@ import { UnreadableError } from "./fields.ts";
 import type { Delimiter } from "./text.ts";
 
 /** A row of a table: its cells, and the line on which it begins, the first one being 1. */
-export type TableRecord = { readonly line: number; readonly cells: readonly string[] };
+export type TableRecord = {
+  readonly line: number;
+  readonly cells: readonly string[];
+  /** Cells of a workbook, by column, whose value cannot be known. */
+  readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
+};
+
+/** A formula without a result, an error value, a cell that a merged one covers. */
+export type CellFlaw = "formula" | "error" | "merged";
 
 /** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
 const formula = /^'*[=+\-@＝＋－＠]/;

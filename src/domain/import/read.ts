@@ -23,6 +23,8 @@ export type FilePiece = {
   readonly totals: readonly number[];
   /** By which mapping it is read: the one that was given, the one that is remembered, or none. */
   readonly mappedBy: "given" | "remembered" | null;
+  /** The sheet of a workbook that is read; null for other files. */
+  readonly sheet: string | null;
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
@@ -77,7 +79,7 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   try {
     const opened = await openExtract({ ...input, bytes: watched() });
     const isTable = opened.format !== "ndjson";
-    const how = { format: opened.format, mappedBy: isTable ? opened.mappedBy : null };
+    const how = { format: opened.format, mappedBy: isTable ? opened.mappedBy : null, sheet: isTable ? opened.sheet ?? null : null };
     const rows = isTable
       ? readTable(opened.records, opened.layout, names)
       : readJsonRows(asText(opened.bytes), names);

@@ -13,7 +13,7 @@ import type { OpenedTable } from "./extract.ts";
 import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, isDateField, type Mapping } from "./mapping.ts";
 import { type Chosen, type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
-import { findHeader, isFilled, isTotal, readTable } from "./table.ts";
+import { findHeader, isFilled, isTotal, readTable, refuseFlaws } from "./table.ts";
 import { headerLines } from "./text.ts";
 import { readCertificateStatus, readSource } from "./values.ts";
 import { isOwnWord, isWordField, otherWord } from "./words.ts";
@@ -31,8 +31,10 @@ export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
-  const { beginning, header, profiles, first } = await profile(table);
+  const { beginning, header, profiles, first, flawed } = await profile(table);
   const taken = chooseColumns(profiles);
+  const chosen = new Set(taken.chosen.values());
+  for (const record of flawed) refuseFlaws(record, (column) => chosen.has(profiles[column] as ColumnProfile));
   const questions = [...taken.questions];
   const { dates, why } = chooseDates(taken.chosen, questions);
   const values = chooseWords(taken.chosen, questions);
@@ -78,7 +80,9 @@ async function profile(table: OpenedTable) {
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let last: TableRecord | undefined;
-  const count = ({ line, cells }: TableRecord) => {
+  const flawed: TableRecord[] = [];
+  const count = ({ line, cells, flaws }: TableRecord) => {
+    if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
     if (first.length < shownRows) first.push({ line, cells });
     for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
   };
@@ -105,7 +109,7 @@ async function profile(table: OpenedTable) {
   if (last !== undefined && !last.cells.some(isTotal)) count(last);
   if (header === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
-  return { beginning, header, profiles, first };
+  return { beginning, header, profiles, first, flawed };
 }
 
 /** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
@@ -146,7 +150,7 @@ async function showRows(
   const compiled = compileMapping({ ...mapping, header: header.line });
   const unheard = { fields: [], unknown: [], totals: [] };
   const records = (async function* () {
-    yield [{ ...header, cells: header.cells.map(onceEach) }, ...first];
+    yield [{ ...header, cells: onceEach(header.cells) }, ...first];
   })();
   const missing = requiredFields.filter(
     (field) => !Object.values(mapping.columns).some((name) => fieldNamed(name) === field),
@@ -165,9 +169,14 @@ async function showRows(
   return rows;
 }
 
-/** A name that stands there twice would be refused: which column is meant is asked. */
-function onceEach(name: string, index: number, names: readonly string[]): string {
-  return names.findIndex((other) => squeezed(other) === squeezed(name)) === index ? name : "";
+/** Leaves a name out that is there before: which column is meant is asked. */
+function onceEach(names: readonly string[]): string[] {
+  const seen = new Set<string>();
+  return names.map((name) => {
+    const isFirst = !seen.has(squeezed(name));
+    seen.add(squeezed(name));
+    return isFirst ? name : "";
+  });
 }
 
 /** A word of the register's own where it is read as one. */

@@ -116,7 +116,7 @@ function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
 
 /** Whether a cell says that its row is a sum. */
 export function isTotal(cell: string): boolean {
-  return /^\s*(?:grand|sub)?[\s-]*totals?\b/i.test(cell);
+  return /^(?:grand|sub)?[\s-]*totals?\b/i.test(cell.trim().slice(0, 40));
 }
 
 function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames) {
@@ -179,8 +179,21 @@ function holdsRows(cell: string, index: number, columns: number, delimiter: Deli
   return parts(first) === columns - 1 - index && parts(last) === index;
 }
 
+const flawWords = {
+  formula: "formulas without results; open the file in a spreadsheet and save it there",
+  error: "an error value such as #REF!; correct the cell in a spreadsheet and save the file",
+  merged: "merged cells, of which one row alone has the value; split them in a spreadsheet and save the file",
+} as const;
+
+/** @throws UnreadableError when a cell of a column that is read has no value that can be known */
+export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: number) => boolean): void {
+  const found = flaws.find(([column]) => isRead(column));
+  if (found !== undefined)
+    throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
+}
+
 function rowOf(
-  { line, cells }: TableRecord,
+  { line, cells, flaws }: TableRecord,
   { columns, constants }: Header,
   { format, delimiter }: TableLayout,
 ): RawRow {
@@ -191,6 +204,7 @@ function rowOf(
     cells: {},
     fault: { field, code },
   });
+  refuseFlaws({ line, cells, ...(flaws && { flaws }) }, (column) => columns[column]?.field != null);
   // A sheet keeps no cells that are empty.
   if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
     return fault(null, "COLUMN_COUNT");
