@@ -7,6 +7,8 @@ import type { Delimiter } from "./text.ts";
 export type TableRecord = {
   readonly line: number;
   readonly cells: readonly string[];
+  /** Whether the file ends within the row, without a line end. */
+  readonly isUnended?: true;
   /** Cells of a workbook, by column, whose value cannot be known. */
   readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
 };
@@ -30,6 +32,8 @@ export function unguardedCell(cell: string): string {
 }
 
 const apostrophe = 0x27;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
 
 type CsvOptions = {
   /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
@@ -39,12 +43,15 @@ type CsvOptions = {
    * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
    */
   readonly rules: "strict" | "lenient";
+  /** Whether lines end in CR alone, as old programs of the Macintosh write them. */
+  readonly endsInCr?: boolean | undefined;
   /** What parts the cells; commas without it. */
   readonly delimiter?: Delimiter | undefined;
 };
 
 const rules = {
-  strict: { record_delimiter: ["\n", "\r\n"] },
+  // Some programs write the end of a line twice, as CR CR LF.
+  strict: { record_delimiter: ["\r\r\n", "\r\n", "\n"] },
   lenient: { relax_quotes: true, trim: true },
 };
 
@@ -59,8 +66,11 @@ export async function* readCsv(
 ): AsyncGenerator<TableRecord[]> {
   let records: TableRecord[] = [];
   let line = 1;
+  let endsWithinRow = false;
+  let lastByte: number | undefined;
   const parser = parse({
     ...rules[options.rules],
+    ...(options.endsInCr === true ? { record_delimiter: ["\r"] } : {}),
     delimiter: options.delimiter ?? ",",
     bom: true,
     relax_column_count: true,
@@ -68,7 +78,9 @@ export async function* readCsv(
     // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
     // on through the stream: to iterate over it costs as much again as to parse.
     on_record(cells: string[]) {
-      records.push({ line, cells });
+      // DOS programs end a text with Ctrl-Z.
+      if (cells.length > 1 || cells[0]?.trim() !== "\u001a")
+        records.push(endsWithinRow ? { line, cells, isUnended: true } : { line, cells });
       line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0);
       return null;
     },
@@ -88,11 +100,13 @@ export async function* readCsv(
   };
   try {
     for await (const piece of pieces) {
+      lastByte = piece.at(-1) ?? lastByte;
       await new Promise((done) => parser.write(piece, done)).then(note);
       check();
       yield taken();
     }
     const ended = once(parser, "close");
+    endsWithinRow = lastByte !== lineFeed && lastByte !== carriageReturn;
     parser.end();
     parser.resume();
     await ended.catch(() => {});

@@ -81,7 +81,8 @@ export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
   const encoding = marked ?? mapping?.encoding ?? "utf-8";
   if (marked === null) refuseOtherSet(beginning, encoding);
   const delimiter = delimiterOf(beginning, { reading, mapping, marked });
-  const records = recordsIn(whole, { encoding, delimiter });
+  const endsInCr = linesEndInCr(beginning);
+  const records = recordsIn(whole, { encoding, delimiter, endsInCr });
   return {
     format: "csv",
     delimiter,
@@ -107,7 +108,7 @@ export async function openTable(input: ImportInput): Promise<OpenedTable> {
   const marked = reading.encoding ?? markedEncoding(beginning);
   const encoding = marked ?? "utf-8";
   const delimiter = delimiterOf(beginning, { reading, mapping: null, marked });
-  return { format: "csv", delimiter, records: recordsIn(whole, { encoding, delimiter }) };
+  return { format: "csv", delimiter, records: recordsIn(whole, { encoding, delimiter, endsInCr: linesEndInCr(beginning) }) };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
@@ -152,9 +153,14 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
 
 function recordsIn(
   bytes: AsyncIterable<Uint8Array>,
-  { encoding, delimiter }: { encoding: Encoding; delimiter: Delimiter },
+  { encoding, ...how }: { encoding: Encoding; delimiter: Delimiter; endsInCr: boolean },
 ): AsyncGenerator<TableRecord[]> {
-  return readCsv(asUtf8(bytes, encoding), { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
+  return readCsv(asUtf8(bytes, encoding), { maxRecordBytes: maxRowLength, rules: "strict", ...how });
+}
+
+/** Whether the beginning of a text has lines, and none of them ends in LF. */
+function linesEndInCr(beginning: Uint8Array): boolean {
+  return beginning.includes(0x0d) && !beginning.includes(0x0a);
 }
 
 type Peek = {
@@ -183,7 +189,7 @@ async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly Table
   })();
   const delimiter = delimiterOf(beginning, peeked);
   // Not to its end, which may be in the middle of a row.
-  const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
+  const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter, endsInCr: linesEndInCr(beginning) });
   for await (const records of rows) return records;
   return [];
 }

@@ -11,6 +11,7 @@ import {
   type RawRow,
   UnreadableError,
 } from "./fields.ts";
+import { maxCellLength } from "./table.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
@@ -122,6 +123,8 @@ function rowOf(found: Record<string, unknown>, line: number): RawRow {
     const text = cellOf(field, value);
     if (text === null)
       return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
+    if (text.length > maxCellLength)
+      return { line, format: "ndjson", cells: {}, fault: { field, code: "CELL_TOO_LONG" } };
     cells[field] = text;
   }
   return { line, format: "ndjson", cells, profile: members.profile };

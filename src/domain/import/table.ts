@@ -23,8 +23,13 @@ export type TableLayout = {
   readonly mapping: CompiledMapping | null;
 };
 
+export const tooManyColumns = "the row has more than 256 columns; remove what is no teacher's data";
+
 type Column = { readonly field: ImportField | null; readonly translate: Translation };
-type Header = ReturnType<typeof readHeader>;
+type Header = ReturnType<typeof readHeader> & {
+  /** Empty cells that each row of CSV has beyond the header's; undefined before the first row. */
+  surplus?: number;
+};
 
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
@@ -122,7 +127,8 @@ export function isTotal(cell: string): boolean {
 function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames) {
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
-  const headings = cells.map((cell) => cell.trim());
+  if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
+  const headings = cells.map(oneLine);
   const fields = headings.map((name) => fieldOfName(name, mapping));
   const twice = fields.find((field, index) => field != null && fields.indexOf(field) !== index);
   if (twice != null)
@@ -161,6 +167,11 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   return { line, columns, constants };
 }
 
+/** The name of a column on one line: a header cell may be broken over several. */
+export function oneLine(name: string): string {
+  return name.trim().replace(/\s+/g, " ");
+}
+
 export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   ",": "commas",
   ";": "semicolons",
@@ -192,22 +203,42 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
     throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
 }
 
-function rowOf(
-  { line, cells, flaws }: TableRecord,
-  { columns, constants }: Header,
-  { format, delimiter }: TableLayout,
-): RawRow {
+/** The most characters that a spreadsheet keeps in a cell. */
+export const maxCellLength = 32_767;
+/** The most columns of a table in any format. */
+export const maxColumns = 256;
+
+/**
+ * Whether the cells of a row are those of the header. Cells that are empty may be left out at the end. A delimiter more
+ * at the end is read only where each row has it: in one row alone it shows that the cells have moved.
+ */
+function fits({ cells, isUnended }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
+  const { columns, surplus } = header;
+  if (format !== "csv") return cells.length <= columns.length;
+  if (cells.length >= columns.length) {
+    const isEmpty = cells.slice(columns.length).every((cell) => cell.trim() === "");
+    header.surplus ??= isEmpty ? cells.length - columns.length : 0;
+    return isEmpty && cells.length === columns.length + (surplus ?? header.surplus);
+  }
+  const lastRequired = Math.max(
+    ...requiredFields.map((field) => columns.findIndex((column) => column.field === field)),
+  );
+  return isUnended !== true && cells.length > lastRequired;
+}
+
+function rowOf(record: TableRecord, header: Header, { format, delimiter }: TableLayout): RawRow {
+  const { line, cells } = record;
+  const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
-  const fault = (field: ImportField | null, code: "COLUMN_COUNT" | "ROWS_IN_A_CELL"): RawRow => ({
+  const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
     line,
     format,
     cells: {},
     fault: { field, code },
   });
-  refuseFlaws({ line, cells, ...(flaws && { flaws }) }, (column) => columns[column]?.field != null);
-  // A sheet keeps no cells that are empty.
-  if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
-    return fault(null, "COLUMN_COUNT");
+  refuseFlaws(record, (column) => columns[column]?.field != null);
+  if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
+  if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
     const { field, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";

@@ -5,10 +5,11 @@ import { damaged, isArchive, listParts, tooLarge } from "./archive.ts";
 import type { CellFlaw, TableRecord } from "./csv.ts";
 import { dateSince1900, dateSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
+import { maxColumns, tooManyColumns } from "./table.ts";
 import { checkParts } from "./workbook-parts.ts";
 
 /** Limits of a workbook. Time and memory are bounded by who runs the reading, because it cannot be interrupted. */
-export const workbookLimits = { rows: 250_000, columns: 256 };
+export const workbookLimits = { rows: 250_000 };
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
@@ -102,7 +103,7 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
       if (flaw !== null) flaws.set(column, flaw);
       const text = flaw === null ? textOf(cell, is1904) : "";
       if (text === "" && flaw === null) return;
-      if (column >= workbookLimits.columns) throw new UnreadableError(index + 1, tooManyColumns);
+      if (column >= maxColumns) throw new UnreadableError(index + 1, tooManyColumns);
       while (cells.length < column) cells.push("");
       cells[column] = text;
     });
@@ -114,8 +115,6 @@ function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {
   return records;
 }
 
-export const tooManyColumns = "the row has more than 256 columns; remove what is no teacher's data";
-
 /** The columns of each row that a merged cell covers, whose value is in the first of its cells alone. */
 function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, ReadonlySet<number>> {
   const covered = new Map<number, Set<number>>();
@@ -123,7 +122,7 @@ function coveredCells(sheet: WorkSheet, rows: number): ReadonlyMap<number, Reado
     for (let row = s.r; row <= Math.min(e.r, rows - 1); row++) {
       const columns = covered.get(row) ?? new Set();
       covered.set(row, columns);
-      for (let column = s.c; column <= Math.min(e.c, workbookLimits.columns - 1); column++)
+      for (let column = s.c; column <= Math.min(e.c, maxColumns - 1); column++)
         if (row !== s.r || column !== s.c) columns.add(column);
     }
   return covered;
