@@ -62,7 +62,8 @@ export function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): strin
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
 export function importSummary(result: ImportResult): string {
-  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } = result;
+  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } =
+    result;
   const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const mode =

@@ -31,6 +31,7 @@ export function listParts(bytes: Uint8Array): ReadonlySet<string> {
 
 function partsIn(file: Buffer): ReadonlySet<string> {
   const end = file.lastIndexOf("PK\x05\x06");
+  if (end === -1) throw new UnreadableError(1, damaged);
   const count = file.readUInt16LE(end + 10);
   if (count > archiveLimits.entries) throw new UnreadableError(1, tooLarge);
   let at = file.readUInt32LE(end + 16);

@@ -44,7 +44,8 @@ export type ImportInput = {
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
 
 /** The library is loaded for a workbook alone. */
-const readHere: SheetReader = async (file, options) => (await import("./workbook.ts")).readWorkbook(file, options);
+const readHere: SheetReader = async (file, options) =>
+  (await import("./workbook.ts")).readWorkbook(file, options);
 
 /** A file that was looked at, and is about to be read. */
 type OpenedExtract =
@@ -108,7 +109,11 @@ export async function openTable(input: ImportInput): Promise<OpenedTable> {
   const marked = reading.encoding ?? markedEncoding(beginning);
   const encoding = marked ?? "utf-8";
   const delimiter = delimiterOf(beginning, { reading, mapping: null, marked });
-  return { format: "csv", delimiter, records: recordsIn(whole, { encoding, delimiter, endsInCr: linesEndInCr(beginning) }) };
+  return {
+    format: "csv",
+    delimiter,
+    records: recordsIn(whole, { encoding, delimiter, endsInCr: linesEndInCr(beginning) }),
+  };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
@@ -189,7 +194,12 @@ async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly Table
   })();
   const delimiter = delimiterOf(beginning, peeked);
   // Not to its end, which may be in the middle of a row.
-  const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter, endsInCr: linesEndInCr(beginning) });
+  const rows = readCsv(pieces, {
+    maxRecordBytes: maxRowLength,
+    rules: "strict",
+    delimiter,
+    endsInCr: linesEndInCr(beginning),
+  });
   for await (const records of rows) return records;
   return [];
 }

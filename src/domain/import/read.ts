@@ -79,7 +79,11 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   try {
     const opened = await openExtract({ ...input, bytes: watched() });
     const isTable = opened.format !== "ndjson";
-    const how = { format: opened.format, mappedBy: isTable ? opened.mappedBy : null, sheet: isTable ? opened.sheet ?? null : null };
+    const how = {
+      format: opened.format,
+      mappedBy: isTable ? opened.mappedBy : null,
+      sheet: isTable ? (opened.sheet ?? null) : null,
+    };
     const rows = isTable
       ? readTable(opened.records, opened.layout, names)
       : readJsonRows(asText(opened.bytes), names);

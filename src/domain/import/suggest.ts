@@ -13,7 +13,17 @@ import type { OpenedTable } from "./extract.ts";
 import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, isDateField, type Mapping } from "./mapping.ts";
 import { type Chosen, type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
-import { findHeader, isFilled, isTotal, maxCellLength, maxColumns, oneLine, readTable, refuseFlaws, tooManyColumns } from "./table.ts";
+import {
+  findHeader,
+  isFilled,
+  isTotal,
+  maxCellLength,
+  maxColumns,
+  oneLine,
+  readTable,
+  refuseFlaws,
+  tooManyColumns,
+} from "./table.ts";
 import { headerLines } from "./text.ts";
 import { readCertificateStatus, readSource } from "./values.ts";
 import { isOwnWord, isWordField, otherWord } from "./words.ts";
@@ -84,7 +94,8 @@ async function profile(table: OpenedTable) {
   const count = ({ line, cells, flaws }: TableRecord) => {
     if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
     if (first.length < shownRows) first.push({ line, cells });
-    for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
+    for (const [index, column] of profiles.entries())
+      addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
   const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
     for (const record of records) {

@@ -108,8 +108,8 @@ export async function* readTable(
 }
 
 /** Whether a row is not blank: spreadsheets leave rows of commas behind. */
-export function isFilled({ cells }: TableRecord): boolean {
-  return cells.some((cell) => cell.trim() !== "");
+export function isFilled({ cells, flaws }: TableRecord): boolean {
+  return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }
 
 /** Whether a row is the sum below a table: without a registration number, and with a cell that says so. */

@@ -66,7 +66,8 @@ export function refuseOtherKinds(first: Uint8Array): void {
   const begins = Buffer.from(first.subarray(0, 4)).toString("hex");
   if (compressed.some((mark) => begins.startsWith(mark)))
     throw new UnreadableError(1, "the file is compressed; unpack it first");
-  if (begins === "25504446") throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
+  if (begins === "25504446")
+    throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 
 /**

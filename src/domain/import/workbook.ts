@@ -83,7 +83,9 @@ function rowsOf(sheet: WorkSheet): Rows {
 }
 
 function hasCells(sheet: WorkSheet): boolean {
-  return rowsOf(sheet).some((row) => row?.some((cell) => cell !== undefined && cell.t !== "z"));
+  return rowsOf(sheet).some((row) =>
+    row?.some((cell) => cell !== undefined && (cell.t !== "z" || cell.f !== undefined)),
+  );
 }
 
 function recordsOf(sheet: WorkSheet, is1904: boolean): TableRecord[] {

@@ -45,11 +45,7 @@ describe("a cell of a workbook", () => {
     ["a number", '<c r="A1"><v>20000000001</v></c>', ["20000000001"]],
     ["a long number in short", '<c r="A1"><v>2.0000000001E10</v></c>', ["20000000001"]],
     ["a flag", '<c r="A1" t="b"><v>1</v></c><c r="B1" t="b"><v>0</v></c>', ["true", "false"]],
-    [
-      "a number with leading zeros, as it is shown",
-      '<c r="A1" s="4"><v>1234567890</v></c>',
-      ["01234567890"],
-    ],
+    ["a number with leading zeros, as it is shown", '<c r="A1" s="4"><v>1234567890</v></c>', ["01234567890"]],
     ["a day", '<c r="A1" s="1"><v>47483</v></c>', ["2029-12-31"]],
     ["a day with its hour", '<c r="A1" s="2"><v>47483.75</v></c>', ["2029-12-31"]],
     ["a number in days, which is none", '<c r="A1" s="3"><v>47483</v></c>', ["47483"]],
