@@ -13,7 +13,7 @@ import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isExecutable } from "../program.ts";
 
 /** The word by which the program reads a workbook from its standard input; not a command for people. */
-export const workbookWord = "workbook-process";
+const workbookWord = "workbook-process";
 
 const megabyte = 1024 * 1024;
 const maxMs = 60_000;

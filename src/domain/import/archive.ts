@@ -6,7 +6,7 @@ import { UnreadableError } from "./fields.ts";
 const megabyte = 1024 * 1024;
 
 /** Limits of the unpacked parts together. A small archive that unpacks to much is refused by its ratio. */
-export const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
+const archiveLimits = { bytes: 1024 * megabyte, entries: 10_000, ratio: 60, ratioFrom: 32 * megabyte };
 
 export const tooLarge = "the workbook is larger than tvs reads; save the sheet as CSV";
 export const damaged = "the workbook is damaged; open it in a spreadsheet and save it again, as .xlsx or CSV";

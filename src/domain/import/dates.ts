@@ -78,7 +78,7 @@ function isoDate(ms: number): string | null {
 }
 
 /** The date of a serial number as spreadsheets keep it, in the system that counts from 1900; null for other texts. */
-export function dateOfSerial(text: string): string | null {
+function dateOfSerial(text: string): string | null {
   return /^\d{1,7}(?:[.,]\d+)?$/.test(text) && Number.parseInt(text, 10) > 0
     ? dateSince1900(Number.parseInt(text, 10))
     : null;

@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { TvsError } from "../errors.ts";
+import { isArchive, tooLarge } from "./archive.ts";
 import { requiredFields } from "./columns.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
@@ -18,7 +19,6 @@ import {
   refuseUtf16,
   sniffDelimiter,
 } from "./text.ts";
-import { isArchive, tooLarge } from "./archive.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
 /** What the operator says of a file; what is said here wins over what a mapping says. */
@@ -71,7 +71,7 @@ const beginningBytes = 64 * 1024;
 export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
   const { name, reading = {} } = input;
   const { beginning, whole } = await beginningOf(input.bytes);
-  if (isWorkbook(beginning)) return openWorkbook(whole, input);
+  if (isWorkbook(beginning, name)) return openWorkbook(whole, input);
   if (isNdjson(name, beginning)) {
     refuseUtf16(beginning);
     return { format: "ndjson", bytes: whole };
@@ -97,7 +97,7 @@ export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
 export async function openTable(input: ImportInput): Promise<OpenedTable> {
   const { name, reading = {} } = input;
   const { beginning, whole } = await beginningOf(input.bytes);
-  if (isWorkbook(beginning)) {
+  if (isWorkbook(beginning, name)) {
     const sheet = await sheetOf(whole, { sheet: reading.sheet }, input);
     return { format: "xlsx", delimiter: ",", sheet: sheet.name, records: once(sheet.records) };
   }
@@ -205,8 +205,12 @@ async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly Table
 }
 
 /** Whether a file is a workbook: of Excel or OpenDocument, an old one, or a table in HTML or XML, whatever its name. */
-function isWorkbook(beginning: Uint8Array): boolean {
-  return isArchive(beginning) || isOldWorkbook(beginning) || isMarkup(beginning);
+function isWorkbook(beginning: Uint8Array, name: string): boolean {
+  return (
+    isArchive(beginning) ||
+    isOldWorkbook(beginning) ||
+    (formatOfName(name) !== "ndjson" && isMarkup(beginning))
+  );
 }
 
 function isMarkup(beginning: Uint8Array): boolean {

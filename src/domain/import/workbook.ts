@@ -9,7 +9,7 @@ import { maxColumns, tooManyColumns } from "./table.ts";
 import { checkParts } from "./workbook-parts.ts";
 
 /** Limits of a workbook. Time and memory are bounded by who runs the reading, because it cannot be interrupted. */
-export const workbookLimits = { rows: 250_000 };
+const workbookLimits = { rows: 250_000 };
 
 export type SheetOptions = {
   readonly sheet?: string | undefined;
@@ -42,6 +42,8 @@ function refuseOtherArchives(parts: ReadonlySet<string>): void {
     throw new UnreadableError(1, "this is a zip archive and no workbook; unpack it first");
 }
 
+const noTable = "this is HTML or XML without a table that can be read; ask for the extract as CSV or .xlsx";
+
 function parse(file: Uint8Array | string): WorkBook {
   const options = {
     ...{ dense: true, raw: true, cellNF: true, cellFormula: true, sheetStubs: true },
@@ -54,7 +56,9 @@ function parse(file: Uint8Array | string): WorkBook {
   } catch (error) {
     const isLocked = /password|encrypt/i.test(String(error));
     const words = "the workbook has a password; open it in a spreadsheet and save it without one";
-    throw new UnreadableError(1, isLocked ? words : damaged, { cause: error });
+    throw new UnreadableError(1, isLocked ? words : typeof file === "string" ? noTable : damaged, {
+      cause: error,
+    });
   }
 }
 
