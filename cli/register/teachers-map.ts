@@ -88,8 +88,9 @@ async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
     const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding }, readSheet });
+    const found = await suggestMapping(table, { encoding, sheet, isEncodingGuessed });
     if (table.sheet !== undefined) note(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
-    return suggestMapping(table, { encoding, sheet, isEncodingGuessed });
+    return found;
   };
   try {
     return await look(reading.encoding, false).catch((error) => {

@@ -119,7 +119,7 @@ export async function openTable(input: ImportInput): Promise<OpenedTable> {
 function isNdjson(name: string, beginning: Uint8Array): boolean {
   const named = formatOfName(name);
   if (named === "xlsx") throw new UnreadableError(1, "the file is called .xlsx, and is no Excel workbook");
-  if (/^\s*\[\s*[{\]]/.test(new TextDecoder().decode(beginning.subarray(0, 1024))))
+  if (named === null && /^\s*\[\s*[{\]]/.test(new TextDecoder().decode(beginning.subarray(0, 1024))))
     throw new UnreadableError(
       1,
       "this is one JSON array; write NDJSON, one object a line, with the members that the manual names, or CSV",

@@ -30,6 +30,12 @@ export function readWorkbook(file: Uint8Array | string, options: SheetOptions = 
   if (isZip) refuseOtherArchives(listParts(file));
   const book = parse(file);
   if (isZip) checkParts(book);
+  // What the library knows by no mark it reads as a text.
+  else if (
+    typeof file !== "string" &&
+    !/^(?:biff|xls)/.test(String((book as { bookType?: string }).bookType))
+  )
+    throw new UnreadableError(1, damaged);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
   if (sheet === undefined) throw new UnreadableError(1, damaged);
