@@ -11,6 +11,9 @@ import { checkParts } from "./workbook-parts.ts";
 /** Limits of a workbook. Time and memory are bounded by who runs the reading, because it cannot be interrupted. */
 const workbookLimits = { rows: 250_000 };
 
+/** Three sectors, the least that an old workbook has. */
+const minOldBytes = 1536;
+
 export type SheetOptions = {
   readonly sheet?: string | undefined;
   /** The sheet that is read if it is there and nobody names one. */
@@ -28,14 +31,10 @@ export type Sheet = { readonly name: string; readonly records: readonly TableRec
 export function readWorkbook(file: Uint8Array | string, options: SheetOptions = {}): Sheet {
   const isZip = typeof file !== "string" && isArchive(file);
   if (isZip) refuseOtherArchives(listParts(file));
+  // The library reads what is too short for an old workbook as a text.
+  if (!isZip && typeof file !== "string" && file.length < minOldBytes) throw new UnreadableError(1, damaged);
   const book = parse(file);
   if (isZip) checkParts(book);
-  // What the library knows by no mark it reads as a text.
-  else if (
-    typeof file !== "string" &&
-    !/^(?:biff|xls)/.test(String((book as { bookType?: string }).bookType))
-  )
-    throw new UnreadableError(1, damaged);
   const name = chooseSheet(book, options);
   const sheet = book.Sheets[name];
   if (sheet === undefined) throw new UnreadableError(1, damaged);
