@@ -57,7 +57,8 @@ export function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): strin
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
 export function importSummary(result: ImportResult): string {
-  const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } = result;
+  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } =
+    result;
   const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const mode =
@@ -68,7 +69,9 @@ export function importSummary(result: ImportResult): string {
         : done;
   const unknown = result.unknownColumns?.join(", ");
   const figures = record({
-    ...{ file, sha256, ...counts },
+    file,
+    ...(sheet === undefined ? {} : { sheet }),
+    ...{ sha256, ...counts },
     ...(unknown === undefined ? {} : { "not known": unknown }),
     ...(result.sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
     ...(result.firstRevokes === undefined ? {} : { revocations: revokes[result.firstRevokes] }),

@@ -126,14 +126,17 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
     const { blindIndexKey } = operator.secrets;
     const remembered = await rememberedMapping(operator.settings);
     const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
-    const pieces = tellingMapping(readInThread(entry, data));
+    let sheet: string | null = null;
+    const pieces = tellingMapping(readInThread(entry, data), (name) => {
+      sheet = name;
+    });
     const result = await importRegister({ name, pieces }, importDependencies(operator), {
       ...{ ...options, dryRun, stop, onProgress: progress.show },
       ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
     });
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(operator.settings, reading.mapping);
-    return result;
+    return sheet === null ? result : { ...result, sheet };
   } finally {
     progress.stop();
     await operator.driver.close();
@@ -141,9 +144,13 @@ async function importExtract({ path: file, name }: LocalExtract, how: Importing)
 }
 
 /** Says by which mapping a file is read, when nobody named it. */
-async function* tellingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<FilePiece> {
+async function* tellingMapping(
+  pieces: AsyncIterable<FilePiece>,
+  tellSheet: (name: string | null) => void,
+): AsyncGenerator<FilePiece> {
   let isTold = false;
   for await (const piece of pieces) {
+    tellSheet(piece.sheet);
     if (!isTold && piece.mappedBy === "remembered")
       note("read by the remembered mapping; tvs teachers map --show prints it");
     isTold = true;

@@ -11,10 +11,12 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
+import { workerEntry } from "../entry.ts";
 import { type Operator, withOperator } from "../open.ts";
 import { exitCodes, hint, note, noteTable, print } from "../terminal/output.ts";
 import { printableJson } from "../terminal/printable.ts";
 import { byArg } from "./operator-name.ts";
+import { sheetReaderIn } from "./workbook-process.ts";
 
 /** What the operator says of a file that the file does not say itself. */
 export const readingArgs = {
@@ -28,7 +30,7 @@ export const readingArgs = {
     `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
     readEncoding,
   ),
-  sheet: option("NAME", "The sheet of an Excel workbook (default the first one)"),
+  sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
 function readDelimiter(text: string, flag: string): Delimiter {
@@ -82,11 +84,14 @@ export const mapCommand = command({
 
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
+  const readSheet = sheetReaderIn(workerEntry());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
-    const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding } });
-    return suggestMapping(table, { encoding, sheet, isEncodingGuessed });
+    const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding }, readSheet });
+    const found = await suggestMapping(table, { encoding, sheet, isEncodingGuessed });
+    if (table.sheet !== undefined) note(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
+    return found;
   };
   try {
     return await look(reading.encoding, false).catch((error) => {

@@ -87,7 +87,7 @@ export function nearField(name: string): ImportField | null {
  * @param otherwise what to call it then
  */
 export function nameLabel(name: string, otherwise: string): string {
-  const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#-]{0,39}$/u.test(name);
+  const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 

@@ -47,11 +47,11 @@ export type ArrivedField = ImportField | "profile";
 /** Licence, the document, is spelled in two ways, in extracts too: both are one name. */
 const otherSpelling = (name: string) => name.replace(/^licence/, "license");
 
-/** A name as names are compared: case, gaps, dots and the spelling of licence make no other one. */
+/** A name as names are compared: case, gaps, marks such as the star of a required column, and the spelling of licence make no other one. */
 export function squeezed(name: string): string {
   return name
     .toLowerCase()
-    .replace(/[\s_.-]+/g, "")
+    .replace(/[\s_.*:'’-]+/g, "")
     .replaceAll("licence", "license");
 }
 
@@ -96,6 +96,7 @@ export type RawRow = {
     readonly code:
       | "COLUMN_COUNT"
       | "ROWS_IN_A_CELL"
+      | "CELL_TOO_LONG"
       | "JSON_INVALID"
       | "JSON_TOO_DEEP"
       | "DUPLICATE_MEMBER"

@@ -38,7 +38,7 @@ export function parseMapping(text: string, name: string): Mapping {
   const wrong = (why: string) => new TvsError("INPUT_UNREADABLE", `${name}: ${why}`);
   let given: unknown;
   try {
-    given = JSON.parse(text);
+    given = JSON.parse(text.replace(/^\ufeff/, ""));
   } catch {
     throw wrong("it is not JSON; tvs teachers map FILE prints a mapping");
   }

@@ -12,6 +12,7 @@ import {
   recordFieldOf,
   UnreadableError,
 } from "./fields.ts";
+import { maxCellLength } from "./table.ts";
 import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
@@ -44,7 +45,11 @@ export async function* readJsonRows(
       line++;
       if (one.trim() === "") continue;
       const reading = readObject(one);
-      rows.push("code" in reading ? faulty(reading.code, line, one) : rowOf(reading.members, line, one));
+      rows.push(
+        "code" in reading
+          ? faulty({ field: null, code: reading.code, text: one }, line)
+          : rowOf(reading.members, line, one),
+      );
       if ("members" in reading)
         for (const [name, value] of Object.entries(reading.members)) {
           find(name);
@@ -141,8 +146,8 @@ function readObject(text: string): { members: Record<string, unknown> } | { code
   return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
 }
 
-function faulty(code: Fault, line: number, text: string): RawRow {
-  return { line, format: "ndjson", cells: {}, fault: { field: null, code, text } };
+function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
+  return { line, format: "ndjson", cells: {}, fault };
 }
 
 function rowOf(found: Record<string, unknown>, line: number, written: string): RawRow {
@@ -150,7 +155,7 @@ function rowOf(found: Record<string, unknown>, line: number, written: string): R
   for (const [name, value] of Object.entries(found)) {
     const field = memberNamed(name);
     if (field === undefined) continue;
-    if (field in members) return faulty("DUPLICATE_MEMBER", line, written);
+    if (field in members) return faulty({ field: null, code: "DUPLICATE_MEMBER", text: written }, line);
     members[field] = value;
   }
   const cells: Partial<Record<ImportField, string>> = {};
@@ -158,13 +163,8 @@ function rowOf(found: Record<string, unknown>, line: number, written: string): R
     const value = members[field];
     if (value === undefined) continue;
     const text = cellOf(field, value);
-    if (text === null)
-      return {
-        line,
-        format: "ndjson",
-        cells: {},
-        fault: { field, code: "VALUE_TYPE_INVALID", text: written },
-      };
+    if (text === null) return faulty({ field, code: "VALUE_TYPE_INVALID", text: written }, line);
+    if (text.length > maxCellLength) return faulty({ field, code: "CELL_TOO_LONG", text: written }, line);
     cells[field] = text;
   }
   return { line, format: "ndjson", cells, profile: members.profile };

@@ -27,6 +27,8 @@ export type FilePiece = {
   readonly mappedBy: "given" | "remembered" | null;
   /** What codes mean where the mapping says how a cell is written. */
   readonly explanations: Explanations;
+  /** The sheet of a workbook that is read; null for other files. */
+  readonly sheet: string | null;
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
@@ -88,6 +90,7 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
       format: opened.format,
       mappedBy: isTable ? opened.mappedBy : null,
       explanations: (isTable ? opened.layout.mapping?.explanations : undefined) ?? {},
+      sheet: isTable ? (opened.sheet ?? null) : null,
     };
     const rows = isTable
       ? readTable(opened.records, opened.layout, names)

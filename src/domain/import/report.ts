@@ -10,6 +10,8 @@ const rejectionCodes = {
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
   ROWS_IN_A_CELL:
     "the cell runs over several lines and holds the end of one row and the beginning of another: look for a quote that is missing",
+  CELL_TOO_LONG:
+    "a cell has more than 32,767 characters, the most that a spreadsheet keeps; look for a quote that is not closed",
   JSON_INVALID:
     "the line is no JSON object of at most a mebibyte; look for one that was cut short, and write one object a line",
   JSON_TOO_DEEP: "the JSON is nested deeper than any teacher's",
@@ -174,6 +176,8 @@ export function describeCode({ code, rows, first, meaning }: CodeCount) {
 
 export type ImportResult = {
   readonly file: string;
+  /** The sheet of a workbook that was read. */
+  readonly sheet?: string;
   /** Of the file's bytes, in hex. */
   readonly sha256: string;
   /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */

@@ -16,7 +16,16 @@ import { type Chosen, chooseColumns, labelOf, plainName, type Question } from ".
 import { askForRevoked, chooseDates, chooseNever, offerDates, withDates } from "./suggested-dates.ts";
 import { askForEncoding, askForTexts } from "./suggested-texts.ts";
 import { askForStatuses, chooseWords } from "./suggested-words.ts";
-import { findHeader, isFilled, isTotal } from "./table.ts";
+import {
+  findHeader,
+  isFilled,
+  isTotal,
+  maxCellLength,
+  maxColumns,
+  oneLine,
+  refuseFlaws,
+  tooManyColumns,
+} from "./table.ts";
 import { headerLines } from "./text.ts";
 
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
@@ -34,9 +43,11 @@ export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
-  const { beginning, header, profiles, first, rows, uneven } = await profile(table);
+  const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
   const taken = chooseColumns(profiles);
   const { chosen, parts } = taken;
+  const read = new Set([...chosen.values(), ...parts]);
+  for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
   const questions = [...taken.questions];
   const { dates, why } = chooseDates(chosen, questions);
   const values = merged(
@@ -65,7 +76,10 @@ export async function suggestMapping(
     ...(known.sheet === undefined ? {} : { sheet: known.sheet }),
     open: [],
   };
-  await askForUneven(table, { header, records: uneven, mapping: proposed }, questions);
+  // The first row shows whether each row ends with more delimiters than the header.
+  const [top] = first;
+  const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
+  if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, questions);
   const open = [...new Set(questions.map(({ about }) => about))];
   const mapping = withHeader(header, beginning, { ...proposed, open });
   return {
@@ -100,11 +114,14 @@ async function profile(table: OpenedTable) {
   /** Some of the rows with more or fewer cells than the header. */
   const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
-  const count = ({ line, cells }: TableRecord) => {
+  const flawed: TableRecord[] = [];
+  const count = ({ line, cells, flaws }: TableRecord) => {
     rows++;
+    if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
     if (cells.length !== profiles.length && uneven.length < maxUneven) uneven.push({ line, cells });
     if (first.length < shownRows) first.push({ line, cells });
-    for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
+    for (const [index, column] of profiles.entries())
+      addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
   const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
     for (const record of records) {
@@ -114,7 +131,8 @@ async function profile(table: OpenedTable) {
     }
   };
   const begin = (found: TableRecord) => {
-    profiles = found.cells.map((cell, index) => newProfile(cell.trim(), index + 1));
+    if (found.cells.length > maxColumns) throw new UnreadableError(found.line, tooManyColumns);
+    profiles = found.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
     add(beginning, found);
     header = found;
   };
@@ -129,7 +147,7 @@ async function profile(table: OpenedTable) {
   if (last !== undefined && !last.cells.some(isTotal)) count(last);
   if (header === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
-  return { beginning, header, profiles, first, rows, uneven };
+  return { beginning, header, profiles, first, rows, uneven, flawed };
 }
 
 /** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
@@ -165,7 +183,6 @@ async function askForUneven(
   sample: Parameters<typeof readSample>[1],
   questions: Question[],
 ): Promise<void> {
-  if (sample.records.length === 0) return;
   const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
   const [first] = rejected;
   if (first === undefined) return;

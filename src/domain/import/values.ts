@@ -30,10 +30,13 @@ export function isFailedFormula(cell: string): boolean {
   return cell.startsWith("#") && failedFormula.test(cell);
 }
 
+/** White space that may be folded into a text of the allowed length. */
+const maxGaps = 1000;
+
 /** Text for people, on one line. @param maxLength in characters */
 export function readText(cell: string, maxLength: number): Read<string | null> {
-  // Before the text is worked on: normalizing takes the square of its length, and white space may still go.
-  if (cell.length > 10 * maxLength) return { code: "TEXT_TOO_LONG" };
+  // To normalise many marks takes the square of their number; four of them at most become one character.
+  if (cell.length > 4 * maxLength + maxGaps) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
   if (text === "") return { value: null };

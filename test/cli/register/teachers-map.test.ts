@@ -67,7 +67,7 @@ describe("tvs teachers map", () => {
 
   test.each([
     ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
-    ["an old workbook", Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0, 0]), "save it as .xlsx"],
+    ["an old workbook", Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0, 0]), "save it again, as .xlsx"],
     ["an archive", Buffer.from([0x1f, 0x8b, 8, 0]), "unpack it first"],
     ["nothing", "", "the file is empty"],
   ])("ends with 2 for %s, and says what would make it readable", async (_name, content, says) => {
