@@ -51,9 +51,9 @@ const storedLookups = lookupsOf(packedStoredTeacher);
 /** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
 const lookupsOfMany = byKey((column) => {
   const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-  return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers,
-    ${isLoaded} AS is_loaded
-    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}`;
+  return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
+    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}) AS teachers,
+    (${isLoaded}) AS is_loaded`;
 });
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
