@@ -53,9 +53,9 @@ const storedLookups = byKey(
 const lookupsOfMany = (whom: string) =>
   byKey((column) => {
     const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-    return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers,
-      ${isLoaded} AS is_loaded
-      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}`;
+    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
+      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}) AS teachers,
+      (${isLoaded}) AS is_loaded`;
   });
 const shownOfMany = lookupsOfMany(isShown);
 const anyOfMany = lookupsOfMany("true");
