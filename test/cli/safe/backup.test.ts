@@ -270,8 +270,7 @@ describe.concurrent("tvs restore", () => {
       const open = await openService(readConfig({ data: dataDir }, {}));
       await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");
       await open.close();
-      writeFileSync(`${folder}/nobody.csv`, "reg_no,name,source,certificate_status\n");
-      await tvs("teachers", "import", `${folder}/nobody.csv`, "--allow-change", "--data", `${folder}/other`);
+      await makeRegister(`${folder}/other`);
       await expectRefusal(
         tvs("restore", file, "--force", "--data", `${folder}/other`),
         1,

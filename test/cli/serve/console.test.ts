@@ -38,7 +38,6 @@ describe("tvs console", () => {
   });
 
   test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
-    await makeRegister(folder);
     service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
     const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
     try {

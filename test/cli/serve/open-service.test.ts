@@ -12,7 +12,7 @@ import { startReceiver } from "../../delivery/receiver.ts";
 import { answerOf } from "../../harness/answer.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aPartner } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
 
 configureLog(() => {});
@@ -53,6 +53,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
 
 test("health is 503 from the first evidence that the disk refuses until there is room again, without a call", () =>
   withTempDir(async (folder) => {
+    await makeRegister(folder);
     let offsetMs = 0;
     const clock = { now: () => systemClock.now() + offsetMs };
     const { operator, service, isDiskRefusing, close } = await openService(readConfig({ data: folder }, {}), {
