@@ -270,7 +270,8 @@ describe.concurrent("tvs restore", () => {
       const open = await openService(readConfig({ data: dataDir }, {}));
       await expectRefusal(tvs("restore", file, "--force"), 1, "stop it first");
       await open.close();
-      await makeRegister(`${folder}/other`);
+      const another = ["--issuer", "https://other.example", "--name", "Other", "--data", `${folder}/other`];
+      expect((await tvs("init", ...another)).code).toBe(0);
       await expectRefusal(
         tvs("restore", file, "--force", "--data", `${folder}/other`),
         1,

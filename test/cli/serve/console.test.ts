@@ -58,7 +58,7 @@ describe("tvs console", () => {
       await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);
       const metrics = await (await fetch(new URL("/metrics", made.url))).text();
       for (const labels of [
-        'route="/teacher/verify-license",method="GET",status="200"',
+        'route="/teacher/verify-license",method="GET",status="503"',
         'route="/v1/inter-agency/eligibility-check",method="POST",status="401"',
         'route="/v1/inter-agency/.well-known/jwks.json",method="GET",status="200"',
       ]) {
