@@ -113,8 +113,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // A further machine over a server: what is its own lies in a folder of its own.
-    if ((whenMade ?? options.shared) !== undefined && config.database.kind === "server")
-      ensureDataDir(config);
+    if (config.database.kind === "server") ensureDataDir(config);
     // Before the keys, with which a register is made to its end: one that was cut off here is begun again.
     if (firstSettings !== undefined && !(await holdsRegister(driver)))
       await stores.settings.write(firstSettings(secrets));

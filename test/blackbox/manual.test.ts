@@ -153,6 +153,10 @@ async function serveWithKnownKey(): Promise<void> {
 
 /** What must have been before a page. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
+  register: async () => {
+    // Its first lines try a file in a sandbox, which one process over a file has.
+    if (cluster === "file") await shell.serve("tvs serve --sandbox");
+  },
   nodes: async () => {
     await newServer();
     await writeFile(join(shell.home, "rw.token"), "this server asks for none");

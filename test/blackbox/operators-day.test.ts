@@ -191,12 +191,14 @@ async function tryOwnFile(): Promise<void> {
   ];
   const workbook = await writeXlsx({ sheets: [{ name: "Teachers", rows }] });
   await writeFile(join(shell.home, "extract.xlsx"), workbook);
+  await shell.serve("tvs serve --sandbox");
   for (const line of lines) {
     const { code, stderr } = await shell.run(line.replace("npm run --silent tvs --", "tvs"));
     expect({ line, code, stderr: code === 0 ? "" : stderr }).toEqual({ line, code: 0, stderr: "" });
   }
   const { stdout } = await shell.run("tvs teachers find BD/2020/LA/000001 --sandbox");
   expect(stdout).toContain("Adaeze Okafor");
+  expect(await shell.stopServices()).toEqual([0]);
 }
 
 test("every other chapter of the README has no command to run", () => {

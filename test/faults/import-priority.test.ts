@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { sleep } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { csv, rows } from "../harness/imports.ts";
+import { makeRegister } from "../harness/service.ts";
 
 const main = resolve(import.meta.dir, "../../cli/main.ts");
 const lowest = 19;
@@ -35,6 +36,7 @@ test.skipIf(platform() !== "linux")(
   () =>
     withTempDir(async (folder) => {
       const file = join(folder, "extract.csv");
+      await makeRegister(join(folder, "data"));
       await writeFile(file, csv(rows(60_000)));
       const args = [main, "teachers", "import", file, "--data", join(folder, "data")];
       const child = spawn(process.execPath, args, { stdio: "ignore" });

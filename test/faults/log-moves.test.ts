@@ -1,21 +1,16 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { makeBackup } from "../../src/store/driver/backup.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { sleep } from "../harness/eventually.ts";
 import { attestSome, newestNote } from "../harness/evidence-log.ts";
 import { withTempDir } from "../harness/folder.ts";
-import { runJson, runTvs, runWell } from "../harness/program.ts";
+import { runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer } from "../harness/sqld.ts";
 import { tried } from "../harness/trial.ts";
-import { migrateTo } from "../store/driver/old-database.ts";
 import { durationOf, killed, limitFor, roundsOf } from "./killed.ts";
 
 /** Of the log whose database is replaced by another one in every way that there is. */
 const origin = "verify.example.gov/log";
-
-type Epoch = { epoch: number; origin: string; previous: string | null };
 
 const headOf = (dataDir: string) => readFileSync(join(dataDir, "log.checkpoint"), "utf8");
 const placeOf = (note: string) => note.split("\n").slice(0, 2).join(" ");
@@ -27,35 +22,6 @@ async function signedAndWhole(dataDir: string): Promise<string> {
   expect(stdout.trimEnd()).toBe(headOf(dataDir).trimEnd());
   return placeOf(stdout);
 }
-
-test("a backup from before the log, beside a checkpoint of one, goes on in a further epoch", () =>
-  withTempDir(async (folder) => {
-    const [made, dataDir, backup] = [join(folder, "made"), join(folder, "data"), join(folder, "old.db")];
-    await attestSome(made, 3);
-    const note = await newestNote(made);
-    // Of the first one this process may still hold a connection.
-    cpSync(made, dataDir, { recursive: true });
-    const old = await openEmbedded({ file: join(folder, "before.db") });
-    await migrateTo(old, 8);
-    expect(await makeBackup(old, backup)).toMatchObject({ schema: 8, log: null });
-    await old.close();
-    const restored = await runJson<{ log: unknown; notes: string[] }>(["restore", backup, "--force"], {
-      dataDir,
-    });
-    expect(restored.log).toMatchObject({
-      newEpoch: true,
-      epoch: 2,
-      previousOrigin: origin,
-      previousSize: 3,
-    });
-    expect(restored.notes.join("\n")).toContain(
-      `the backup has none, checkpoints were signed for 3 entries of ${origin}`,
-    );
-    await attestSome(dataDir, 2);
-    expect(await signedAndWhole(dataDir)).toBe(`${origin}/2 3`);
-    const epochs = await runJson<Epoch[]>(["log", "key"], { dataDir });
-    expect(epochs.map(({ epoch, previous }) => [epoch, previous])).toEqual([[2, note]]);
-  }));
 
 test(
   "a restore that is killed, and the opening of the epoch that is due, leave one log that goes on",

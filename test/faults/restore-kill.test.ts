@@ -38,8 +38,7 @@ test(
 );
 
 async function prepare(dataDir: string, backup: string): Promise<void> {
-  const terms = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
-  await runWell(["partners", "add", "board", "--name", "Board", ...terms], { dataDir });
+  await runWell(["init", "--issuer", "https://verify.example.org", "--name", "R"], { dataDir });
   const insert = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
     INSERT INTO teachers (reg_no, name, source, certificate_status, announced_status, version, updated_at)
     SELECT 'A/B/C/' || i, 'restored', 'legacy', 'CLAIMED', 'NOT_FOUND', 1, 1 FROM n`;

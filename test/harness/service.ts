@@ -64,7 +64,7 @@ export async function makeMissingRegister(
     const operator = await openOperator(config, { whenMade: () => {} });
     // An empty register answers no lookup, and its health is 503.
     if (words[0] === "serve" || words[0] === "partners")
-      await operator.stores.teachers.apply([aTeacherWrite("ZZ/0000/ZZ/000000", {})]);
+      await operator.stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
     await operator.driver.close();
   } catch {}
 }
