@@ -129,7 +129,6 @@ function createAdmin(open: OpenService, { config, threads, history, port }: Part
     sources,
     exposition: createExposition(sources),
     sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
-    port,
   });
 }
 

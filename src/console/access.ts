@@ -12,7 +12,15 @@ import { ownFilesPolicy } from "../site/shell.ts";
 import { type ConsolePlace, checkToken, type LinkVerdict } from "./console-link.ts";
 import { plainPage } from "./console-page.ts";
 
-/** The one address that takes a form: it reads as all others do. */
+/**
+ * Each session has a folder of its own, which is its cookie's path: browsers send the cookies of 127.0.0.1 to every
+ * port there, and nobody on another port can guess for which path.
+ */
+export const sessionPath = "/s/:folder";
+/** The path of a page in its session's folder; an address outside of every folder stays as it is. */
+export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
+
+/** The one page that takes a form: it reads as all others do. */
 export const searchPath = "/teachers";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
@@ -30,13 +38,15 @@ export function guarded(): MiddlewareHandler<AdminEnv> {
     const reason = notLocal(c);
     if (reason !== null) return failed(c, 403, refusals[reason]);
     // A search is sent, because what is searched for may be a personal number, which belongs into no address.
-    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && c.req.path === searchPath)) {
+    if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
       return failed(c, 405, "the console only reads: GET and HEAD");
     }
     return next();
   };
 }
+
+const isSearch = (path: string) => path !== searchPath && pathInSession(path) === searchPath;
 
 const titles = {
   403: "Not from here",
@@ -49,7 +59,9 @@ const titles = {
 export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
-  const more = status === 403 ? html`` : html`<p><a href="/">Go to the console</a></p>`;
+  const { path } = c.req;
+  const home = path.slice(0, path.length - pathInSession(path).length);
+  const more = status === 403 ? html`` : html`<p><a href="${home}/">Go to the console</a></p>`;
   return c.html(String(plainPage(titles[status], { text, more })), status);
 }
 
@@ -67,9 +79,12 @@ export const sessionLifeMs = 12 * 3_600_000;
 /** Browsers that may be signed in at once; one more, and the oldest is signed out. */
 const maxSessions = 32;
 
+/** Where a session has its pages, and the secret that its cookie holds. Neither is of use without the other. */
+type Session = { readonly folder: string; readonly secret: string };
+
 /** What became of a link that was opened. */
 export type Opening =
-  | { readonly verdict: "good"; readonly session: string }
+  | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
 /** The browsers that are signed in. A good link begins one session, and is then used up. */
@@ -80,6 +95,7 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
   const { secrets, place, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */
   const used = new Map<string, number>();
+  /** When each session ends, by its folder and secret as one: nothing tells whether a folder is one. */
   const sessions = new Map<string, number>();
 
   function forgetWhatEnded(now: number): void {
@@ -96,15 +112,22 @@ export function createSessions(dependencies: { secrets: Secrets; place: ConsoleP
       if (verdict !== "good") return { verdict };
       if (used.has(token)) return { verdict: "used" };
       used.set(token, Number.parseInt(token, 36));
-      const session = randomBytes(32).toString("base64url");
-      sessions.set(session, now + sessionLifeMs);
+      const session = {
+        folder: randomBytes(16).toString("base64url"),
+        secret: randomBytes(32).toString("base64url"),
+      };
+      sessions.set(nameOf(session), now + sessionLifeMs);
       const [oldest] = sessions.keys();
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest);
       return { verdict, session };
     },
-    has(session: string | undefined): boolean {
-      const end = session === undefined ? undefined : sessions.get(session);
+    has(session: { [Part in keyof Session]: string | undefined }): boolean {
+      const end = sessions.get(nameOf(session));
       return end !== undefined && end > clock.now();
     },
   };
+}
+
+function nameOf({ folder = "", secret = "" }: { [Part in keyof Session]: string | undefined }): string {
+  return `${folder}/${secret}`;
 }

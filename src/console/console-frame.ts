@@ -1,4 +1,4 @@
-/** The frame of every page of the console: its head, and the way to the others. */
+/** The frame of every page of the console: its head, and the way to the others, which stand in the same folder. */
 
 import { html, raw } from "hono/html";
 import type { Markup } from "./markup.ts";
@@ -20,7 +20,7 @@ export function consoleNav(path: string): Markup {
   const here = parents[path] ?? path;
   return html`<nav aria-label="Console"><ul>${places.map(
     ([to, name]) =>
-      html`<li><a href="${to}"${to === here ? html` aria-current="page"` : ""}>${name}</a></li>`,
+      html`<li><a href=".${to}"${to === here ? html` aria-current="page"` : ""}>${name}</a></li>`,
   )}</ul></nav>`;
 }
 

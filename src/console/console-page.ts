@@ -56,7 +56,7 @@ export function consolePage(state: ConsoleState): Markup {
 <h1>tvs console</h1> ${environment} ${consoleNav("/")}
 <p class="about">${issuer} <span class="unit">tvs ${build.version} on ${build.runtime}, signing with ${signingEngine()}, policy ${policy.version}, times in ${timeZone}</span></p>
 <p id="freshness" role="status"><span class="dot" aria-hidden="true"></span><span data-text>as of ${moment(now, timeZone)}</span></p>
-<noscript><p><a href="/">Refresh</a></p></noscript>
+<noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">
 <section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
@@ -82,4 +82,4 @@ export function plainPage(title: string, { text, command, more }: PlainPage): Ma
   return consoleDocument(`${title} – tvs console`, { head: html``, body });
 }
 
-export type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };
+type PlainPage = { readonly text: string; readonly command?: string; readonly more?: Markup };

@@ -44,7 +44,7 @@ function tell(state, words) {
 
 async function poll() {
   try {
-    const response = await fetch("/live.json", { signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch("./live.json", { signal: AbortSignal.timeout(timeoutMs) });
     const answer = await response.json();
     if (response.status === 401) {
       tell("is-lost", answer.message);

@@ -57,7 +57,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`,
   )}</dl></section>
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
-<section class="panel"><h2>Attested</h2><p><a href="/attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
+<section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
 }
 
@@ -96,7 +96,7 @@ export function importsPart(
     head: ["Started", "File", "State", "Inserted", "Updated", "Unchanged", "Rejected", "Warnings", "Events"],
     numbersFrom: 3,
     rows: imports.map((one) => [
-      html`<a href="/import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
+      html`<a href="./import?id=${one.id}">${moment(one.startedAt, timeZone)}</a>`,
       fileName(one.file),
       importBadge(one, now),
       ...[one.inserted, one.updated, one.unchanged, one.rejected, one.warnings, one.events].map(count),

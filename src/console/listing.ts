@@ -27,7 +27,7 @@ export type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string |
 export type Query = Readonly<Record<string, string>>;
 
 export type Listing<Row> = {
-  /** The path, also of the CSV file. */
+  /** The path in the session's folder, also of the CSV file. */
   readonly path: string;
   readonly title: string;
   readonly fields: readonly Field[];
@@ -55,9 +55,9 @@ export function filterForm(
   { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
   query: Query,
 ): Markup {
-  return html`<form class="filter" action="${path}" aria-label="${title}">
+  return html`<form class="filter" action=".${path}" aria-label="${title}">
 ${fields.map((field) => html`<label>${field.label} ${control(field, query[field.name] ?? "")}</label>`)}
-<button>Show</button>${Object.keys(query).length === 0 ? "" : html` <a href="${path}">Show all</a>`}
+<button>Show</button>${Object.keys(query).length === 0 ? "" : html` <a href=".${path}">Show all</a>`}
 </form>`;
 }
 
@@ -80,7 +80,7 @@ export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: 
 
 function addressOf(path: string, query: Query): string {
   const text = new URLSearchParams(query).toString();
-  return text === "" ? path : `${path}?${text}`;
+  return text === "" ? `.${path}` : `.${path}?${text}`;
 }
 
 /** The fields of a form that were filled in; what else stands in an address is left out. */

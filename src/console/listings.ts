@@ -82,7 +82,7 @@ export function statusBadge(status: keyof typeof statusLevels): Cell {
 }
 
 function teacherLink(ref: string | number, text: string): Cell {
-  return html`<a href="/teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
+  return html`<a href="./teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
 }
 
 /** A column of ids, which may break where a table has no room for them. */

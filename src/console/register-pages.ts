@@ -5,7 +5,7 @@ import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readForm } from "../http/hono-call.ts";
-import { type AdminEnv, searchPath } from "./access.ts";
+import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-frame.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { importPart, importsPart, teacherPart } from "./file-pages.ts";
@@ -106,7 +106,7 @@ function streamOf(first: string, rest: AsyncGenerator<string>): ReadableStream<U
 }
 
 function searchForm(term: string): Markup {
-  return html`<form class="filter" method="post" action="/teachers" role="search">
+  return html`<form class="filter" method="post" action="./teachers" role="search">
 <label class="wide">Registration number, teacher id, NIN, e-mail address, phone number, or the beginning of a name
 <input name="term" type="search" value="${term}" autocomplete="off" required></label>
 <button>Find</button></form>`;
@@ -122,14 +122,14 @@ async function search(c: Context<AdminEnv>, sources: ConsoleSources): Promise<Re
     const more =
       next === null
         ? ""
-        : html`<form method="post" action="/teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
-    return html`<section class="panel">${searchForm(term)}<p><a href="/teachers">Show the whole register</a></p></section>
+        : html`<form method="post" action="./teachers"><input type="hidden" name="term" value="${term}"><input type="hidden" name="after" value="${next}"><button>Next page</button></form>`;
+    return html`<section class="panel">${searchForm(term)}<p><a href="./teachers">Show the whole register</a></p></section>
 <section class="panel">${tableOfRows(teacherListing(sources), rows)}${more}</section>`;
   });
 }
 
 function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>): Promise<Response> {
-  const { path } = c.req;
+  const path = pathInSession(c.req.path);
   return orSaid(c, title, async () => c.html(consoleFrame({ title, path, main: await part() })));
 }
 
@@ -142,8 +142,8 @@ async function orSaid(c: Context<AdminEnv>, title: string, act: () => Promise<Re
   } catch (error) {
     const status = isTvsError(error) ? statuses[error.code as keyof typeof statuses] : undefined;
     if (!isTvsError(error) || status === undefined) throw error;
-    const path = c.req.path.replace(/\.csv$/, "");
-    const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href="${path}">Back</a></p></section>`;
+    const path = pathInSession(c.req.path).replace(/\.csv$/, "");
+    const main = html`<section class="panel" role="alert"><h2>This cannot be shown</h2><p>${error.message}</p><p><a href=".${path}">Back</a></p></section>`;
     return await c.html(consoleFrame({ title, path, main }), status);
   }
 }

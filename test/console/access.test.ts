@@ -12,10 +12,13 @@ describe("a one-time link", () => {
   test("opens the console and leaves a clean address and a strict cookie behind", async () => {
     const entered = await world.call(pathOf(await world.newLink()));
     expect(entered.status).toBe(303);
-    expect(entered.headers.location).toBe("/");
+    const home = String(entered.headers.location);
+    expect(home).toMatch(/^\/s\/[\w-]{22}\/$/);
     const [cookie = ""] = entered.headers["set-cookie"] ?? [];
-    expect(cookie).toMatch(/^tvs_console_\d+=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
-    const page = await world.call("/", { headers: { Cookie: cookie.replace(/;.*$/, "") } });
+    expect(cookie).toMatch(
+      /^tvs_console=[\w-]{43}; Max-Age=43200; Path=\/s\/[\w-]{22}\/; HttpOnly; SameSite=Strict$/,
+    );
+    const page = await world.call(home, { headers: { Cookie: cookie.replace(/;.*$/, "") } });
     expect(page.status).toBe(200);
     expect(page.text).toContain("https://teachers.example");
     expect(page.text).not.toContain("token=");
@@ -23,22 +26,32 @@ describe("a one-time link", () => {
 
   test("used twice says so in plain words, with the command for another, and lets nobody in", async () => {
     const link = await world.newLink();
-    await world.signIn(link);
+    const { home } = await world.signIn(link);
     const again = await world.call(pathOf(link));
     expect(again.status).toBe(410);
     expect(again.headers["set-cookie"]).toBeUndefined();
     expect(again.headers["content-type"]).toStartWith("text/html");
     expect(again.text).toContain("This link was used already");
     expect(again.text).toContain(`tvs console --data ${world.folder}`);
-    expect(again.text).not.toContain("go to the console");
+    expect(again.text).not.toContain(home);
   });
 
-  test("used twice in the browser that it signed in shows the way to the console", async () => {
-    const link = await world.newLink();
-    const cookie = await world.signIn(link);
-    const again = await world.call(pathOf(link), { headers: { Cookie: cookie } });
-    expect(again.status).toBe(410);
-    expect(again.text).toContain("go to the console");
+  test("begins a session whose cookie is for its own path, and opens no page at another", async () => {
+    const { home, cookie } = await world.signIn();
+    const other = await world.signIn();
+    expect(other.home).not.toBe(home);
+    const headers = { Cookie: cookie };
+    expect((await world.call(`${home}teachers`, { headers })).status).toBe(200);
+    const unknown = `/s/${"A".repeat(22)}/`;
+    for (const page of ["", "teachers", "live.json", "nowhere"]) {
+      const signedOut = await world.call(`${home}${page}`);
+      expect(signedOut.status).toBe(page === "nowhere" ? 404 : 401);
+      for (const path of [other.home, unknown]) {
+        const { status, text } = await world.call(`${path}${page}`, { headers });
+        expect([status, text]).toEqual([signedOut.status, signedOut.text]);
+      }
+      expect((await world.call(`/${page}`, { headers })).status).toBe(page === "" ? 401 : 404);
+    }
   });
 
   test("is too old after five minutes, and invalid when it was changed or is missing", async () => {
@@ -53,11 +66,11 @@ describe("a one-time link", () => {
   });
 
   test("begins a session of twelve hours", async () => {
-    const headers = { Cookie: await world.signIn() };
+    const session = await world.signIn();
     world.forward(12 * 3_600_000 - 1);
-    expect((await world.call("/", { headers })).status).toBe(200);
+    expect((await session.get("/")).status).toBe(200);
     world.forward(1);
-    expect((await world.call("/", { headers })).status).toBe(401);
+    expect((await session.get("/")).status).toBe(401);
   });
 });
 
@@ -67,14 +80,15 @@ describe("without a session", () => {
     expect(page.status).toBe(401);
     expect(page.text).toContain("tvs console --data");
     expect(page.text).not.toContain("teachers.example");
-    const configuration = await world.call("/live.json");
+    const { home } = await world.signIn();
+    const configuration = await world.call(`${home}live.json`);
     expect(configuration.status).toBe(401);
     expect(JSON.parse(configuration.text)).toEqual({
       statusCode: 401,
       message: `this session has ended; tvs console --data ${world.folder} prints a new link`,
     });
-    const forged = { Cookie: `tvs_console_${world.port}=${"A".repeat(43)}` };
-    expect((await world.call("/live.json", { headers: forged })).status).toBe(401);
+    const forged = { Cookie: `tvs_console=${"A".repeat(43)}` };
+    expect((await world.call(`${home}live.json`, { headers: forged })).status).toBe(401);
   });
 
   test("the metrics are read by whoever is on this machine", async () => {
@@ -108,7 +122,7 @@ describe("the guard", () => {
   });
 
   test("lets a page load nothing but its own files, and nobody frame it", async () => {
-    const paths = ["/", "/open", "/metrics", "/live.json", "/console.js", "/nowhere"];
+    const paths = ["/", "/open", "/metrics", "/s/x/", "/s/x/live.json", "/console.js", "/nowhere"];
     for (const path of paths) {
       const { headers } = await world.call(path);
       const policy = String(headers["content-security-policy"]);
@@ -122,13 +136,15 @@ describe("the guard", () => {
 
   test("says to a browser in a page what it refuses, with the way back", async () => {
     const headers = { Accept: "text/html" };
-    for (const [path, method, status] of [
-      ["/nowhere", "GET", 404],
-      ["/", "PUT", 405],
+    for (const [path, method, status, home] of [
+      ["/nowhere", "GET", 404, "/"],
+      ["/", "PUT", 405, "/"],
+      ["/s/x/nowhere/at/all", "GET", 404, "/s/x/"],
+      ["/s/x/teachers", "PUT", 405, "/s/x/"],
     ] as const) {
       const answer = await world.call(path, { headers, method });
       expect(answer.status).toBe(status);
-      expect(answer.text).toContain('<a href="/">Go to the console</a>');
+      expect(answer.text).toContain(`<a href="${home}">Go to the console</a>`);
     }
     const elsewhere = await world.call("/", { headers: { ...headers, Via: "1.1 proxy" } });
     expect([elsewhere.status, elsewhere.text.includes("SSH tunnel.")]).toEqual([403, true]);

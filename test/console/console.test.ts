@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const pageWith = async (text: string) => {
-  const headers = { Cookie: await world.signIn() };
-  const read = () => world.call("/", { headers }).then((one) => one.text);
+  const session = await world.signIn();
+  const read = () => session.get("/").then((one) => one.text);
   // Its readings serve for a second and a half.
   return untilAnswer(read, (page) => page.includes(text));
 };
@@ -134,12 +134,8 @@ describe("the console", () => {
       await world.ask(`/${encodeURIComponent(term)}`);
       await world.ask(`/v1/inter-agency/lookup/by-reg-no/${encodeURIComponent(term)}`);
     }
-    const headers = { Cookie: await world.signIn() };
-    const shown = [
-      await world.call("/", { headers }),
-      await world.call("/live.json", { headers }),
-      await world.call("/metrics"),
-    ];
+    const session = await world.signIn();
+    const shown = [await session.get("/"), await session.get("/live.json"), await world.call("/metrics")];
     for (const { status, text } of shown) {
       expect(status).toBe(200);
       for (const term of asked) {
@@ -164,8 +160,8 @@ describe("the console", () => {
         headers: { Authorization: `Bearer ${credential}` },
       });
     const section = async () => {
-      const headers = { Cookie: await world.signIn() };
-      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      const session = await world.signIn();
+      const { sections } = JSON.parse((await session.get("/live.json")).text);
       return sections.refusals.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
     };
     await call("eligibility-check", key);
@@ -193,8 +189,8 @@ describe("the console", () => {
 
   test("counts the lookups that the limit of their address refused, on the page and by the API", async () => {
     const section = async () => {
-      const headers = { Cookie: await world.signIn() };
-      const { sections } = JSON.parse((await world.call("/live.json", { headers })).text);
+      const session = await world.signIn();
+      const { sections } = JSON.parse((await session.get("/live.json")).text);
       return sections.refusals;
     };
     expect(await section()).toContain("No public lookup was refused by the limit");
@@ -217,8 +213,8 @@ describe("the console", () => {
 
   test("is brought up to date by its sections, with a line of each chart", async () => {
     await world.ask("/teacher/verify-license?searchTerm=1");
-    const headers = { Cookie: await world.signIn() };
-    const read = async () => JSON.parse((await world.call("/live.json", { headers })).text).sections;
+    const session = await world.signIn();
+    const read = async () => JSON.parse((await session.get("/live.json")).text).sections;
     const sections: Record<string, string> = await untilAnswer(read, ({ charts }) =>
       /peak .+ at \d\d:\d\d/.test(charts),
     );
@@ -236,10 +232,10 @@ describe("the console of a database that does not answer", () => {
   test("says so, and keeps what it knew", async () => {
     const broken = await openTestConsole();
     try {
-      const headers = { Cookie: await broken.signIn() };
-      await broken.call("/", { headers });
+      const session = await broken.signIn();
+      await session.get("/");
       await broken.operator.driver.batch([{ sql: "ALTER TABLE imports RENAME TO gone", args: [] }]);
-      const read = () => broken.call("/", { headers }).then(({ text }) => text);
+      const read = () => session.get("/").then(({ text }) => text);
       const page = await untilAnswer(read, (text) => text.includes("The database does not answer"));
       expect(page).toContain("tvs doctor --data");
       expect((await broken.call("/metrics")).text).toContain("\ntvs_store_up 0\n");

@@ -25,23 +25,23 @@ async function load(text: string): Promise<void> {
 }
 
 let world: TestConsole;
-let cookie: string;
+let session: Awaited<ReturnType<TestConsole["signIn"]>>;
 beforeAll(async () => {
   world = await openTestConsole();
   await load(extract);
   const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
   await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
-  cookie = await world.signIn();
+  session = await world.signIn();
 });
 afterAll(() => world.close());
 
-const get = (path: string) => world.call(path, { headers: { cookie } });
+const get = (path: string) => session.get(path);
 /** What a form sends. */
 async function find(term: string, after = "") {
   const body = new URLSearchParams({ term, after });
-  const answer = await fetch(`http://127.0.0.1:${world.port}/teachers`, {
+  const answer = await fetch(`http://127.0.0.1:${world.port}${session.home}teachers`, {
     method: "POST",
-    headers: { cookie },
+    headers: { cookie: session.cookie },
     body,
   });
   return { status: answer.status, text: await answer.text() };
@@ -61,7 +61,7 @@ describe("the console's pages on the register", () => {
   ];
 
   test.each(paths)("ask for a session: %s", async (path) => {
-    expect((await world.call(path)).status).toBe(401);
+    expect((await world.call(`${session.home}${path.slice(1)}`)).status).toBe(401);
     expect((await get(path)).status).toBe(200);
   });
 
@@ -137,7 +137,7 @@ describe("the console's pages on the register", () => {
     expect(imports.text).toContain("extract.csv");
     expect(imports.text).not.toContain("someone");
     // The oldest one: another test imports too.
-    const [, address = ""] = [...imports.text.matchAll(/href="(\/import\?id=\d+)"/g)].at(-1) ?? [];
+    const [, address = ""] = [...imports.text.matchAll(/href="(\.\/import\?id=\d+)"/g)].at(-1) ?? [];
     const { text } = await get(address);
     expect(text).toContain("REG_NO_INVALID");
     expect(text).toContain("62 (reg_no)");
@@ -154,7 +154,8 @@ describe("the console's pages on the register", () => {
   });
 
   test("take a form at one address only", async () => {
-    for (const path of ["/", "/attestations", "/teacher"]) {
+    const { home, cookie } = session;
+    for (const path of ["/", "/teachers", home, `${home}attestations`, `${home}teacher`]) {
       expect((await world.call(path, { method: "POST", headers: { cookie } })).status).toBe(405);
     }
   });

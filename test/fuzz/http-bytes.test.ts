@@ -18,7 +18,7 @@ let folder: Awaited<ReturnType<typeof makeFolder>>;
 let service: Service;
 let key: string;
 /** The operator's port, and the session that its link has begun. */
-let console: { port: number; cookie: string };
+let console: { port: number; cookie: string; home: string };
 
 beforeAll(async () => {
   folder = await makeFolder();
@@ -38,7 +38,8 @@ beforeAll(async () => {
   await until(() => link() !== "");
   const opened = await fetch(link(), { redirect: "manual" });
   const cookie = (opened.headers.get("Set-Cookie") ?? "").replace(/;.*/, "");
-  console = { port: Number(new URL(link()).port), cookie };
+  const home = opened.headers.get("Location") ?? "";
+  console = { port: Number(new URL(link()).port), cookie, home };
 });
 afterAll(async () => {
   await service.stop("SIGKILL");
@@ -88,9 +89,13 @@ async function answersTo({ console: isConsole, requests, edits }: Stream): Promi
   const own: Record<string, string> = isConsole
     ? { Cookie: console.cookie }
     : { Authorization: `Bearer ${key}` };
-  const bytes = requests.map(({ headers, ...one }, at) => {
+  const bytes = requests.map(({ headers, url, ...one }, at) => {
     const last = at === requests.length - 1 ? { Connection: "close" } : {};
-    return bytesOf(`127.0.0.1:${port}`, { ...one, headers: { ...headers, ...own, ...last } });
+    return bytesOf(`127.0.0.1:${port}`, {
+      ...one,
+      url: url.replace(/^\/s\/own\//, console.home),
+      headers: { ...headers, ...own, ...last },
+    });
   });
   client.write(editedBytes(Buffer.concat(bytes), edits));
   if (edits.length === 0) return client.closed;

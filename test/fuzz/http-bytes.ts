@@ -5,8 +5,9 @@ import fc from "fast-check";
 import { type Asked, request } from "./http-requests.ts";
 import { allowedBy, oddText } from "./http-values.ts";
 
+/** `/s/own/` stands for the path of the session. */
 const paths =
-  "/ /teachers /teachers.csv /attestations /attestations.csv /calls /calls.csv /deliveries /deliveries.csv /changes /changes.csv /teacher /imports /import /live.json /metrics /open /x";
+  "/s/own/ /s/own/teachers /s/own/teachers.csv /s/own/attestations /s/own/attestations.csv /s/own/calls /s/own/calls.csv /s/own/deliveries /s/own/deliveries.csv /s/own/changes /s/own/changes.csv /s/own/teacher /s/own/imports /s/own/import /s/own/live.json / /metrics /open /s/x/ /x";
 const fields =
   "license certificate expires changed state partner teacher since by of status from ref id token";
 const asked =

@@ -60,10 +60,17 @@ export async function openTestConsole() {
     });
   }
 
-  /** Opens a link, as a browser would. @returns the Cookie header of the session */
-  async function signIn(link?: string): Promise<string> {
+  /** Opens a link, as a browser would. @returns the Cookie header of the session, the path of its pages, and a way to read one */
+  async function signIn(link?: string) {
     const { headers } = await call(pathOf(link ?? (await newLink())));
-    return (headers["set-cookie"]?.[0] ?? "").replace(/;.*$/, "");
+    const cookie = (headers["set-cookie"]?.[0] ?? "").replace(/;.*$/, "");
+    const home = headers.location ?? "";
+    /** A page by its path in the session's folder, or by a link of another page. */
+    const get = (path: string) => {
+      const address = new URL(path.replace(/^\//, "./"), `http://127.0.0.1${home}`);
+      return call(pathOf(String(address)), { headers: { Cookie: cookie } });
+    };
+    return { cookie, home, get };
   }
 
   async function close() {

@@ -27,6 +27,8 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([browser.close(), world.close()]));
 
+/** The address of the first page. */
+const inSession = /^http:\/\/127\.0\.0\.1:\d+\/s\/[\w-]{22}\/$/;
 const isLive = (tab: Tab) => tab.page.waitForSelector("#freshness.is-live");
 const phone = { viewport: { width: 390, height: 844 } };
 const desktop = { viewport: { width: 1440, height: 900 } };
@@ -35,14 +37,38 @@ describe("the console in a browser", () => {
   test("opens by its link, draws its charts and leaves axe nothing to say", () =>
     inBrowser(desktop, async (tab) => {
       await tab.page.goto(await world.newLink());
-      const home = `http://127.0.0.1:${world.port}/`;
-      expect(tab.page.url()).toBe(home);
+      const origin = `http://127.0.0.1:${world.port}/`;
+      expect(tab.page.url()).toMatch(inSession);
       await isLive(tab);
       expect(await tab.page.locator(".plot svg").count()).toBe(6);
       await expectSound(tab.page, [390, 1280]);
       expect(tab.complaints).toEqual([]);
-      expect(tab.requested.filter((address) => !address.startsWith(home))).toEqual([]);
+      expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
     }));
+
+  test("sends its cookie to no other port of this machine", async () => {
+    const cookies: (string | null)[] = [];
+    const other = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        cookies.push(request.headers.get("Cookie"));
+        return new Response("<script>fetch('/teachers')</script>", {
+          headers: { "Content-Type": "text/html" },
+        });
+      },
+    });
+    try {
+      await inBrowser(desktop, async ({ page }) => {
+        await page.goto(await world.newLink());
+        await Promise.all([page.waitForResponse(`${other.url}teachers`), page.goto(String(other.url))]);
+      });
+      expect(cookies.length).toBeGreaterThan(1);
+      expect(cookies.filter((one) => one !== null)).toEqual([]);
+    } finally {
+      await other.stop(true);
+    }
+  });
 
   test("shows the register, with nothing that axe finds and nothing cut off", () =>
     inBrowser(desktop, async ({ page, complaints }) => {
@@ -62,7 +88,7 @@ describe("the console in a browser", () => {
       await page.getByRole("searchbox").fill("nobody");
       await page.keyboard.press("Enter");
       await page.getByText("No teacher fits.").waitFor();
-      expect(page.url()).toBe(`http://127.0.0.1:${world.port}/teachers`);
+      expect(page.url()).toMatch(/\/s\/[\w-]{22}\/teachers$/);
       expect(complaints).toEqual([]);
     }));
 

@@ -49,7 +49,9 @@ describe("tvs console", () => {
       expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(4 * 60_000);
       const entered = await open(made.url);
       const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
-      const page = await (await fetch(new URL("/", made.url), { headers: { Cookie } })).text();
+      const page = await (
+        await fetch(new URL(entered.headers.get("location") ?? "", made.url), { headers: { Cookie } })
+      ).text();
       expect(page).toContain(
         "The register is empty: lookups and checks are answered with 503 until an extract is applied.",
       );
