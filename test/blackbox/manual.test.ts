@@ -156,6 +156,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
   register: async () => {
     // Its first lines try a file in a sandbox, which one process over a file has.
     if (cluster === "file") await shell.serve("tvs serve --sandbox");
+    await shell.run("tvs init --issuer https://verify.example.org --name R");
   },
   nodes: async () => {
     await newServer();
