@@ -72,18 +72,18 @@ function titleOf({ name }: Site): string {
 
 /** The links to the other pages, which need no script. */
 function head({ name }: Site, sandbox: boolean) {
-  return html`<header><nav aria-label="${shell.footer}">
+  return html`<div class="site"><nav aria-label="${shell.footer}">
 <a href="../../"><strong>${name ?? service}</strong></a>
 <a href="getting-started">${shell.gettingStarted}</a>
 <a href="help/">${shell.manual}</a>
 <a href="../../verify-envelope">${shell.verifyEnvelope}</a>
-</nav>${sandbox ? html`<p><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</p>` : ""}</header>`;
+</nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
 }
 
-/** Puts into Scalar's document the parts that it lacks: the language, the icon, the head and a main part. */
+/** Puts into Scalar's document the parts that it lacks: the language, the icon and the head. */
 function framed(page: string, head: string): string {
   return page
     .replace("<html>", '<html lang="en">')
     .replace("<title>", '<link rel="icon" href="../../icon.svg" type="image/svg+xml">\n    <title>')
-    .replace('<div id="app"></div>', () => `${head}\n    <main id="app"></main>`);
+    .replace("<body>", () => `<body>\n    ${head}`);
 }

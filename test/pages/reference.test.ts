@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { axeFindings, type Browser, overflowPx, patienceMs, startBrowser, type Tab } from "./browser.ts";
+import { type Browser, expectSound, patienceMs, startBrowser, type Tab } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
 setDefaultTimeout(patienceMs);
@@ -25,3 +25,85 @@ function expectOwn({ complaints, requested }: Tab, origin = site.url): void {
   expect(complaints).toEqual([]);
   expect(requested.filter((address) => !address.startsWith(`${origin}/`))).toEqual([]);
 }
+
+/** Opens the window for calls at an operation, sends the call as it is, and reads the status and the body. */
+async function tryOut({ page }: Tab, operation: string): Promise<{ status: string; body: string }> {
+  await page.locator("button", { hasText: `(${operation})` }).click();
+  await page.locator("[data-addressbar-action=send]").filter({ visible: true }).click();
+  const status = page.getByText(/^\d{3} [A-Z][A-Za-z ]+$/).filter({ visible: true });
+  await status.waitFor();
+  const body = page.getByRole("dialog").locator(".cm-content").last();
+  await body.waitFor();
+  return { status: (await status.innerText()).trim(), body: (await body.textContent()) ?? "" };
+}
+
+describe("the reference in a sandbox", () => {
+  test.each([
+    ["#tag/public-lookup/GET/teacher/verify-license", "get /teacher/verify-license", "Adaeze Okafor"],
+    ["#tag/keys-and-health/GET/v1/inter-agency/health", "get /v1/inter-agency/health", '"ok"'],
+    [
+      "#tag/verification/POST/v1/inter-agency/eligibility-check",
+      "post /v1/inter-agency/eligibility-check",
+      "Adaeze Okafor",
+    ],
+  ])("at %s sends the example as it is and shows the answer", async (place, operation, answer) => {
+    const tab = await openReference(place);
+    const { status, body } = await tryOut(tab, operation);
+    expect(status).toBe("200 OK");
+    expect(body).toContain(answer);
+    expectOwn(tab);
+    await tab.page.close();
+  });
+
+  test("calls the address that it came from, whatever address the document names", async () => {
+    const origin = site.url.replace("127.0.0.1", "localhost");
+    const tab = await openReference("#tag/public-lookup/GET/teacher/verify-license", origin);
+    expect((await tryOut(tab, "get /teacher/verify-license")).status).toBe("200 OK");
+    expectOwn(tab, origin);
+    await tab.page.close();
+  });
+});
+
+test("the reference with no key filled in sends a public lookup, and a check is 401", async () => {
+  const other = await openSite({ demo: undefined });
+  try {
+    for (const [place, operation, status] of [
+      ["#tag/public-lookup/GET/teacher/verify-license", "get /teacher/verify-license", "200 OK"],
+      [
+        "#tag/verification/POST/v1/inter-agency/eligibility-check",
+        "post /v1/inter-agency/eligibility-check",
+        "401 Unauthorized",
+      ],
+    ] as const) {
+      const tab = await openReference(place, other.url);
+      expect((await tryOut(tab, operation)).status).toBe(status);
+      expect(tab.requested.filter((address) => !address.startsWith(`${other.url}/`))).toEqual([]);
+      await tab.page.close();
+    }
+  } finally {
+    await other.close();
+  }
+});
+
+test("every link from getting started to the reference leads to its part", async () => {
+  const guide = await browser.open();
+  await guide.page.goto(`${site.url}/v1/inter-agency/getting-started`);
+  const links = await guide.page
+    .locator('a[href^="docs#"]')
+    .evaluateAll((all) => [...new Set(all.map((one) => one.getAttribute("href")?.slice(4) ?? ""))]);
+  expect(links.length).toBeGreaterThan(3);
+  await guide.page.close();
+  for (const place of links) {
+    const tab = await openReference(place);
+    await tab.page.locator(`a[href="${place}"]`).first().waitFor({ state: "attached" });
+    expectOwn(tab);
+    await tab.page.close();
+  }
+});
+
+test("the reference fits every screen, and axe finds nothing in it", async () => {
+  const tab = await openReference();
+  await expectSound(tab.page, [390, 1280]);
+  expectOwn(tab);
+  await tab.page.close();
+});
