@@ -7,6 +7,7 @@ import { createConfiguration, type Snapshot, untilStored } from "../../src/domai
 import { TvsError } from "../../src/domain/errors.ts";
 import { readCsv, type TableRecord } from "../../src/domain/import/csv.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
+import { asUtf8, type Encoding, markedEncoding } from "../../src/domain/import/text.ts";
 import { privateKeyOf, signingAlgorithm } from "../../src/domain/keys.ts";
 import { openWindows } from "../../src/domain/quota-windows.ts";
 import { type AskedList, judgeList, sealStatement } from "../../src/domain/statements.ts";
@@ -28,6 +29,7 @@ import { operatorCommand } from "../operator-command.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
+import { readingArgs } from "./teachers-map.ts";
 
 /** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
 const width = 64;
@@ -49,6 +51,7 @@ export const rosterCommand = operatorCommand({
     statement: flag(),
     "list-name": option("NAME"),
     reference: option("R"),
+    encoding: readingArgs.encoding,
     ...byArg,
     out: option("FILE"),
     force: flag(),
@@ -58,12 +61,12 @@ export const rosterCommand = operatorCommand({
     prepareIfNamed({ flag: "--out", path, force, config, inputs: file === "-" ? [] : [file] }),
   async act(operator, args, out) {
     const { teachers, blindIndex, settingsInForce, calendar, clock } = operator;
-    const { file, purpose } = args;
+    const { file, purpose, encoding } = args;
     const list = listOf(args);
     const today = calendar.dateAt(clock.now());
     const { policy } = settingsInForce;
     const judging = { teachers, blindIndex, purpose, policy, today };
-    const { results, hasNames, listed } = await judgeFile(file, judging);
+    const { results, hasNames, listed } = await judgeFile({ file, encoding }, judging);
     if (results.length === 0)
       throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
     if (list !== null) {
@@ -120,17 +123,19 @@ function printStatement(args: object, statement: SignedStatement): void {
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }
 
+type ListFile = { readonly file: string; readonly encoding: Encoding | undefined };
+
 /**
  * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
  * @throws TvsError INPUT_UNREADABLE
  */
-async function judgeFile(file: string, dependencies: RosterDependencies) {
+async function judgeFile({ file, encoding }: ListFile, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   const listed: AskedList["teachers"][number][] = [];
   let header: RosterHeader | undefined;
   let judging: Promise<RosterRow>[] = [];
   try {
-    for await (const { line, cells } of readRecords(file)) {
+    for await (const { line, cells } of readRecords(file, encoding)) {
       if (header === undefined) {
         header = readRosterHeader(cells);
         continue;
@@ -153,10 +158,23 @@ async function judgeFile(file: string, dependencies: RosterDependencies) {
   return { results, hasNames: header.places.has("name"), listed };
 }
 
-/** The records of a list without its empty lines. */
-async function* readRecords(file: string): AsyncGenerator<TableRecord> {
+/**
+ * Reads the records of a list without its empty lines. A damaged name would differ from the registered one, and the
+ * difference would be signed: text that does not fit its character set is refused.
+ * @param encoding the character set; default UTF-8, or the one that the file's byte-order mark names
+ * @throws UnreadableError
+ */
+async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
   const bytes: AsyncIterable<Uint8Array> = file === "-" ? process.stdin : createReadStream(file);
-  for await (const records of readCsv(bytes, { maxRecordBytes, rules: "lenient" }))
+  const pieces = bytes[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  if (first.done === true) return;
+  const whole = (async function* () {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  })();
+  const text = asUtf8(whole, encoding ?? markedEncoding(first.value) ?? "utf-8");
+  for await (const records of readCsv(text, { maxRecordBytes, rules: "lenient" }))
     for (const record of records) if (record.cells.length > 1 || record.cells[0] !== "") yield record;
 }
 

@@ -302,3 +302,45 @@ describe("tvs roster --statement", () => {
       expect(JSON.parse(stdout)).toEqual([]);
     }));
 });
+
+describe("a list in another character set", () => {
+  const list = "reg_no,name\nA/B/C/9,Zoë Adébáyo\n";
+  const statement = ["--statement", "--list-name", "School"];
+
+  beforeAll(() =>
+    withTestOperator(dataDir, async ({ teachers, settings }) => {
+      await teachers.apply([aTeacherWrite("A/B/C/9", { tId: 19, name: "Zoë Adébáyo" })]);
+      await settings.write({ issuer: "https://teachers.example" });
+    }),
+  );
+
+  test("Windows-1252 without --encoding is refused, and nothing is signed", async () => {
+    const out = join(outDir, "windows-1252.json");
+    const { code, stderr } = await roster(Buffer.from(list, "latin1"), ...statement, "--out", out);
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      "tvs: standard input, line 2: this is not UTF-8; if a program on Windows wrote it, give --encoding windows-1252, " +
+        "else save the file as UTF-8 text\n",
+    );
+    expect(stat(out)).rejects.toThrow();
+  });
+
+  test.each([
+    ["Windows-1252 with --encoding", Buffer.from(list, "latin1"), ["--encoding", "windows-1252"]],
+    ["UTF-16 with a byte-order mark", Buffer.from(`\uFEFF${list}`, "utf16le"), []],
+    ["UTF-8 with a byte-order mark", Buffer.from(`\uFEFF${list}`), []],
+  ])("%s matches the registered name", async (_name, bytes, flags) => {
+    const { code, stdout } = await roster(bytes, "--json", ...flags);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).results).toMatchObject([
+      { regNo: "A/B/C/9", nameMatches: true, eligible: true },
+    ]);
+  });
+
+  test("a statement over a Windows-1252 list signs that the name matches", async () => {
+    const out = join(outDir, "windows-1252-read.json");
+    const flags = ["--encoding", "windows-1252", ...statement, "--out", out];
+    expect((await roster(Buffer.from(list, "latin1"), ...flags)).code).toBe(0);
+    expect(JSON.parse(await readFile(out, "utf8")).rows).toMatchObject([{ nameMatches: true }]);
+  });
+});
