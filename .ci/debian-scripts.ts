@@ -6,17 +6,54 @@ const head = "#!/bin/sh\nset -e\n";
 const hasSystemd = "[ -d /run/systemd/system ]";
 
 /**
+ * The group and the user may be there already, each by itself, and the user with another primary group. The unit and the
+ * settings go by the group, so the user is made a member of it.
+ */
+const makeUser = `\
+getent group tvs >/dev/null || groupadd --system tvs
+if ! getent passwd tvs >/dev/null; then
+  useradd --system --gid tvs --home-dir /var/lib/tvs --no-create-home \\
+    --shell /usr/sbin/nologin --comment "Teacher Verification Service" tvs
+fi
+case " $(id -nG tvs) " in
+  *" tvs "*) ;;
+  *) usermod --append --groups tvs tvs ;;
+esac
+`;
+
+/**
+ * Root's folder becomes the service's, and root's files in it while nobody else could have put anything there: a link
+ * would otherwise hand over what it leads to. The files go first, because afterwards the service's user could change them.
+ */
+const makeDataFolder = `\
+data=/var/lib/tvs
+if [ -L "$data" ]; then
+  echo "tvs: $data is a symbolic link and stays as it is; what it leads to must belong to the user tvs."
+elif [ ! -e "$data" ]; then
+  install -d -o tvs -g tvs -m 700 "$data"
+elif [ "$(stat -c %U "$data")" = root ]; then
+  if [ -z "$(find "$data" -xdev \\( ! -user root -o ! -type l -perm /022 -o -type f -links +1 \\) -print -quit)" ]; then
+    find "$data" -xdev -mindepth 1 \\( -type f -o -type d \\) -exec chown -h tvs:tvs {} +
+  else
+    echo "tvs: others could write below $data, so only the folder itself was given to the user tvs. Look at its"
+    echo "files, then give the register's to the service: chown -h tvs:tvs FILE"
+  fi
+  chown -h tvs:tvs "$data"
+  chmod 700 "$data"
+elif [ "$(stat -c %U "$data")" != tvs ]; then
+  echo "tvs: $data belongs to $(stat -c %U "$data"), so the service cannot use it: give it to the user tvs."
+fi
+`;
+
+/**
  * A first installation makes the user, the data folder and the settings, and starts nothing: there is no register yet.
  * An upgrade restarts what runs.
  */
 export const postinst = `${head}
 [ "$1" = configure ] || exit 0
 
-if ! getent passwd tvs >/dev/null; then
-  useradd --system --user-group --home-dir /var/lib/tvs --no-create-home \\
-    --shell /usr/sbin/nologin --comment "Teacher Verification Service" tvs
-fi
-[ -e /var/lib/tvs ] || install -d -o tvs -g tvs -m 700 /var/lib/tvs
+${makeUser}
+${makeDataFolder}
 install -d -m 755 /etc/tvs
 # Written once and never replaced: from then on it is the operator's.
 [ -e /etc/tvs/tvs.env ] || install -o root -g tvs -m 640 /usr/share/tvs/tvs.env /etc/tvs/tvs.env

@@ -207,7 +207,13 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }
   if (!variadic && positionals.length > operands) {
-    throw new TvsError("USAGE", `unexpected argument number ${operands + 1}; --help shows its options`);
+    const taken = Object.entries(args).filter(([, { type }]) => type === "positional");
+    const names = taken.map(([name]) => name.toUpperCase()).join(" ");
+    const expected = names === "" ? "" : `: the command takes ${names} and nothing else`;
+    throw new TvsError(
+      "USAGE",
+      `unexpected argument number ${operands + 1}${expected}; --help shows its options`,
+    );
   }
 }
 

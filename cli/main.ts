@@ -1,13 +1,14 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { ImportReaderData } from "./register/import-reader.ts";
+import type { ThreadData } from "./register/import-reader.ts";
 import type { ServingThreadData } from "./serve/serving-thread.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
   server: async (data) =>
     (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),
+  "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
   "import-reader": async (data) =>
-    (await import("./register/import-reader.ts")).runImportReader(data as ImportReaderData),
+    (await import("./register/import-reader.ts")).runImportReader(data as ThreadData),
 };
 
 /**
@@ -25,8 +26,13 @@ if (isMainThread) {
     isClosed ||= error.code === "EPIPE";
     if (!isClosed) process.exit(1);
   });
+  const entry = new URL(import.meta.url);
+  const [word, asked = ""] = process.argv.slice(2);
+  // Not a command: this program as it reads a workbook for another process of it.
+  if (word === "workbook-process")
+    await (await import("./register/workbook-process.ts")).runWorkbookProcess(asked, entry);
   const { runCommandLine } = await import("./commands.ts");
-  process.exitCode = await runCommandLine(process.argv.slice(2), new URL(import.meta.url));
+  process.exitCode = await runCommandLine(process.argv.slice(2), entry);
 } else {
   const { role, ...data } = workerData as { role: string };
   const run = workerRoles[role];

@@ -113,7 +113,8 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);
     // A further machine over a server: what is its own lies in a folder of its own.
-    if (whenMade !== undefined && config.database.kind === "server") ensureDataDir(config);
+    if ((whenMade ?? options.shared) !== undefined && config.database.kind === "server")
+      ensureDataDir(config);
     // Before the keys, with which a register is made to its end: one that was cut off here is begun again.
     if (firstSettings !== undefined && !(await holdsRegister(driver)))
       await stores.settings.write(firstSettings(secrets));
@@ -158,8 +159,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(config: Config, { whenMade, defaultIssuer }: OpenOptions, driver?: Driver) {
-  if (whenMade === undefined) throw noRegister(config);
+async function prepareNew(config: Config, { whenMade, defaultIssuer, shared }: OpenOptions, driver?: Driver) {
+  const isServing = shared !== undefined;
+  if (whenMade === undefined) throw (isServing ? loneKeyRefusal(config) : null) ?? noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.
   const refusal = loneKeyRefusal(config);
@@ -238,6 +240,7 @@ export function createStores(
 
 /** What an import takes of an operator. Its staging lies in the data directory, wherever the database is. */
 export function importDependencies(operator: Operator): ImportDependencies {
+  if (operator.config.database.kind === "server") ensureDataDir(operator.config);
   return { ...operator, imports: createImportStore(operator.driver, operator.dataDir, operator) };
 }
 

@@ -58,12 +58,6 @@ declare module "*.php" {
 declare module "*.java" {
   export { default } from "embedded-text";
 }
-declare module "*.go" {
-  export { default } from "embedded-text";
-}
-declare module "*.cs" {
-  export { default } from "embedded-text";
-}
 declare module "*.sh" {
   export { default } from "embedded-text";
 }

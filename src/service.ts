@@ -30,6 +30,8 @@ export type Service = {
   readonly isEnding: () => boolean;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
+  /** Notes that a believed proxy sent a `Client-Cert` that nobody can read; the call counts as one without. */
+  readonly onUnreadableCertificate?: (proxy: string) => void;
   /** Told of each call that was answered. */
   readonly onCall?: CallObserver;
 };

@@ -38,7 +38,7 @@ const checksOfPages: Readonly<Record<string, readonly string[]>> = {
   nodes: ["database-clock", "node-clocks", "node-keys", "node-versions", "nodes"],
   partners: ["credentials", "quotas"],
   proxy: ["client-certificates", "proxy", "tls"],
-  register: ["import", "import-source", "register"],
+  register: ["import", "import-source", "losses", "register"],
   webhooks: ["private-webhooks", "webhook-endpoints", "webhook-receivers", "webhooks", "webhooks-held"],
 };
 

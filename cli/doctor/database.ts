@@ -17,6 +17,7 @@ import {
 import { takeReadings } from "../../src/domain/readings.ts";
 import { nodesWithout } from "../../src/domain/rotation.ts";
 import { readSandboxState } from "../../src/domain/sandbox/state.ts";
+import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -55,6 +56,8 @@ type DatabaseReport = {
   readonly isMissing: boolean;
   /** How many of the partners' client certificates have not expired. */
   readonly certificates?: number;
+  /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601); null for never. */
+  readonly unreadableAt?: string | null;
 };
 
 type Options = {
@@ -142,6 +145,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
     ],
     masterKeyCheck: stored.get(masterKeyCheckName) ?? null,
     certificates: certificates.filter(({ validTo }) => validTo > options.now).length,
+    unreadableAt: stored.get(unreadableCertificateName) ?? null,
     isMissing: false,
   };
 }

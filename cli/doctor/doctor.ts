@@ -113,7 +113,7 @@ async function examine(config: Config, serving: Serving, full: boolean) {
     checkTls(serving.config?.tls, now),
     ...(serving.config === undefined
       ? []
-      : [checkProxy(serving.config), checkClientCertificates(serving.config, database.certificates ?? 0)]),
+      : [checkProxy(serving.config), checkClientCertificates(serving.config, { ...database, now })]),
     await checkTimeSync(),
     checkAlertCommand(config),
   ];

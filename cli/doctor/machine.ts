@@ -31,6 +31,8 @@ const dayMs = 86_400_000;
 /** Free space below which the next import or backup may fill the disk; far below, the next minutes may. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
+/** Free space with which a commit fails. */
+const fullBytes = mebibyte;
 const minDescriptors = 4096;
 const renewalMs = 30 * dayMs;
 const commandMs = 3_000;
@@ -142,12 +144,17 @@ export function checkFileModes(config: Config): Check {
 }
 
 export function checkDisk(config: Config): Check {
-  const { ok, warn, fail } = checkNamed("disk");
   let folder = homeOf(config);
   while (!existsSync(folder)) folder = dirname(folder);
   const { bavail, bsize } = statfsSync(folder);
-  const bytes = Number(bavail) * Number(bsize);
+  return judgeDisk(folder, Number(bavail) * Number(bsize));
+}
+
+/** @param bytes that are free */
+export function judgeDisk(folder: string, bytes: number): Check {
+  const { ok, warn, fail } = checkNamed("disk");
   const found = `${Math.floor(bytes / mebibyte)} MiB free at ${folder}`;
+  if (bytes < fullBytes) return fail(found, "free some space: the service refuses partners until then");
   if (bytes < emptyBytes) return fail(found, "free some space: writes are about to be refused");
   return bytes < scarceBytes ? warn(found, "free some space before the next import or backup") : ok(found);
 }

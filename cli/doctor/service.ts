@@ -161,15 +161,23 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 }
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
+type Presented = {
+  /** Partners' certificates that have not ended. */
+  readonly certificates?: number;
+  /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601). */
+  readonly unreadableAt?: string | null;
+  readonly now: number;
+};
+/** For how long an unreadable `Client-Cert` is reported. */
+const reportedMs = 24 * 3_600_000;
 
 /**
  * Checks from where partners' client certificates are trusted. A certificate is no secret, so one that arrives in a
  * header is only as good as the proxy that wrote the header, which cannot be seen from here.
- * @param registered partners' certificates that have not ended
  */
 export function checkClientCertificates(
   { clientCertFrom, trustedProxies, tls }: Certified,
-  registered: number,
+  { certificates: registered = 0, unreadableAt = null, now }: Presented,
 ): Check {
   const { ok, warn } = checkNamed("client-certificates");
   const named = clientCertFrom.join(", ");
@@ -178,6 +186,12 @@ export function checkClientCertificates(
     return warn(
       `Client-Cert is trusted from ${world}`,
       "anybody there can call as any partner whose certificate they have seen: name only the proxy (--client-cert-from 10.0.0.5/32)",
+    );
+  }
+  if (clientCertFrom.length > 0 && unreadableAt !== null && now - Date.parse(unreadableAt) < reportedMs) {
+    return warn(
+      `a Client-Cert from ${named} could not be read at ${unreadableAt}: its calls count as calls without a certificate`,
+      "let the proxy send the DER in base64 between two colons (RFC 9440), not PEM: tvs help proxy",
     );
   }
   if (clientCertFrom.length > 0 && registered === 0) {

@@ -116,7 +116,9 @@ export function logRemarks(log: RestoredLog | null, backup: BackupFacts["log"]):
   if (!log.newEpoch) return ["The evidence log goes on: nothing that was signed for is missing."];
   const { origin, previousOrigin, previousSize, lost } = log;
   const missing =
-    lost === null ? "nobody here can say what of it is missing" : `${lost} of them are not in the backup`;
+    lost === null
+      ? "entries may be missing: this machine cannot tell which"
+      : `${lost} of them are not in the backup`;
   const has =
     backup === null
       ? "the backup has none"

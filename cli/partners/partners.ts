@@ -118,7 +118,7 @@ const addCommand = command({
       note("the API key is shown only once; hand it over securely");
       hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
     };
-    await withOperator(configOf(args), add, { whenMade: note });
+    await withOperator(configOf(args), add);
   },
 });
 

@@ -7,6 +7,7 @@ import { type ErrorCode, isTvsError, TvsError } from "../../src/domain/errors.ts
 import type { Reading } from "../../src/domain/import/extract.ts";
 import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { CheckedRow } from "../../src/domain/import/rows.ts";
+import { sheetReaderIn } from "./workbook-process.ts";
 
 const readBytes = 256 * 1024;
 /** Pieces that may be under way: enough that neither side waits for the other, and few megabytes. */
@@ -20,6 +21,9 @@ export type ImportReaderData = {
   readonly reading: Reading;
 };
 
+/** What the thread has besides: where the program begins, for the process that reads a workbook. */
+export type ThreadData = ImportReaderData & { readonly entry: string };
+
 /**
  * A message of the reading thread. Rows travel as one JSON text: to copy a message of many objects costs more than
  * to write and read it.
@@ -29,8 +33,9 @@ type Message =
   | { readonly error: { readonly code: ErrorCode | null; readonly message: string } };
 
 /** The loop of the reading thread. It goes on whenever the other side has taken a piece. */
-export async function runImportReader(data: ImportReaderData): Promise<void> {
+export async function runImportReader(data: ThreadData): Promise<void> {
   const { file, name, blindIndexKey, reading } = data;
+  const readSheet = sheetReaderIn(new URL(data.entry));
   const port = parentPort;
   if (port === null) throw new Error("the reader runs in a worker thread only");
   giveWay();
@@ -38,7 +43,7 @@ export async function runImportReader(data: ImportReaderData): Promise<void> {
   let sent = 0;
   try {
     const bytes = createReadStream(file, { highWaterMark: readBytes });
-    const pieces = readPieces({ name, bytes, reading }, createBlindIndex(blindIndexKey));
+    const pieces = readPieces({ name, bytes, reading, readSheet }, createBlindIndex(blindIndexKey));
     for await (const { rows, ...piece } of pieces) {
       if (sent++ >= maxUnderWay) await taken.next();
       port.postMessage({ piece, rows: JSON.stringify(rows) } satisfies Message);
@@ -55,7 +60,7 @@ export async function runImportReader(data: ImportReaderData): Promise<void> {
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
  */
 export async function* readInThread(entry: URL, data: ImportReaderData): AsyncGenerator<FilePiece> {
-  const worker = new Worker(entry, { workerData: { role: "import-reader", ...data } });
+  const worker = new Worker(entry, { workerData: { role: "import-reader", ...data, entry: entry.href } });
   const messages = on(worker, "message", { close: ["exit"] }) as AsyncIterable<[Message]>;
   try {
     for await (const [message] of messages) {

@@ -1,13 +1,12 @@
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/columns.ts";
-import { maxLostPercent } from "../../src/domain/import/import.ts";
+import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import {
   describeCode,
   firstRejected,
   type ImportIssue,
   type ImportResult,
-  type Loss,
 } from "../../src/domain/import/report.ts";
 import {
   type Columns,
@@ -24,16 +23,10 @@ import {
 
 const shownRows = 5;
 
-const holdings: Readonly<Record<Loss["kind"], string>> = {
-  validLicenses: "valid licences",
-  verifiedCertificates: "verified certificates",
-  revocations: "revocations",
-};
-
 /** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
 export function tellRemarks(
   args: { json?: boolean | undefined; report?: string | undefined },
-  { stopped, resumedAfterRow, abandoned, rejected, warnings }: ImportResult,
+  { stopped, resumedAfterRow, abandoned, rejected, warnings, sameRejections }: ImportResult,
 ): void {
   if (abandoned !== undefined) {
     note(
@@ -42,6 +35,8 @@ export function tellRemarks(
   }
   if (resumedAfterRow !== undefined)
     note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
+  if (sameRejections === true && stopped === undefined)
+    note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
   if (stopped?.by === "strict") note(whyStopped(stopped));
   if (stopped?.by === "brake")
     note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
@@ -54,15 +49,16 @@ export function tellRemarks(
 /** Why an import stopped before it changed anything. */
 export function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
-  const losses = stopped.losses.map(({ kind, lost, of }) => `${lost} of ${of} ${holdings[kind]}`);
-  const share = `${losses.join(" and ")} would be lost, more than ${maxLostPercent} %`;
+  const { losses } = stopped;
+  const share = `${describeLosses(losses)} would be lost, more than ${maxLostPercent} %`;
   const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
   return `nothing was changed: ${reasons.join("; ")}`;
 }
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
 export function importSummary(result: ImportResult): string {
-  const { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } = result;
+  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } =
+    result;
   const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
   const mode =
@@ -73,8 +69,12 @@ export function importSummary(result: ImportResult): string {
         : done;
   const unknown = result.unknownColumns?.join(", ");
   const figures = record({
-    ...{ file, sha256, ...counts },
+    file,
+    ...(sheet === undefined ? {} : { sheet }),
+    ...{ sha256, ...counts },
     ...(unknown === undefined ? {} : { "not known": unknown }),
+    ...(result.sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
+    ...(result.firstRevokes === undefined ? {} : { revocations: revokes[result.firstRevokes] }),
     import: mode,
   });
   const first = firstRejected(codes, shownRows);
@@ -85,6 +85,12 @@ export function importSummary(result: ImportResult): string {
   return [figures, ...parts].join("\n\n");
 }
 
+const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string>> = {
+  nobody:
+    "nobody is revoked by this file; if somebody should be, look whether a column says so that is not read",
+  everybody: "everybody is revoked by this file; look whether the dates or words mean that",
+};
+
 const codeColumns: Columns<ReturnType<typeof describeCode>> = {
   ROWS: "rows",
   WERE: ({ rejects }) => (rejects ? "rejected" : "warning"),
@@ -94,6 +100,7 @@ const codeColumns: Columns<ReturnType<typeof describeCode>> = {
 
 const issueColumns: Columns<ImportIssue> = {
   LINE: "line",
+  NUMBER: ({ regNo }) => regNo ?? "-",
   COLUMN: ({ field }) => field ?? "the row",
   CODE: "code",
 };

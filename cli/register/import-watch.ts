@@ -18,7 +18,7 @@ import {
 } from "../../src/domain/import/source.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
-import { hasRegister, type Operator, withOperator } from "../open.ts";
+import { type Operator, withOperator } from "../open.ts";
 import { fetchExtract, makeExtractFile } from "./import-download.ts";
 import { type ImportSource, readSourceAuth } from "./import-source.ts";
 import { whyStopped } from "./import-summary.ts";
@@ -73,7 +73,6 @@ export async function importWatched(
 
 /** The extract that was last applied of all, where it was this source's, read and applied in the same way. */
 async function lastApplied({ config, source, how }: WatchedImport): Promise<AppliedExtract | null> {
-  if (!(await hasRegister(config))) return null;
   return withOperator(config, async ({ settings, driver }) => {
     const { applied } = readSourceState(await settings.read(), source.name);
     const last = await createImportHistory(driver).lastApplied();
@@ -139,12 +138,11 @@ function failure(what: string): Partial<SourceState> {
   return { failed: { at: systemClock.now(), what } };
 }
 
-/** Remembers how a source did, and the timer that runs this; nothing where there is no register. */
+/** Remembers how a source did, and the timer that runs this. */
 async function remember(
   { config, source, everyMs }: WatchedImport,
   change: (operator: Operator) => Partial<SourceState> | Promise<Partial<SourceState>>,
 ): Promise<void> {
-  if (!(await hasRegister(config))) return;
   await withOperator(config, async (operator) => {
     const { settings, clock } = operator;
     const changed = await change(operator);

@@ -189,7 +189,7 @@ function nextCommands(flags: Flags, file: string | undefined): string[] {
   const where = place.join("");
   return [
     `${tvs} teachers import extract.csv --baseline${where}`,
-    `${tvs} partners add exam-board --name "Examination Board" --scopes all --purposes all --per-minute 600 --per-day 100000${where}`,
+    `${tvs} partners add exam-board --name "Examination Board" --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000${where}`,
     user === undefined ? `${tvs} serve${where}` : `sudo systemctl enable --now ${user}`,
   ];
 }

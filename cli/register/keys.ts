@@ -148,17 +148,16 @@ const importCommand = command({
     const pem = readSmallFile(args.file).toString("utf8");
     // A wrong key is told before anything is made on the disk.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    const act = async ({ keys, secrets, clock, isNew }: Operator) => {
+    const act = async ({ keys, secrets, clock }: Operator) => {
       const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
-      // Of a register that was made just now nobody has seen a key.
-      if (!isNew) await confirm(args, lost);
+      await confirm(args, lost);
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       print(args, describeKey(next), () => `pending ${next.kid}`);
       hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
     };
-    await withOperator(configOf(args), act, { whenMade: note });
+    await withOperator(configOf(args), act);
   },
 });
 

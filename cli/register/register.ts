@@ -27,14 +27,11 @@ export function locationOf({ dataDir, database }: Config): string {
 /** The failure of every command that does not create a register. */
 export function noRegister(config: Config): TvsError {
   const location = locationOf(config);
-  const options = location === config.dataDir ? "--data or TVS_DATA" : "--database or TVS_DATABASE";
+  const maker = config.sandbox ? "tvs serve --sandbox" : "tvs init";
   const sandbox = join(config.dataDir, "sandbox.db");
   const isSandboxThere = !config.sandbox && config.database.kind === "file" && existsSync(sandbox);
-  const more = isSandboxThere ? ", or use --sandbox for the sandbox there" : "";
-  return new TvsError(
-    "REGISTER_MISSING",
-    `there is no register at ${location}; set ${options} to where it is${more}`,
-  );
+  const more = isSandboxThere ? "; --sandbox uses the sandbox there" : "";
+  return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
 /**

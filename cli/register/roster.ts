@@ -80,7 +80,7 @@ export const rosterCommand = operatorCommand({
     const percentage = percentageOf(eligible, results.length);
     print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
       const differing = results.filter((row) => row.nameMatches === false).length;
-      const names = differing === 0 ? "" : `; ${differing} listed under another name than the registered one`;
+      const names = differing === 0 ? "" : `, ${differing} under another name than the registered one`;
       const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
       return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
     });
@@ -115,10 +115,12 @@ function requireSound(file: string, results: readonly RosterRow[]): void {
 
 function printStatement(args: object, statement: SignedStatement): void {
   const { statementId, summary, purpose } = statement;
-  const { listed, distinct, eligible, percentEligible } = summary;
+  const { listed, distinct, eligible, percentEligible, byReason } = summary;
+  const differing = byReason.NAME_DIFFERS ?? 0;
+  const names = differing === 0 ? "" : `, ${differing} under another name than the registered one`;
   print(args, statement, () => {
     const people = `of the ${listed} named by the list, ${distinct} different people`;
-    return `${people}; ${eligible} of them eligible for ${purpose} (${percentEligible} %); statement ${statementId}`;
+    return `${people}; ${eligible} of them eligible for ${purpose} (${percentEligible} %)${names}; statement ${statementId}`;
   });
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }

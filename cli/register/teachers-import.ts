@@ -1,27 +1,25 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { constants, tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { statSync } from "node:fs";
+import { constants } from "node:os";
+import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { missingFrom } from "../../src/domain/import/arrival.ts";
-import { type ImportPhase, importRegister, maxLostPercent } from "../../src/domain/import/import.ts";
+import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
+import { maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
-import { addArrived, type FilePiece, nothingArrived } from "../../src/domain/import/read.ts";
+import type { FilePiece } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
-import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
-import { hasRegister, importDependencies, openOperator } from "../open.ts";
+import { importDependencies, openOperator, requireRegister } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
-import { type ImportReaderData, readInThread } from "./import-reader.ts";
+import { readInThread } from "./import-reader.ts";
 import { parseEvery, parseSource, sourceArgs } from "./import-source.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
-import { noRegister } from "./register.ts";
 import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
 
 const importArgs = {
@@ -64,6 +62,7 @@ export const importCommand = command({
     const how = howToImport(args);
     const config = configOf(args);
     if (source.kind === "file") sizeOf(file);
+    await requireRegister(config);
     const inputs = source.kind === "file" ? [file] : [];
     // A report that cannot be written is noticed before anything is read or changed.
     const { report: path, force } = args;
@@ -78,7 +77,7 @@ export const importCommand = command({
       how: JSON.stringify({ reading: how.reading, liftRevocations: how.liftRevocations }),
     };
     const result = await importWatched(watched, (extract) =>
-      importExtract(extract, { ...how, config, report, stop }),
+      importExtract(extract, { ...how, config, report, stop, listRejected: args.json === true }),
     ).finally(stopping.end);
     if (result.unchanged === true) {
       print(args, result, () => `nothing has changed since the last import of ${source.name}`);
@@ -89,7 +88,8 @@ export const importCommand = command({
     print(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
     else if (result.stopped === undefined) hint(args, "tvs status shows the register as it is now");
-    if (result.rejected > 0 || result.stopped !== undefined) process.exitCode = exitCodes.refused;
+    const isNew = result.rejected > 0 && result.sameRejections !== true;
+    if (isNew || result.stopped !== undefined) process.exitCode = exitCodes.refused;
   },
 });
 
@@ -111,95 +111,51 @@ function howToImport(args: ArgsOf<typeof importArgs>) {
 type Importing = ReturnType<typeof howToImport> & {
   readonly config: Config;
   readonly report: OutputFile | undefined;
+  readonly listRejected: boolean;
   readonly stop: AbortSignal;
 };
 
-/** Imports an extract of this machine; where there is no register, one is made for what is not refused. */
+/** Imports an extract of this machine. */
 async function importExtract({ path: file, name }: LocalExtract, how: Importing): Promise<ImportResult> {
   const { config, reading, report, stop, dryRun, ...options } = how;
   // Rows are read and checked by a thread of their own: this one compares, plans and writes.
   const entry = workerEntry();
   const progress = createProgress(sizeOf(file));
-  const isFirst = !(await hasRegister(config));
-  const show = (done: number) => progress.show({ phase: "check", done, total: null });
-  // None that cannot be read, or is refused for what it lacks, leaves a register behind that was made for it.
-  const isRefused =
-    isFirst &&
-    !dryRun &&
-    (await lacksSomething({ file, name, reading }, { entry, stop, show }).finally(progress.stop)) &&
-    !options.allowChange;
-  const operator =
-    isFirst && (dryRun || isRefused)
-      ? await openOperator(throwAwayRegister(config), { whenMade: () => {} })
-      : await openOperator(config, dryRun ? {} : { whenMade: note });
+  const operator = await openOperator(config);
   try {
     const { blindIndexKey } = operator.secrets;
-    const remembered = isFirst ? undefined : await rememberedMapping(operator.settings);
+    const remembered = await rememberedMapping(operator.settings);
     const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
-    const pieces = tellingMapping(readInThread(entry, data));
+    let sheet: string | null = null;
+    const pieces = tellingMapping(readInThread(entry, data), (name) => {
+      sheet = name;
+    });
     const result = await importRegister({ name, pieces }, importDependencies(operator), {
       ...{ ...options, dryRun, stop, onProgress: progress.show },
       ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
     });
     const isApplied = result.dryRun !== true && result.stopped === undefined;
     if (isApplied && reading.mapping !== undefined) await rememberMapping(operator.settings, reading.mapping);
-    return result;
+    return sheet === null ? result : { ...result, sheet };
   } finally {
     progress.stop();
     await operator.driver.close();
   }
 }
 
-/**
- * Reads an extract to its end. @returns whether the first import of a register is refused for what it lacks
- * @param stop aborted, it ends the reading before there is a register
- * @param show told how many bytes were read, again and again
- * @throws TvsError INPUT_UNREADABLE, REFUSED when it was stopped
- */
-async function lacksSomething(
-  extract: Omit<ImportReaderData, "blindIndexKey">,
-  { entry, stop, show }: { entry: URL; stop: AbortSignal; show: (bytes: number) => void },
-): Promise<boolean> {
-  const { blindIndexKey } = deriveSecrets(newMasterKey());
-  const arriving = nothingArrived();
-  let done = 0;
-  for await (const piece of readInThread(entry, { ...extract, blindIndexKey })) {
-    if (stop.aborted) throw new TvsError("REFUSED", "stopped before anything was changed");
-    addArrived(arriving, piece);
-    done += piece.bytes;
-    show(done);
-  }
-  return missingFrom(arriving, null).length > 0;
-}
-
 /** Says by which mapping a file is read, when nobody named it. */
-async function* tellingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<FilePiece> {
+async function* tellingMapping(
+  pieces: AsyncIterable<FilePiece>,
+  tellSheet: (name: string | null) => void,
+): AsyncGenerator<FilePiece> {
   let isTold = false;
   for await (const piece of pieces) {
+    tellSheet(piece.sheet);
     if (!isTold && piece.mappedBy === "remembered")
       note("read by the remembered mapping; tvs teachers map --show prints it");
     isTold = true;
     yield piece;
   }
-}
-
-/**
- * A register for a dry run or a refusal where there is none: one in the temp folder, which goes when the program ends, so that an
- * extract can be tried before anything is made. It is said, because a mistyped --data looks the same. What a kill -9
- * leaves there names teachers, but not their NINs: the master key is in memory alone.
- */
-function throwAwayRegister(config: Config): Config {
-  note(`${noRegister(config).message}; this is what a new one would contain`);
-  const dataDir = mkdtempSync(join(tmpdir(), "tvs-dry-run-"));
-  process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
-  const database = { kind: "file", file: join(dataDir, "tvs.db") } as const;
-  return {
-    ...config,
-    dataDir,
-    database,
-    masterKey: newMasterKey(),
-    masterKeyFile: join(dataDir, "master.key"),
-  };
 }
 
 /** A signal that is aborted at the first one from outside, so that the commit under way is finished; a second kills. */

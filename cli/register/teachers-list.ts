@@ -8,7 +8,8 @@ import {
   type TeacherFilter,
   type TeacherPage,
 } from "../../src/domain/teachers/list.ts";
-import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
+import { maxTermLength } from "../../src/domain/teachers/mistyped-term.ts";
+import { termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgsOf, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
@@ -101,7 +102,8 @@ const teacherColumns: Columns<ReturnType<typeof describeRow>> = {
   "T ID": "tId",
   NAME: "name",
   STATE: "state",
-  LICENCE: ({ active, licenseStatus }) => (active ? licenseStatus : "deactivated"),
+  LICENCE: ({ active, hidden, licenseStatus }) =>
+    hidden ? "hidden" : active ? licenseStatus : "deactivated",
   EXPIRES: "licenseExpiryDate",
   CERTIFICATE: "certificateStatus",
 };

@@ -11,9 +11,12 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
+import { workerEntry } from "../entry.ts";
 import { type Operator, withOperator } from "../open.ts";
-import { exitCodes, hint, note, print, table } from "../terminal/output.ts";
+import { exitCodes, hint, note, noteTable, print } from "../terminal/output.ts";
+import { printableJson } from "../terminal/printable.ts";
 import { byArg } from "./operator-name.ts";
+import { sheetReaderIn } from "./workbook-process.ts";
 
 /** What the operator says of a file that the file does not say itself. */
 export const readingArgs = {
@@ -27,7 +30,7 @@ export const readingArgs = {
     `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
     readEncoding,
   ),
-  sheet: option("NAME", "The sheet of an Excel workbook (default the first one)"),
+  sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
 
 function readDelimiter(text: string, flag: string): Delimiter {
@@ -72,8 +75,8 @@ export const mapCommand = command({
       throw new TvsError("USAGE", "name the extract, or give --show or --forget");
     if (show || forget) return withOperator(configOf(args), (operator) => remembered(operator, args));
     const found = await suggestFor(file as string, args);
-    print(args, found, () => JSON.stringify(withoutEmpty(found.mapping), null, 2));
-    if (args.json !== true) note(explanation(found));
+    print(args, found, () => printableJson(withoutEmpty(found.mapping)));
+    if (args.json !== true) explain(found);
     if (found.questions.length > 0) process.exitCode = exitCodes.refused;
     else hint(args, `tvs teachers import ${file} --map FILE --dry-run shows what it would do`);
   },
@@ -81,11 +84,14 @@ export const mapCommand = command({
 
 async function suggestFor(file: string, reading: Reading): Promise<Suggestion> {
   const name = basename(file);
+  const readSheet = sheetReaderIn(workerEntry());
   const look = async (encoding: Encoding | undefined, isEncodingGuessed: boolean) => {
     const { delimiter, sheet } = reading;
     const bytes = createReadStream(file);
-    const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding } });
-    return suggestMapping(table, { encoding, sheet, isEncodingGuessed });
+    const table = await openTable({ name, bytes, reading: { delimiter, sheet, encoding }, readSheet });
+    const found = await suggestMapping(table, { encoding, sheet, isEncodingGuessed });
+    if (table.sheet !== undefined) note(`the sheet that is read is ${JSON.stringify(table.sheet)}`);
+    return found;
   };
   try {
     return await look(reading.encoding, false).catch((error) => {
@@ -103,31 +109,34 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)));
 }
 
-function explanation({ mapping, columns, questions, rows }: Suggestion): string {
-  const rowsOf = columns
-    .filter(({ name, sure }) => name !== "" || !sure)
-    .map(({ name, taken, why, sure }) => [name, taken ?? "left out", sure ? why : `not sure: ${why}`]);
-  const parted =
-    mapping.delimiter === undefined
-      ? []
-      : [`The columns are parted by ${delimiterNames[mapping.delimiter]}.`];
-  return [
-    table(["column", "taken for", "why"], rowsOf),
-    ...parted,
-    "The first rows, as they would be read; NINs, e-mail addresses and phone numbers are not shown:",
-    ...rows.map(
-      (row) =>
-        `  ${Object.entries(row)
-          .map(([column, text]) => `${column} ${text}`)
-          .join("; ")}`,
-    ),
-    ...(questions.length === 0
-      ? ["Nothing is open."]
-      : [
-          "Open, to be answered in the mapping and taken out of its `open`:",
-          ...questions.map(({ about, question }) => `  ${about}: ${question}`),
-        ]),
-  ].join("\n");
+/** Prints what was found beside the mapping: the columns, the first rows, and the questions. */
+function explain({ mapping, columns, questions, rows }: Suggestion): void {
+  noteTable(
+    ["column", "taken for", "why"],
+    columns
+      .filter(({ name, sure }) => name !== "" || !sure)
+      .map(({ name, taken, why }) => [name, taken ?? "left out", why]),
+  );
+  const { delimiter } = mapping;
+  note(
+    [
+      ...(delimiter === undefined ? [] : [`The columns are separated by ${delimiterNames[delimiter]}.`]),
+      "The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:",
+      ...rows.map((row) => `  ${textOf(row)}`),
+      ...(questions.length === 0
+        ? ["No questions."]
+        : [
+            'Questions. Answer each in mapping.json, then delete it from the list "open":',
+            ...questions.map(({ about, question }) => `  ${about}: ${question}`),
+          ]),
+    ].join("\n"),
+  );
+}
+
+function textOf(row: Readonly<Record<string, string>>): string {
+  return Object.entries(row)
+    .map(([column, text]) => `${column} ${text}`)
+    .join("; ");
 }
 
 /** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */
@@ -138,7 +147,7 @@ async function remembered(
   const mapping = await rememberedMapping(settings);
   if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
   if (args.forget !== true)
-    return print(args, withoutEmpty(mapping), () => JSON.stringify(withoutEmpty(mapping), null, 2));
+    return print(args, withoutEmpty(mapping), () => printableJson(withoutEmpty(mapping)));
   await rememberMapping(settings, null);
   const next = "forgotten; the next extract needs the register's own columns, or --map";
   print(args, { forgotten: true }, () => next);

@@ -194,6 +194,7 @@ function teacherText({
     category: teacher.category,
     source: teacher.source,
     active: yesNo(teacher.active),
+    ...(teacher.hidden ? { hidden: "yes; nobody but the operator finds this record" } : {}),
     "licence today": teacher.licenseStatus,
     "licence announced": teacher.announcedStatus,
     "licence issued": teacher.licenseIssueDate,
@@ -220,14 +221,18 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-/** What a change is called with: where it takes nothing away, without a reason and a question. */
-type ChangeArgs = ArgsOf<typeof refArg & typeof commonArgs> & { reason?: string; yes?: boolean | undefined };
+/** What a change is called with: where it takes nothing away, without a question. */
+type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> & {
+  yes?: boolean | undefined;
+};
+
+/** What can be taken back, but not what partners were told by then. */
+const taking: readonly TeacherAction[] = ["revoke", "deactivate", "hide"];
 
 async function change(action: TeacherAction, operator: Operator, args: ChangeArgs): Promise<void> {
-  const { ref: key, reason = null } = args;
+  const { ref: key, reason } = args;
   const { regNo, name } = await requireTeacher(operator.teachers, key);
-  // What takes a licence away can be taken back, but not what partners were told meanwhile.
-  if (action === "revoke" || action === "deactivate")
+  if (taking.includes(action))
     await confirm(args, `${action} ${regNo}, ${name}? Subscribed partners are told at once.`);
   const changed = await changeTeacher(operator, key, { action, reason });
   const told = action === "revoke" ? await toldValid(operator, changed.teacher.id) : undefined;
@@ -249,14 +254,21 @@ async function toldValid({ attestations, clock }: Operator, teacherId: number) {
 
 function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
   const moved = (from: string, to: string) => (from === to ? `${to} (unchanged)` : `${from} -> ${to}`);
-  // A revocation shows in no status of a teacher who is out of service.
+  // A revocation shows in no status of a teacher who is out of service or hidden.
   const pending =
-    before.active || after.active ? "" : "; recorded, and counts when the teacher is reactivated";
+    before.hidden && after.hidden
+      ? "; recorded, and counts when the teacher is shown again"
+      : before.active || after.active
+        ? ""
+        : "; recorded, and counts when the teacher is reactivated";
   const text = record({
     teacher: `${teacher.regNo}, ${teacher.name}`,
     licence: `${moved(before.license, after.license)}${pending}`,
     certificate: after.certificate,
     active: moved(yesNo(before.active), yesNo(after.active)),
+    ...(before.hidden || after.hidden
+      ? { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) }
+      : {}),
     events: events.map(({ eventType }) => eventType).join(", ") || "none",
   });
   if (told === undefined) return text;
@@ -273,7 +285,7 @@ const revokeCommand = operatorCommand({
 
 const reinstateCommand = operatorCommand({
   ...words["teachers reinstate"],
-  args: { ...refArg, ...byArg },
+  args: { ...refArg, ...reasonArg, ...byArg },
   act: (operator, args) => change("reinstate", operator, args),
 });
 
@@ -285,8 +297,20 @@ const deactivateCommand = operatorCommand({
 
 const reactivateCommand = operatorCommand({
   ...words["teachers reactivate"],
-  args: { ...refArg, ...byArg },
+  args: { ...refArg, ...reasonArg, ...byArg },
   act: (operator, args) => change("reactivate", operator, args),
+});
+
+const hideCommand = operatorCommand({
+  ...words["teachers hide"],
+  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
+  act: (operator, args) => change("hide", operator, args),
+});
+
+const unhideCommand = operatorCommand({
+  ...words["teachers unhide"],
+  args: { ...refArg, ...reasonArg, ...byArg },
+  act: (operator, args) => change("unhide", operator, args),
 });
 
 const historyCommand = operatorCommand({
@@ -344,6 +368,8 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   reinstate: async () => reinstateCommand,
   deactivate: async () => deactivateCommand,
   reactivate: async () => reactivateCommand,
+  hide: async () => hideCommand,
+  unhide: async () => unhideCommand,
   history: async () => historyCommand,
   sweep: async () => sweepCommand,
   "export-subject": async () => exportSubjectCommand,

@@ -129,8 +129,8 @@ function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restore
   const of = (kind: Difference["kind"], test: (one: Difference) => boolean) =>
     changes.filter((one) => one.kind === kind && test(one)).map(({ id }) => id);
   const findings: [string[], (ids: string) => string][] = [
-    [of("teacher", ({ now }) => now === null), (ids) => `Teachers whose revocation or deactivation is undone: ${ids}.`],
-    [of("teacher", ({ was }) => was === null), (ids) => `Teachers who are revoked or deactivated again: ${ids}.`],
+    [of("teacher", ({ now }) => now === null), (ids) => `Teachers whose revocation, deactivation or hiding is undone: ${ids}.`],
+    [of("teacher", ({ was }) => was === null), (ids) => `Teachers who are revoked, deactivated or hidden again: ${ids}.`],
     [of("signingKey", ({ now }) => now === null), (ids) => `Signing keys lost: ${ids}. Envelopes they signed are not verifiable by the restored key set; keep a signed key history that has them.`],
     [of("signingKey", ({ was, now }) => was === "compromised" && now !== null), (ids) => `Declare compromised again: ${ids} (tvs keys compromise KID --since TIME).`],
     [of("signingKey", ({ was, now }) => was === "retired" && now === "active"), (ids) => `Retired keys that sign again: ${ids}. Anyone with a newer key history refuses what they sign now; promote the next key with tvs keys rotate --now.`],

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
@@ -103,7 +104,7 @@ Try:
   curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
   curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
 
-In another terminal, with the same --data:
+In another terminal, ${dataDir === resolve("data") ? "in this folder" : "with the same --data"}:
   ${tvs} sandbox teachers                                    every made-up teacher, and what each shows
   ${tvs} listen --forward http://127.0.0.1:3000/events       receive webhooks
   ${tvs} trigger license.revoked                             cause one

@@ -3,7 +3,7 @@
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
-import type { Clock } from "../../src/domain/clock.ts";
+import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
@@ -13,10 +13,13 @@ import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain
 import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService, type OwnStores } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
+import { type SettingsStore, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
+import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { createVerification } from "../../src/domain/verification.ts";
+import { createWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
 import { createRequestCounters, newRequestCounts, type RequestCounters } from "../../src/metrics/requests.ts";
 import {
@@ -199,9 +202,29 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     isClockWrong: node.isClockWrong,
     isEnding: node.isEnding,
     probe: createProbe(clock, () =>
-      Promise.all([disk.probe(), configuration.refresh(), sign(), requireClock(node)]),
+      Promise.all([
+        disk.probe(),
+        configuration.refresh(),
+        sign(),
+        requireClock(node),
+        requireLoaded(stores.teachers),
+      ]),
     ),
+    onUnreadableCertificate: noteUnreadableCertificates(settings, clock),
     onCall: observe,
+  };
+}
+
+/** Logs that a proxy's `Client-Cert` cannot be read, and leaves `tvs doctor` the time; nothing of the header. */
+function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (proxy: string) => void {
+  const warn = createWarning(
+    "a proxy of --client-cert-from sent a Client-Cert header in another form than RFC 9440's, " +
+      "so its calls count as calls without a certificate; see tvs help proxy",
+  );
+  return (proxy) => {
+    if (!warn({ proxy })) return;
+    // A database that takes no writes has its own line in the log.
+    settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
   };
 }
 
@@ -227,6 +250,10 @@ function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<v
     if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
     return last.outcome;
   };
+}
+
+async function requireLoaded(teachers: Pick<TeacherStore, "isLoaded">): Promise<void> {
+  if (!(await teachers.isLoaded())) throw new TvsError("REGISTER_EMPTY", "the register is empty");
 }
 
 async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {

@@ -69,7 +69,7 @@ const remotePollMs = 500;
 type Place = { readonly url?: string; readonly consolePort?: number | null };
 
 /**
- * Opens everything that the main thread of `serve` needs and keeps it fresh; where there is no register, one is made.
+ * Opens everything that the main thread of `serve` needs and keeps it fresh. A sandbox is made where there is none.
  * The process becomes a node: the only one of a database file, one of several on a server.
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
@@ -85,7 +85,7 @@ export async function openService(
     log.info("the register was upgraded", await upgradeRegister(driver, { config, from, isBackedUp }));
   };
   const operator = await openOperator(config, {
-    whenMade,
+    ...(config.sandbox ? { whenMade } : {}),
     whenOlder,
     shared: { memory: memory.commitLock, thread: 0 },
     onRequest: (kind) => work.count(`requests: ${kind}`),

@@ -18,6 +18,7 @@ import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
+import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
@@ -246,10 +247,16 @@ async function announce(
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
   if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
-  if (operator.keyKind === "live") warnOfSettings(settings, operator.issuerTold);
-  if (await operator.stores.teachers.isEmpty()) {
-    // It may be a new one; it may also be a database that was moved away, and then nobody would be found.
-    log.warn("the register is empty: every teacher will be answered as not found", {});
+  if (operator.keyKind === "live") {
+    warnOfSettings(settings, operator.issuerTold);
+    const { result, found, advice } = checkMasterKey(operator.config, null);
+    if (result === "fail") log.warn("the master key is not safe where it is", { found, advice });
+  }
+  if (!(await operator.stores.teachers.isLoaded())) {
+    log.warn(
+      "the register is empty: lookups and checks are answered with 503 until an extract is applied",
+      {},
+    );
   }
   process.stdout.write(`${introduction}listening on ${listener.url}\n`);
   if (listener.tlsPort !== null) process.stdout.write(`listening on https://${host}:${listener.tlsPort}\n`);

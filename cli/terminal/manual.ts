@@ -2,7 +2,7 @@
 
 import { lexer, type Token, type Tokens } from "marked";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
-import { TvsError } from "../../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { linkedTopic, type Topic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
@@ -25,9 +25,15 @@ export async function help(words: readonly string[], root: OurCommand, explain: 
   const commands = Object.keys(root.subCommands ?? {});
   const isCommand = commands.includes(word);
   if (topic !== undefined) return writePage(topic, isCommand ? () => explain(words) : null);
-  const meant = isCommand ? "" : suggestion(word, [...commands, ...topics.map(({ name }) => name)]);
-  if (meant === "") return explain(words);
-  throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
+  if (isCommand) return explain(words);
+  const names = topics.map(({ name }) => name);
+  const meant = suggestion(word, [...commands, ...names]);
+  if (meant !== "") throw new TvsError("USAGE", `there is no command or topic "${word}"${meant}`);
+  return explain(words).catch((error) => {
+    // It lists the commands, and `tvs help` is asked for a topic.
+    if (!isTvsError(error, "USAGE") || !error.message.includes("; its commands: ")) throw error;
+    throw new TvsError("USAGE", `there is no command or topic "${word}"; the topics are ${names.join(", ")}`);
+  });
 }
 
 function written(text: string): number {
@@ -102,5 +108,7 @@ function inline(tokens: readonly Token[] = []): string {
 function link({ tokens, href }: Tokens.Link): string {
   const topic = linkedTopic(href)?.name;
   const text = inline(tokens);
+  // A place in the same page.
+  if (href.startsWith("#")) return text;
   return topic === undefined ? `${text} (${href})` : `${text} (\`tvs help ${topic}\`)`;
 }

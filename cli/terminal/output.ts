@@ -25,16 +25,29 @@ export function exitCodeOf(error: TvsError): number {
  * @param args the parsed arguments, of which only `json` is looked at
  */
 export function print(args: { json?: unknown }, value: unknown, human: () => string): void {
-  process.stdout.write(args.json === true ? `${JSON.stringify(value)}\n` : ensureLineEnd(human()));
+  // JSON escapes no control character beyond U+001F; as escapes they are the same to whoever parses it.
+  process.stdout.write(args.json === true ? `${printable(JSON.stringify(value))}\n` : ensureLineEnd(human()));
 }
 
 /** Prints a note beside the result, to stderr, so that stdout stays what scripts read. */
 export function note(words: string): void {
   // It may name what stands in the database, such as the address of a node.
-  const text = words.split("\n").map(printable).join("\n");
+  const lines = words.split("\n").map(printable);
   // A terminal would break it in the middle of words, which a pasted command does not survive.
-  const shown = process.stderr.isTTY === true ? wrapped(text, terminalWidth()) : text;
-  process.stderr.write(ensureLineEnd(shown));
+  const shown = process.stderr.isTTY === true ? lines.map(hanging) : lines;
+  process.stderr.write(ensureLineEnd(shown.join("\n")));
+}
+
+/** A line of a note, broken for the terminal; what follows stands below its beginning. */
+function hanging(line: string): string {
+  const indent = /^ */.exec(line)?.[0] ?? "";
+  const width = terminalWidth(process.stderr) - indent.length;
+  return indent + wrapped(line.slice(indent.length), width, `\n${indent}`);
+}
+
+/** Prints a table beside the result, to stderr. */
+export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+  process.stderr.write(ensureLineEnd(table(head, rows, process.stderr)));
 }
 
 /** Prints a hint, such as the next command, at a terminal only; in a script's log it would be noise. */
@@ -59,7 +72,7 @@ export function table(
 ): string {
   const cells = rows.map((row) => row.map((one) => toSecond(cell(one))));
   const width = isTTY === true ? Math.max(columns ?? 80, 40) : null;
-  return layOut(head, cells, { width, heading });
+  return layOut(head, cells, { width, heading: (title) => heading(title, isTTY) });
 }
 
 type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & string;
@@ -106,8 +119,8 @@ export function record(members: Readonly<Record<string, Cell>>): string {
 }
 
 /** Columns of the terminal; 80 where there is none, and no more than 100, because longer lines read badly. */
-export function terminalWidth(): number {
-  return Math.min(Math.max(process.stdout.columns ?? 80, 40), 100);
+export function terminalWidth({ columns = 80 }: { columns?: number } = process.stdout): number {
+  return Math.min(Math.max(columns, 40), 100);
 }
 
 /** A sentence of a command's result: broken between words on a terminal, one line elsewhere. */
@@ -125,8 +138,8 @@ function cell(value: Cell): string {
 }
 
 /** A title, in bold where color is wanted. */
-export function heading(title: string): string {
-  const colourful = process.stdout.isTTY === true && (process.env.NO_COLOR ?? "") === "";
+export function heading(title: string, isTTY = process.stdout.isTTY): string {
+  const colourful = isTTY === true && (process.env.NO_COLOR ?? "") === "";
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }
 

@@ -3,6 +3,7 @@
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { concatenated } from "../../src/partner/bytes.ts";
+import { piecesInUtf8 } from "../../src/partner/file-text.ts";
 import { type EnvelopeItem, isRecord, readEnvelopes, readLineBlock } from "../../src/partner/input.ts";
 import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 
@@ -157,7 +158,7 @@ export async function* readSource(
   if ("reason" in source) return yield refused(source.reason);
   let found = 0;
   try {
-    for await (const item of readItems(watch(source.chunks))) {
+    for await (const item of readItems(piecesInUtf8(watch(source.chunks)))) {
       found++;
       yield item;
     }

@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
+import { decodeText } from "../../src/partner/file-text.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
@@ -160,5 +161,5 @@ async function readPack(path: string): Promise<OfflinePack> {
 /** @throws TvsError INPUT_UNREADABLE */
 export async function readLists(paths: readonly string[]): Promise<string[]> {
   const files = paths.map((path) => readWhole(path, `the status list ${path}`, maxListMiB));
-  return (await Promise.all(files)).map((bytes) => new TextDecoder().decode(bytes));
+  return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
 }

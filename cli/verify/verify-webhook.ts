@@ -4,6 +4,7 @@ import process from "node:process";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import {
+  findSecretProblem,
   verifyWebhook,
   type WebhookRefusalReason,
   type WebhookVerification,
@@ -61,7 +62,17 @@ function readSecret(flag: string | undefined, environment: Environment): string 
   if (secret === "") {
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
   }
+  const problem = findSecretProblem(secret);
+  if (problem !== null) {
+    const from = given.startsWith("@") ? `the file ${given.slice(1)} of --secret` : "the webhook secret";
+    throw new TvsError("INPUT_UNREADABLE", `${from} cannot be read as a secret: ${decapitalized(problem)}`);
+  }
   return secret;
+}
+
+/** Messages of commands begin with a small letter, and end without a full stop. */
+function decapitalized(sentence: string): string {
+  return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
 }
 
 /** The secret in a file, without the line end that editors add. */

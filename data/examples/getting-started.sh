@@ -4,8 +4,8 @@
 #: key
 export API_KEY='{{apiKey}}'
 export PARTNER_ID='{{partnerId}}'
-api() { curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \
-  -H "Content-Type: application/json" "{{api}}/$@"; }
+api() { call=$1; shift; curl --fail-with-body -sS -H "Authorization: Bearer $API_KEY" \
+  -H "Content-Type: application/json" "$@" "{{api}}/$call"; }
 api me; echo
 
 #: fetch
@@ -79,7 +79,7 @@ OLD=$(api me | grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
 NEW=$(api me/keys -X POST | grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
 echo "Keep this one: $NEW"
 API_KEY=${NEW:-$API_KEY}
-api me/keys/$OLD -X DELETE; echo
+api "me/keys/$OLD" -X DELETE; echo
 
 #: verify-tvs
 tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \

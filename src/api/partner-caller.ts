@@ -56,7 +56,7 @@ export function forCallers(
   begin: (call: HttpCall) => (attempt: Attempt) => Promise<Reply | null>,
 ): Handler {
   return async (call) => {
-    const presented = presentedCredentials(call, forwardsCertificates);
+    const presented = presentedCredentials(call, { service, forwardsCertificates });
     const visit = { call, service, scope, presented, quota: service.quota.open() };
     const work = begin(call);
     try {
@@ -159,8 +159,10 @@ function told(reply: Reply, state: QuotaState | undefined): Reply {
  * The client certificate counts from the TLS layer, or from a peer that is named for having checked it and for letting
  * no caller's own `Client-Cert` through: a certificate is no secret.
  */
-function presentedCredentials(call: HttpCall, forwardsCertificates: PeerTest): Presented {
-  const forwarded = forwardsCertificates(call) ? parseClientCertHeader(call.header("client-cert")) : null;
+function presentedCredentials(call: HttpCall, { service, forwardsCertificates }: CallerParts): Presented {
+  const header = forwardsCertificates(call) ? call.header("client-cert")?.trim() : undefined;
+  const forwarded = parseClientCertHeader(header);
+  if (header && forwarded === null) service.onUnreadableCertificate?.(call.connection.remoteAddress);
   const authorization = call.header("authorization");
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
   return {

@@ -1,6 +1,6 @@
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
 import type { Clock } from "../domain/clock.ts";
-import { TvsError } from "../domain/errors.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
@@ -91,12 +91,14 @@ export function createPublicLimit({
   };
 }
 
-function isAvailable({ probe }: Service): Promise<boolean> {
+/** What the health document says, by a probe. */
+function healthOf({ probe }: Service): Promise<"ok" | "empty" | "unavailable"> {
   return probe().then(
-    () => true,
+    () => "ok",
     (error) => {
+      if (isTvsError(error, "REGISTER_EMPTY")) return "empty";
       log.error("health probe failed", { detail: String(error) });
-      return false;
+      return "unavailable";
     },
   );
 }
@@ -128,15 +130,14 @@ export function serviceDocuments(service: Service) {
   const keyHistory: PageHandler = async (c) =>
     sendDocument(c, publicDocument((await configuration.recent()).keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
-    const available = !service.isEnding() && (await isAvailable(service));
+    const status = service.isEnding() ? "unavailable" : await healthOf(service);
     // The probe has read again what commands have changed.
     const { settings, keys } = service.configuration.current();
     c.header("Cache-Control", "no-store");
-    if (!available) c.header("Retry-After", "1");
-    const status = available ? "ok" : "unavailable";
+    if (status !== "ok") c.header("Retry-After", "1");
     return c.json(
       { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
-      available ? 200 : 503,
+      status === "ok" ? 200 : 503,
     );
   };
   const openApi: PageHandler = async (c) => {

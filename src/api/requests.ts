@@ -8,11 +8,12 @@ import { readDuration } from "../domain/clock.ts";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
-import { ninPattern } from "../domain/teachers/search-term.ts";
+import { cleanTerm, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
 import { teacherChoices } from "../domain/told.ts";
 import { coded } from "../http/request-body.ts";
 import { eventTypes, purposes } from "../partner/contract.ts";
+import { maxRegNoLength } from "../partner/reg-no.ts";
 
 /** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
 function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: string) {
@@ -25,8 +26,14 @@ function jsonObject<Entries extends v.ObjectEntries>(entries: Entries, message: 
 
 const ninSchema = v.pipe(v.string("must be 11 digits"), v.regex(ninPattern, "must be 11 digits"));
 
-export const regNoSchema = v.pipe(
+const regNoText = v.pipe(
   v.string("must be text"),
+  // Before the number is worked on.
+  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
+);
+
+export const regNoSchema = v.pipe(
+  regNoText,
   v.check((text) => canonicalRegNo(text) !== null, "must have four segments separated by /"),
 );
 
@@ -80,7 +87,13 @@ const identifierSchema = identifying({});
 
 const purposeSchema = v.picklist(purposes, coded("PURPOSE_UNKNOWN", `must be one of ${purposes.join(", ")}`));
 
-const contextText = v.optional(v.string("must be text"));
+const maxContextText = 500;
+const contextText = v.optional(
+  v.pipe(
+    v.string("must be text"),
+    v.maxLength(maxContextText, `must be text of at most ${maxContextText} characters`),
+  ),
+);
 
 const requestContextSchema = jsonObject(
   {
@@ -155,7 +168,11 @@ export const rosterSchema = jsonObject(
 export const ninLookupSchema = jsonObject({ nin: ninSchema }, "must be an object");
 
 /** The public lookup's term; what it may mean is decided in domain/teachers/search-term.ts. */
-export const searchTermSchema = v.pipe(v.string("is required"), v.regex(/\S/, "is required"), v.trim());
+export const searchTermSchema = v.pipe(
+  v.string("is required"),
+  v.regex(/\S/, "is required"),
+  v.transform(cleanTerm),
+);
 
 export type EligibilityCheck = v.InferOutput<typeof eligibilityCheckSchema>;
 

@@ -5,6 +5,7 @@ import { TvsError } from "../domain/errors.ts";
 import { changeWatches, maxWatchChange, type WatchChange, watchedRegNo } from "../domain/watches.ts";
 import { jsonReply } from "../http/http-call.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
+import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
 import { listPage } from "./list-page.ts";
 import type { Attempt } from "./partner-caller.ts";
@@ -12,6 +13,7 @@ import type { SelfHandler } from "./self-service.ts";
 
 const numberSchema = v.pipe(
   v.string("must be text"),
+  v.maxLength(maxRegNoLength, `must have at most ${maxRegNoLength} characters`),
   v.transform(watchedRegNo),
   v.string("must have four segments separated by /"),
 );

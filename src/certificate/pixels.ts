@@ -1,3 +1,5 @@
+import { isUtf16 } from "../partner/file-text.ts";
+
 /** An image as the canvas and the decoders give it: four bytes a pixel, red, green, blue, alpha. */
 export type Pixels = {
   readonly data: Uint8ClampedArray | Uint8Array;
@@ -24,7 +26,7 @@ const signatures: readonly (readonly [FileKind, number, readonly number[]])[] = 
 
 /**
  * @param bytes the file, or its first kilobyte
- * @returns `image` for kinds that only a browser decodes (GIF, WebP, HEIC and AVIF); `text` for what has no NUL
+ * @returns `image` for kinds that only a browser decodes (GIF, WebP, HEIC and AVIF); `text` for UTF-16 and what has no NUL
  */
 export function fileKind(bytes: Uint8Array): FileKind {
   const head = bytes.subarray(0, 1024);
@@ -33,7 +35,7 @@ export function fileKind(bytes: Uint8Array): FileKind {
   for (const [kind, offset, signature] of signatures) {
     if (signature.every((byte, index) => head[offset + index] === byte)) return kind;
   }
-  return head.includes(0) ? "other" : "text";
+  return head.includes(0) && !isUtf16(head) ? "other" : "text";
 }
 
 /** Halves an image until neither side is longer than `maxSide`; each pixel is the mean of four. */

@@ -42,6 +42,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
       `${shown.certificateStatus}${shown.certificateIssueDate === null ? "" : `, ${shown.certificateIssueDate}`}`,
     ],
     ["Active", yes(shown.active)],
+    ["Hidden", shown.hidden ? badge("quiet", "hidden") : "no"],
     ["State", shown.state],
     ["Category", shown.category],
     ["Source", shown.source],

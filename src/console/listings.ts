@@ -143,8 +143,10 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   {
     head: "Licence",
     text: ({ licenseStatus }) => licenseStatus,
-    cell: ({ licenseStatus, active }) =>
-      html`${statusBadge(licenseStatus)}${active ? "" : html` ${badge("quiet", "deactivated")}`}`,
+    cell: ({ licenseStatus, active, hidden }) => {
+      const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
+      return html`${statusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
+    },
   },
   { head: "Ends", text: ({ licenseExpiryDate }) => licenseExpiryDate },
   { head: "Certificate", text: ({ certificateStatus }) => certificateStatus },

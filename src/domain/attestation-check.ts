@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { readClaims } from "../partner/claims.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
 import { readJwsObject, splitCompactJws } from "../partner/jws.ts";
+import { findDamage } from "../partner/mail-damage.ts";
 import { findNoEnvelope } from "../partner/not-envelope.ts";
 import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
@@ -79,9 +80,13 @@ function unread({ reason, detail }: Refusal): AttestationCheck {
 function readPresented(value: JsonValue): PresentedEnvelope | Refusal {
   const notOne = findNoEnvelope(value);
   if (notOne !== null) return notOne;
-  if (typeof value === "string") return { jws: value, outer: null, ids: idsOf([signedId(value)]) };
+  if (typeof value === "string")
+    return findDamage(value) ?? { jws: value, outer: null, ids: idsOf([signedId(value)]) };
   if (!isJsonObject(value)) return new Refusal("ENVELOPE_MALFORMED", "neither an envelope nor a signature");
   const jws = typeof value.signature === "string" ? value.signature : "";
+  // White space in a signature is not somebody's change of what was attested.
+  const damage = findDamage(jws);
+  if (damage !== null) return damage;
   const ids = idsOf([signedId(jws), value.verificationId, value.statementId]);
   if (isStatement(value)) return { jws, outer: null, ids };
   const outer = readOuterMembers(value);

@@ -18,9 +18,15 @@ export function createBlindIndex(key: Uint8Array) {
     nin: (nin: string) => index("nin", nin),
     email: (address: string) => index("email", foldEmail(address)),
     phone: (e164: string) => index("phone", e164),
+    /** Of a row of an extract that cannot be imported, to know it again in the next one. */
+    row: (text: string) => index("row", text),
   };
 }
 
+/** No e-mail address is longer (RFC 5321), and normalizing a text takes the square of its length. */
+const maxEmailLength = 320;
+
 function foldEmail(address: string): string {
+  if (address.length > maxEmailLength) return address;
   return address.trim().normalize("NFKC").toLowerCase();
 }

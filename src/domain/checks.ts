@@ -5,6 +5,7 @@ import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
+import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import { type ImportWatch, sourceLateness } from "./import/source.ts";
 import type { KeyRing } from "./keys.ts";
 import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
@@ -35,13 +36,14 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 /** Everything that the database tells, whoever asks. */
 export function judge(judged: Judged): Check[] {
   const { now, readings, nodes, keys, credentials, areWebhooksHeld, explainError } = judged;
-  const { teachers, appliedAt, imports, importWatch, endpoints, backlog, quotas, log } = readings;
+  const { teachers, appliedAt, imports, losses, importWatch, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
     ...judgeNodes(nodes, now),
     ...(log === null ? [] : [judgeCheckpoint(log, now), ...judgeAnchors(log, now)]),
     judgeTeachers(teachers, appliedAt),
     judgeImport(imports[0], now),
+    judgeLosses(losses),
     ...(importWatch === null ? [] : judgeSource(importWatch, now)),
     judgeHeld(areWebhooksHeld),
     ...allOr(
@@ -185,7 +187,11 @@ function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check
   }
   if (teachers.total > 0) return ok(name, licensed);
   const advice = "run tvs teachers import; if there should be teachers, check --data";
-  return warn(name, "the register is empty: every teacher would be answered as not found", advice);
+  return warn(
+    name,
+    "the register is empty: lookups and checks are answered with 503 until an extract is applied",
+    advice,
+  );
 }
 
 function judgeImport(last: Readings["imports"][number] | undefined, now: number): Check {
@@ -197,6 +203,16 @@ function judgeImport(last: Readings["imports"][number] | undefined, now: number)
     advice: "if it was stopped, the same command goes on with it",
     command: ["teachers", "import", "FILE"],
   });
+}
+
+/** Judges what imports took away within a day: a little each time passes the brake, and much in the end. */
+function judgeLosses(losses: Losses): Check {
+  const name = "losses";
+  const noted = notedLosses(losses);
+  if (noted.length === 0) return ok(name, "imports have taken away little or nothing within 24 hours");
+  const found = `imports have taken away ${describeLosses(noted)} within 24 hours`;
+  const advice = `look at the extracts: beyond ${maxLostPercent} % the next import stops, unless --allow-change is given`;
+  return warn(name, found, { advice, command: ["changes"], isUrgent: true });
 }
 
 /** Judges the import that a timer runs: whose extracts fail or stay away, answers by what was true some time ago. */

@@ -37,8 +37,11 @@ function fold(word: string): string {
 /**
  * How many slips of a hand make one word of the other. Two neighbours swapped are the commonest slip and count as one,
  * where the plain distance counts two.
+ * @returns for a text that is too long for a word, the longer length: the two are never alike
  */
 export function slipsBetween(one: string, other: string): number {
+  const longer = Math.max(one.length, other.length);
+  if (longer > maxLength) return longer;
   const swapped = Array.from(
     { length: Math.max(0, one.length - 1) },
     (_, at) => one.slice(0, at) + one.charAt(at + 1) + one.charAt(at) + one.slice(at + 2),

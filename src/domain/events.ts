@@ -13,7 +13,13 @@ export type TeacherEvent = {
 };
 
 /** The statuses of a record on a date, on both axes. */
-export type Statuses = { license: LicenseStatus; certificate: CertificateStatus; active: boolean };
+export type Statuses = {
+  license: LicenseStatus;
+  certificate: CertificateStatus;
+  active: boolean;
+  /** Nobody finds the record, and so neither licence nor certificate. */
+  hidden?: true;
+};
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
@@ -23,30 +29,33 @@ type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certi
  */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
-  return { license: "NOT_FOUND", certificate: "NOT_FOUND", active: after.active };
+  return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
 }
 
 /** What partners were last told: the calendar changes a licence without anybody having said so. */
 export function announcedStatuses(teacher: Teacher): Statuses {
-  return { license: teacher.announcedStatus, certificate: teacher.certificateStatus, active: teacher.active };
+  return statusesWith(teacher, teacher.announcedStatus);
 }
 
 export function statusesOn(teacher: StatusFields, today: CalendarDate): Statuses {
-  return {
-    license: licenseStatusOn(teacher, today),
-    certificate: teacher.certificateStatus,
-    active: teacher.active,
-  };
+  return statusesWith(teacher, licenseStatusOn(teacher, today));
+}
+
+function statusesWith({ certificateStatus, active, hidden }: StatusFields, license: LicenseStatus): Statuses {
+  if (hidden) return { license, certificate: "NOT_FOUND", active, hidden };
+  return { license, certificate: certificateStatus, active };
 }
 
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
  * The events that a change causes, licence first (decision D7.5).
- * Deactivation is announced alone; a change that is not in the table is not announced.
+ * A deactivation and the hiding of a record are announced alone. What changes while a record is hidden, and what is not
+ * in the table, is not announced.
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
-  if (before.active && !after.active) {
+  if (before.hidden && after.hidden) return [];
+  if (after.hidden || (before.active && !before.hidden && !after.active)) {
     return [{ eventType: "teacher.deactivated", previousStatus: before.license }];
   }
   const license = licenseEvent(before, after);
@@ -61,7 +70,9 @@ function licenseEvent(before: Statuses, after: Statuses): EventType | null {
   if (before.license === after.license) return null;
   switch (after.license) {
     case "VALID":
-      return before.license === "NOT_FOUND" && before.active ? "license.verified" : "license.reinstated";
+      return before.license === "NOT_FOUND" && before.active && !before.hidden
+        ? "license.verified"
+        : "license.reinstated";
     case "EXPIRED":
       return before.license === "VALID" || before.license === "REVOKED" ? "license.expired" : null;
     case "REVOKED":

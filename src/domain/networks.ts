@@ -64,7 +64,12 @@ export function issuerFlaw(issuer: string): "wildcard" | "loopback" | "http" | n
   return /^https:/i.test(issuer) ? null : "http";
 }
 
+/** Characters of an address at most: reading the name of a host takes the square of its length. */
+const maxAddressLength = 2_000;
+
 /** The host of an address as the URL standard writes it: an IPv4 address in four parts, an IPv6 one in brackets, a name in lower case. */
 function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).hostname.replace(/\.$/, "") : "";
+  return address.length <= maxAddressLength && URL.canParse(address)
+    ? new URL(address).hostname.replace(/\.$/, "")
+    : "";
 }

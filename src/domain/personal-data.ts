@@ -35,8 +35,15 @@ const minPlusDigits = 9;
 /** ASCII, which most texts are: it has no digits but ten, and no blanks but one. */
 const plainText = /^[ -~]*$/;
 
-/** The text with what looks like a NIN, a phone number or an e-mail address taken out. */
+/** Characters of a text that is searched, at most: those that are kept have a tenth. */
+const maxSearched = 40_000;
+
+/**
+ * The text with what looks like a NIN, a phone number or an e-mail address taken out.
+ * @returns of a text that is too long to be searched nothing is kept
+ */
 export function withoutPersonalData(text: string): string {
+  if (text.length > maxSearched) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
   // So few digits are no number of anybody's, whatever stands between them.
   if (plainText.test(rest) && digitsOf(rest).length < minPlusDigits) return rest;
@@ -58,8 +65,16 @@ export function withAsciiDigits(text: string): string {
   return plainText.test(text) ? text : text.replace(/\p{Nd}/gu, asciiDigit);
 }
 
-/** Digits of one script stand in a row from zero to nine, and such rows may follow each other. */
+const knownDigits = new Map<string, string>();
+
 function asciiDigit(char: string): string {
+  const known = knownDigits.get(char) ?? findDigit(char);
+  knownDigits.set(char, known);
+  return known;
+}
+
+/** Digits of one script stand in a row from zero to nine, and such rows may follow each other. */
+function findDigit(char: string): string {
   const folded = char < "\u0080" ? char : char.normalize("NFKC");
   if (/^[0-9]$/.test(folded)) return folded;
   const code = char.codePointAt(0) ?? 0;

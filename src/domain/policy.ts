@@ -32,7 +32,7 @@ export type Policy = {
 export function parsePolicy(text: string): Policy {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text.replace(/^\ufeff/, ""));
   } catch {
     throw new TvsError("CONFIG_INVALID", "the policy is not valid JSON");
   }

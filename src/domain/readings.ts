@@ -1,5 +1,6 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
+import { lossWindowMs } from "./import/losses.ts";
 import { readImportWatch } from "./import/source.ts";
 import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
@@ -74,7 +75,7 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 export async function takeReadings(dependencies: ReadingsDependencies) {
   const { quotaStore, partners, webhooks, imports, settings, status, log, calendar, clock } = dependencies;
   const now = clock.now();
-  const [windows, known, endpoints, backlog, latest, applied, stored, teachers, logFigures] =
+  const [windows, known, endpoints, backlog, latest, applied, losses, stored, teachers, logFigures] =
     await Promise.all([
       quotaStore.windows(openWindows(now)),
       partners.partners(),
@@ -82,6 +83,7 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       webhooks.backlog(now),
       imports.latest(shownImports),
       imports.lastApplied(),
+      imports.losses(now - lossWindowMs),
       settings.read(),
       countTeachers(status, calendar.dateAt(now), countedTeachers),
       log(),
@@ -100,6 +102,8 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
     imports: latest,
     /** When the last import that was applied ended; null before the first. */
     appliedAt: applied?.finishedAt ?? null,
+    /** What imports have taken away within a day, since it was last allowed. */
+    losses,
     /** The timer that imports by itself, and how its source did; null where there is none. */
     importWatch: readImportWatch(stored),
     teachers,

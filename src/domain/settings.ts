@@ -51,6 +51,9 @@ export const initSettings = {
 /** The setting that remembers whether there are status lists, as {@link onOff} writes it. */
 export const statusListName = "status_list";
 
+/** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */
+export const unreadableCertificateName = "client_cert_unreadable_at";
+
 export function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }

@@ -26,9 +26,15 @@ import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
-import { nameMatches } from "./teachers/name-match.ts";
-import { percentageOf } from "./teachers/roster.ts";
-import type { ReadTeacher, Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
+import { meantTerm } from "./teachers/mistyped-term.ts";
+import { listedVerdict, percentageOf } from "./teachers/roster.ts";
+import {
+  canonicalRegNo,
+  type ReadTeacher,
+  type Teacher,
+  type TeacherReader,
+  type UniqueKey,
+} from "./teachers/teachers.ts";
 
 /** A list that somebody asks about, already checked. */
 export type AskedList = {
@@ -56,26 +62,20 @@ type JudgedList = Pick<AskedList, "purpose" | "list"> & {
 
 type Row = Omit<StatementRow, "salt">;
 type Person = {
-  readonly row: Row;
+  /** The first that names them. */
+  readonly row: number;
+  verdict: Row;
   readonly key: UniqueKey;
   readonly teacher: Teacher | null;
   /** By which they are listed. */
   readonly names: Set<string>;
 };
 
-/** A person can be listed by registration number, id and NIN. */
-const numbersOfPerson = 3;
 /** So many spellings of one person's name are no accident: whoever tries more wants to learn the registered one. */
 const maxNames = 3;
 /** They take about half a millisecond, where a turn of the signing loop takes one: most of the time is the checks'. */
 const rowsInTurn = 24;
 const saltBytes = 16;
-
-/** How many people a list names at least, whoever they are. */
-export function fewestPeople({ teachers }: AskedList): number {
-  const numbers = new Set(teachers.map(({ identifier }) => JSON.stringify(identifier)));
-  return Math.ceil(numbers.size / numbersOfPerson);
-}
 
 /**
  * Looks up all who are listed, and judges them.
@@ -91,22 +91,24 @@ export async function judgeList(
   for (let from = 0; from < listed.length; from += rowsInTurn) {
     const some = listed.slice(from, from + rowsInTurn);
     const keys = some.map(({ identifier }) => keyOf(identifier, judging.blindIndex));
-    const found = await judging.teachers.findEach(keys);
+    const found = await findMeant(judging.teachers, keys);
     for (const [index, key] of keys.entries()) {
       const teacher = found[index] ?? null;
       const listedName = some[index]?.name ?? null;
-      const { eligible, status, reasons } = eligibilityResult(teacher, { ...judging, purpose });
+      const result = eligibilityResult(teacher, { ...judging, purpose });
+      const { eligible, reasons, nameMatches } = listedVerdict(result, teacher, listedName ?? "");
       const judged: Row = {
         row: from + index + 1,
         ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
-        ...{ eligible, status, reasons },
-        nameMatches: teacher === null ? null : nameMatches(listedName ?? "", teacher.name),
+        ...{ eligible, status: result.status, reasons, nameMatches },
       };
       const salt = randomBytes(saltBytes);
       tree.push(rowLeaf(salt, judged));
       rows.push(JSON.stringify({ ...judged, salt: salt.toString("base64url") }));
       const who = nameOf(key, teacher);
-      const person = people.get(who) ?? { row: judged, key, teacher, names: new Set() };
+      const person = people.get(who) ?? { row: judged.row, verdict: judged, key, teacher, names: new Set() };
+      // Whoever is listed twice counts by the row that has the registered name.
+      if (judged.eligible) person.verdict = judged;
       people.set(who, person);
       if (listedName !== null && teacher !== null) person.names.add(listedName);
       if (person.names.size > maxNames) throw tooManyNames(judged);
@@ -121,6 +123,20 @@ export async function judgeList(
     people: all.flatMap((person) => statedPerson(person, judging.blindIndex)),
     read: all.map(({ teacher, key }) => teacher ?? key),
   };
+}
+
+/** Looks up each key as it stands, and a number that nobody has as it may be meant: without a full stop at its end. */
+async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
+  const found = await teachers.findEach(keys);
+  const places = keys.flatMap((key, place) => {
+    if (found[place] !== null || key.by !== "regNo") return [];
+    const regNo = canonicalRegNo(meantTerm(key.value));
+    return regNo === null || regNo === key.value ? [] : [{ place, regNo }];
+  });
+  if (places.length === 0) return found;
+  const meant = await teachers.findEach(places.map(({ regNo }) => ({ by: "regNo", value: regNo })));
+  const others = new Map(places.map(({ place }, at) => [place, meant[at] ?? null]));
+  return found.map((teacher, place) => teacher ?? others.get(place) ?? null);
 }
 
 function tooManyNames({ row }: Row): TvsError {
@@ -141,9 +157,9 @@ function nameOf({ by, value }: UniqueKey, teacher: Teacher | null): string {
 
 function summaryOf(people: readonly Person[], listed: number): StatementSummary {
   const distinct = people.length;
-  const eligible = people.filter(({ row }) => row.eligible).length;
+  const eligible = people.filter(({ verdict }) => verdict.eligible).length;
   const counts = reasons.map((reason) => {
-    return [reason, people.filter(({ row }) => row.reasons.includes(reason)).length] as const;
+    return [reason, people.filter(({ verdict }) => verdict.reasons.includes(reason)).length] as const;
   });
   return {
     ...{ listed, distinct },
@@ -155,11 +171,11 @@ function summaryOf(people: readonly Person[], listed: number): StatementSummary 
 }
 
 /** What is kept of a person; nothing of a number that named nobody and cannot be a NIN. */
-function statedPerson({ row, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
+function statedPerson({ row, verdict, key, teacher }: Person, index: BlindIndex): StatedPerson[] {
   const { ninIndex } = askedFor(key, teacher, index);
   if (teacher === null && ninIndex === null) return [];
-  const { eligible, status } = row;
-  return [{ row: row.row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
+  const { eligible, status } = verdict;
+  return [{ row, teacherId: teacher?.id ?? null, ninIndex, eligible, status }];
 }
 
 /** Who states it to whom, when, and for which call. */

@@ -13,7 +13,7 @@ type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 export type StatusStore = {
   /** Records of teachers; none is ever deleted. */
   teachers(): Promise<number>;
-  /** Licence statuses on a date of every `step`-th record, and how many of those records are not active. */
+  /** Licence statuses on a date of every `step`-th record, and how many of those records are not active or hidden. */
   licenses(today: string, step: number): Promise<LicenseCounts & { readonly inactive: number }>;
   partners(): Promise<{ total: number; disabled: number }>;
   /** Attestations in all, and since each of the times (milliseconds since the epoch). */

@@ -85,10 +85,10 @@ function count(counts: { expired: number; started: number; events: number }, wri
 
 /** True when the calendar has changed the licence since partners were told of it. */
 export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): boolean {
-  const { announcedStatus, active, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
+  const { announcedStatus, active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (licenseExpiryDate === null) return false;
   if (announcedStatus === "VALID") return licenseExpiryDate < today;
-  if (announcedStatus !== "NOT_FOUND" || !active || licenseRevokedOn !== null) return false;
+  if (announcedStatus !== "NOT_FOUND" || !active || hidden || licenseRevokedOn !== null) return false;
   return licenseIssueDate !== null && licenseIssueDate <= today;
 }
 

@@ -17,7 +17,7 @@ import { type Claims, type SealedEnvelope, type Signer, sealEnvelopes } from "./
 import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
-import { type AskedList, fewestPeople, judgeList, sealStatement } from "./statements.ts";
+import { type AskedList, judgeList, sealStatement } from "./statements.ts";
 import { statusClaimOf } from "./status-list/lists.ts";
 import type { StatusPlaces } from "./status-list/places.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
@@ -148,7 +148,7 @@ async function attest(dependencies: VerificationDependencies, call: Verification
   };
 }
 
-/** One statement over a list. It costs a call of the minute, and of the day as many as there are people on the list. */
+/** One statement over a list. It costs a call of the minute, and of the day as many as the list has rows. */
 async function state(
   { teachers, blindIndex, signer, clock }: VerificationDependencies,
   { snapshot, authenticated, quota, requestId }: VerificationCall,
@@ -158,9 +158,9 @@ async function state(
   const at = Math.floor(clock.now() / 1000);
   const today = snapshot.calendar.dateAt(at * 1000);
   // A list is long to read: not for who has spent the day.
-  quota.expectOfDay(fewestPeople(list));
+  quota.expectOfDay(list.teachers.length);
   const judged = await judgeList(list, { teachers, blindIndex, policy, today });
-  const charge = quota.chargeFor(1, judged.summary.distinct);
+  const charge = quota.chargeFor(1, list.teachers.length);
   const { kid } = snapshot.keys.active;
   const { partner, credential } = authenticated;
   const making = { issuer, audience: partner.partnerId, at, kid, policyVersion: policy.version };

@@ -3,6 +3,7 @@
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
 import { meantTerm } from "./teachers/mistyped-term.ts";
+import { cleanTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
 /** Canonical numbers, each once and none in both. */
@@ -25,7 +26,7 @@ export const maxWatchChange = 2_000;
 
 /** A number as it is watched, understood as in the look-ups. @returns null for a text that is no registration number */
 export function watchedRegNo(text: string): string | null {
-  return canonicalRegNo(text) ?? canonicalRegNo(meantTerm(text.trim()));
+  return canonicalRegNo(meantTerm(cleanTerm(text)));
 }
 
 /**

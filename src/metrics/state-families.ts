@@ -2,6 +2,7 @@
 
 import { credentialEnds } from "../domain/credentials.ts";
 import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
+import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import { type ImportWatch, lastSeenAt } from "../domain/import/source.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
@@ -11,6 +12,12 @@ import { readMaxFiles, readOpenFiles, readProcessUse } from "./process-use.ts";
 
 /** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */
 const lagWindowMs = 16_000;
+
+const lossLabels = {
+  validLicenses: "license",
+  verifiedCertificates: "certificate",
+  revocations: "revocation",
+} as const;
 
 export const stateFamilies: Families = {
   tvs_webhook_backlog: ({ readings }) =>
@@ -56,6 +63,14 @@ export const stateFamilies: Families = {
     readings?.appliedAt == null ? null : readings.appliedAt / 1000,
   tvs_import_last_rejected_rows: ({ readings }) =>
     readings?.imports.find((one) => one.finishedAt !== null)?.rejected ?? null,
+  tvs_import_lost_ratio: ({ readings }) =>
+    lossKinds.map((kind) => {
+      const { lost, of } = readings?.losses ?? noLosses;
+      return {
+        value: lost[kind] === 0 ? 0 : lost[kind] / Math.max(of[kind], 1),
+        labels: { kind: lossLabels[kind] },
+      };
+    }),
   tvs_import_source_seen_timestamp_seconds: ofWatch((watch) => lastSeenAt(watch) / 1000),
   tvs_import_source_every_seconds: ofWatch(({ everyMs }) => everyMs / 1000),
   tvs_import_source_failed: ofWatch(({ failed }) => Number(failed !== null)),

@@ -1,7 +1,7 @@
 /**
  * Whether a genuine answer is the answer to what was asked. A signature says what the service attested, and not to which
  * question: whoever stands between (a proxy, a cache) could give any envelope that it has kept for the answer to this call.
- * The purpose and a NIN are in no envelope, so of these nothing can be held.
+ * Envelopes contain neither purpose nor NIN, so those two are not checked.
  */
 
 import type { Identifier, RosterRequest } from "./api-types.ts";
@@ -76,5 +76,10 @@ export function findStatementMismatch(
 function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
   if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
   if (asked.tId !== undefined) return tId === Number(asked.tId);
-  return asked.regNo === undefined || regNo === foldRegNo(asked.regNo);
+  return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
+}
+
+/** A row is found by the number that was meant, too: without a full stop at its end, for example. */
+function lettersOf(regNo: string): string {
+  return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
 }

@@ -38,6 +38,7 @@ export const reasons = [
   "SOURCE_NOT_ACCEPTED",
   "CATEGORY_NOT_ACCEPTED",
   "POLICY_MISSING",
+  "NAME_DIFFERS",
 ] as const;
 export type Reason = (typeof reasons)[number];
 

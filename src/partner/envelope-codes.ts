@@ -91,13 +91,16 @@ async function split(text: string, given: { head: string; page: string | null })
   });
 }
 
+/** Reading the name of a host takes the square of its length. */
+const maxIssuerCharacters = 2_000;
+
 /**
  * The address that an issuer is named by, which may be anybody's.
  *
  * @returns null for what is no plain address of the web: names and passwords before a host deceive who reads it
  */
 export function addressOfIssuer(issuer: string): URL | null {
-  const url = URL.canParse(issuer) ? new URL(issuer) : null;
+  const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
   return url.username + url.password + url.search + url.hash === "" ? url : null;
 }

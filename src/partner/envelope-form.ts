@@ -1,6 +1,8 @@
 /** The form in which a signature came: alone, or in an envelope. Nothing in it is trusted yet. */
 
+import { findMisreadUtf16, withoutMark } from "./file-text.ts";
 import { type CompactJws, splitCompactJws } from "./jws.ts";
+import { damageOr, findDamage } from "./mail-damage.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -27,7 +29,13 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
     return isStatement(value) ? refuse("IS_A_STATEMENT") : (findNoEnvelope(value) ?? outer);
   }
   const jws = splitCompactJws(outer.signature);
-  return jws instanceof Refusal ? jws : { jws, outer };
+  if (jws instanceof Refusal) return damageOr(jws, outer.signature);
+  return findDamageOfHeader(jws, outer.signature) ?? { jws, outer };
+}
+
+/** The header is read later; white space in or before it is damage, as it is in the other parts. */
+function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refusal | null {
+  return /[^\w-]/.test(protectedHeader) ? findDamage(text) : null;
 }
 
 /**
@@ -37,10 +45,14 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
  */
 export function readForm(input: string | JsonValue): Form | Refusal {
   if (typeof input !== "string") return readEnvelopeValue(input);
-  if (isJsonText(input)) {
-    const reading = readStrictJson(input);
-    return reading instanceof Refusal ? reading : readEnvelopeValue(reading);
+  const text = withoutMark(input);
+  const misread = findMisreadUtf16(text);
+  if (misread !== null) return misread;
+  if (isJsonText(text)) {
+    const reading = readStrictJson(text);
+    return reading instanceof Refusal ? damageOr(reading, text) : readEnvelopeValue(reading);
   }
-  const jws = splitCompactJws(input);
-  return jws instanceof Refusal ? (findNoEnvelope(input) ?? jws) : { jws, outer: null };
+  const jws = splitCompactJws(text);
+  if (!(jws instanceof Refusal)) return findDamageOfHeader(jws, text) ?? { jws, outer: null };
+  return findNoEnvelope(text) ?? damageOr(jws, text);
 }

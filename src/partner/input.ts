@@ -3,6 +3,8 @@
  * array, or NDJSON of any of these. One bad part never hides the others.
  */
 
+import { findDamagedUtf16, findMisreadUtf16, textOf } from "./file-text.ts";
+import { damageOr, findDamage, findDamageInBytes } from "./mail-damage.ts";
 import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
@@ -88,7 +90,7 @@ function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
   if (!(reading instanceof Refusal)) return yield* expand(reading, place);
   const slices = isParsed(text, reading) ? findSlices(text.trim()) : null;
   if (slices !== null) yield* readSlices(slices, place.line);
-  else yield { place, refusal: reading };
+  else yield { place, refusal: damageOr(reading, text) };
 }
 
 /**
@@ -113,13 +115,57 @@ function* splitLines(text: string): Generator<string> {
   }
 }
 
+/** A line that may be a piece of an envelope, with what it gives when it is read alone. */
+type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
+
+/** More lines than mail makes of one envelope. */
+const maxPieces = 1000;
+const wholeJws = /^\s*[\w-]+\.[\w-]+\.[\w-]*\s*$/;
+
+function isPiece(items: readonly EnvelopeItem[]): boolean {
+  const [item, second] = items;
+  if (item === undefined || second !== undefined) return false;
+  return "refusal" in item || (typeof item.value === "string" && !wholeJws.test(item.value));
+}
+
+/** Lines that mail made of one envelope are one item, and not as many as there are lines. */
+function* joinPieces(pieces: readonly Piece[]): Generator<EnvelopeItem> {
+  const [first] = pieces;
+  const damage = pieces.length < 2 ? null : findDamage(pieces.map(({ record }) => record).join("\n"));
+  if (first === undefined || damage === null) yield* pieces.map(({ item }) => item);
+  else yield { place: { line: first.line, index: null }, refusal: damage };
+}
+
 function* readLines(text: string): Generator<EnvelopeItem> {
   let line = 0;
-  for (const record of splitLines(text)) yield* readRecord(record, ++line);
+  let pieces: Piece[] = [];
+  for (const record of splitLines(text)) {
+    const items = [...readRecord(record, ++line)];
+    const [item] = items;
+    if (item !== undefined && isPiece(items) && pieces.length < maxPieces) {
+      pieces.push({ line, record, item });
+      continue;
+    }
+    yield* joinPieces(pieces);
+    pieces = [];
+    yield* items;
+  }
+  yield* joinPieces(pieces);
+}
+
+/** Whether a line is an envelope, or a list of them, by itself. */
+function isWholeLine(line: string): boolean {
+  return wholeJws.test(line) || (isJsonText(line) && isRecord(line));
+}
+
+/** One envelope that was folded or quoted is one item, however many lines it has. */
+function findFolded(text: string): Refusal | null {
+  for (const line of splitLines(text)) if (isWholeLine(line)) return null;
+  return findDamage(text);
 }
 
 function notUtf8(bytes: Uint8Array): Refusal {
-  return findNoEnvelopeInBytes(bytes) ?? refuse("INPUT_NOT_UTF8");
+  return findNoEnvelopeInBytes(bytes) ?? findDamageInBytes(bytes) ?? refuse("INPUT_NOT_UTF8");
 }
 
 /** Counts lines over several blocks of one input. */
@@ -184,10 +230,15 @@ function isLines(text: string): boolean {
   return reading instanceof Refusal && !isParsed(text, reading) && hasRecordLine(text);
 }
 
+/** A web page is one thing that is no envelope, however many lines it has; so is a text in the wrong encoding. */
+function findNone(text: string): Refusal | null {
+  return findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
+}
+
 /**
  * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
  *
- * @param input the text, or its bytes in UTF-8; a byte order mark is skipped
+ * @param input the text, or its bytes in UTF-8 or UTF-16; a byte order mark is skipped
  * @returns the candidates in order, lazily; nothing for a blank input, an empty array or an empty batch
  *
  * @example
@@ -199,16 +250,17 @@ function isLines(text: string): boolean {
  * ```
  */
 export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeItem> {
-  const decoded = typeof input === "string" ? input : decodeUtf8(input);
-  if (decoded === null) {
-    const refusal = findNoEnvelopeInBytes(input as Uint8Array);
+  const text = textOf(input);
+  if (text === null) {
+    const bytes = input as Uint8Array;
+    const refusal = findNoEnvelopeInBytes(bytes) ?? findDamagedUtf16(bytes);
     if (refusal !== null) return yield { place: nowhere, refusal };
-    return yield* readLineBlock(input as Uint8Array, { line: 0 });
+    return yield* readLineBlock(bytes, { line: 0 });
   }
-  const text = decoded.startsWith("\uFEFF") ? decoded.slice(1) : decoded;
-  // A web page is one thing that is no envelope, however many lines it has.
-  const refusal = isJsonText(text) || isBlank(text) ? null : findNoEnvelope(text);
+  const refusal = isBlank(text) ? null : findNone(text);
   if (refusal !== null) return yield { place: nowhere, refusal };
-  if (isLines(text)) yield* readLines(text);
-  else yield* readRecord(text, null);
+  if (!isLines(text)) return yield* readRecord(text, null);
+  const folded = findFolded(text);
+  if (folded === null) yield* readLines(text);
+  else yield { place: nowhere, refusal: folded };
 }

@@ -6,10 +6,11 @@
  */
 
 import { formatSeconds } from "./date-time.ts";
+import { textOf } from "./file-text.ts";
 import { type HistoricKey, type KeyHistory, type KeyWindow, readKeyHistory } from "./key-history.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key.ts";
-import { decodeUtf8, isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type KeyTrust, type Passed, passed } from "./verification.ts";
 
 /** A key with its window of use, which only a key history tells. */
@@ -39,21 +40,16 @@ export type KeySetSources = {
   readonly anchor?: string;
 };
 
-/** Files saved by some editors and shells begin with a byte order mark. */
-function withoutMark(text: string): string {
-  return text.startsWith("\uFEFF") ? text.slice(1) : text;
-}
-
 function readJwksText(text: string): JsonValue | Refusal {
-  const reading = readStrictJson(withoutMark(text));
+  const reading = readStrictJson(text);
   if (!(reading instanceof Refusal)) return reading;
   const isDuplicate = reading.reason === "JSON_DUPLICATE_MEMBER";
   return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
 }
 
 function readJwksDocument(jwks: string | Uint8Array | object): JsonValue | Refusal {
-  if (jwks instanceof Uint8Array) return readJwksText(decodeUtf8(jwks) ?? "");
-  return typeof jwks === "string" ? readJwksText(jwks) : (jwks as JsonObject);
+  const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
+  return isFile ? readJwksText(textOf(jwks) ?? "") : (jwks as JsonObject);
 }
 
 /** Key ids must be unique over all keys, those that are ignored included. */
@@ -143,8 +139,7 @@ async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {
     const trust = { basis: "jwks", historySigner: null, historySignedAt: null } as const;
     return { keys: published ?? new Map(), trust };
   }
-  const text = typeof keyHistory === "string" ? keyHistory : (decodeUtf8(keyHistory) ?? "");
-  const history = await readKeyHistory(withoutMark(text), issuer);
+  const history = await readKeyHistory(textOf(keyHistory) ?? "", issuer);
   return history instanceof Refusal ? history : anchorHistory(history, published, anchor);
 }
 

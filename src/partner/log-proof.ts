@@ -8,13 +8,13 @@
 
 import { decodeBase64, decodeHash, encodeBase64, encodeBase64url } from "./base64.ts";
 import { formatSeconds } from "./date-time.ts";
+import { decodeProof, textOf, withoutMark } from "./file-text.ts";
 import type { CompactJws } from "./jws.ts";
 import { type Checkpoint, openCheckpoint, readCount } from "./log-checkpoint.ts";
 import { findFork, type LogState } from "./log-state.ts";
 import { attestationLeafHash, isSameHash, rootOfInclusion } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { readVerifierKey, type VerifierKey } from "./signed-note.ts";
-import { decodeUtf8 } from "./strict-json.ts";
+import { readNote, readVerifierKey, type VerifierKey } from "./signed-note.ts";
 import { type LogEvidence, type Passed, passed } from "./verification.ts";
 
 /** A proof as it is written; nothing in it was checked. */
@@ -49,8 +49,6 @@ export type LogFinding = {
 };
 
 const firstLine = "c2sp.org/tlog-proof@v1\n";
-/** What an editor that saves in its own way makes of the first line. */
-const resaved = /^\uFEFF?c2sp\.org\/tlog-proof@v1\r?\n/;
 const whyResaved =
   "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
 const defaultToleranceSeconds = 60;
@@ -90,11 +88,48 @@ export function countEntries(size: number): string {
   return size === 1 ? "1 entry" : `${size} entries`;
 }
 
-function readProof(source: string | Uint8Array): WrittenProof | Refusal {
-  const text = typeof source === "string" ? source : decodeUtf8(source);
-  if (text === null) return malformed("The proof is not valid UTF-8.");
-  if (!text.startsWith(firstLine))
-    return refuse("PROOF_UNREADABLE", resaved.test(text) ? whyResaved : undefined);
+/** Proofs and notes are shorter; a longer text is not searched for what an editor did to it. */
+const maxMendedCharacters = 64 * 1024;
+
+/** The proof as it was before mail or an editor quoted it, folded it or changed its line ends. */
+function undone(text: string): string {
+  const lines = withoutMark(text).split(/\r\n?|\n/);
+  const unquoted = lines.map((line) => line.replace(/^[ \t]*(?:>[ \t]?)*/, "").trimEnd()).join("\n");
+  const isQuotedPrintable = unquoted.includes("=3D");
+  const decoded = isQuotedPrintable
+    ? unquoted.replaceAll("=\n", "").replaceAll("=E2=80=94", "—").replaceAll("=3D", "=")
+    : unquoted;
+  const plain = decoded.trim();
+  const signaturesAt = plain.lastIndexOf("\n\n") + 2;
+  const signatures = plain.slice(signaturesAt).split(/\n(?=— )/);
+  const unfolded = signatures.map((one) => {
+    const [dash, name, ...parts] = one.split(/\s+/);
+    return `${dash} ${name} ${parts.join("")}\n`;
+  });
+  return plain.slice(0, signaturesAt) + unfolded.join("");
+}
+
+function isInForm(text: string): boolean {
+  const written = readProof(text);
+  return !(written instanceof Refusal) && !(readNote(written.note) instanceof Refusal);
+}
+
+/** A proof without its last line feed, which goes where a text is trimmed, is read with it. */
+function withLastLineFeed(text: string): string {
+  return !text.endsWith("\n") && isInForm(`${text}\n`) ? `${text}\n` : text;
+}
+
+/** A proof that only mail or an editor has changed proves nothing, and disproves nothing. */
+function damageOr(refusal: Refusal, text: string): Refusal {
+  const isMalformed = refusal.reason === "PROOF_MALFORMED" || refusal.reason === "PROOF_UNREADABLE";
+  if (!isMalformed || text.length > maxMendedCharacters) return refusal;
+  const plain = undone(text);
+  if (plain === text || !isInForm(plain)) return refusal;
+  return refuse("PROOF_UNREADABLE", refusal.reason === "PROOF_MALFORMED" ? refusal.detail : whyResaved);
+}
+
+function readProof(text: string): WrittenProof | Refusal {
+  if (!text.startsWith(firstLine)) return refuse("PROOF_UNREADABLE");
   const blank = text.indexOf("\n\n");
   if (blank === -1) return malformed("The proof ends before its checkpoint.");
   const lines = withoutExtra(text.slice(firstLine.length, blank).split("\n"));
@@ -122,10 +157,13 @@ export function formatLogProof({
 }
 
 async function open(source: string | Uint8Array, options: LogProofOptions): Promise<LogProof> {
-  const written = readProof(source);
-  if (written instanceof Refusal) return { refusal: written };
+  const given = typeof source === "string" ? source : decodeProof(source);
+  if (given === null) return { refusal: malformed("The proof is not valid UTF-8.") };
+  const text = withLastLineFeed(given);
+  const written = readProof(text);
+  if (written instanceof Refusal) return { refusal: damageOr(written, text) };
   const checkpoint = await openCheckpoint(written.note, options.logKeys);
-  if (checkpoint instanceof Refusal) return { refusal: checkpoint };
+  if (checkpoint instanceof Refusal) return { refusal: damageOr(checkpoint, text) };
   const { now = new Date(), clockToleranceSeconds = defaultToleranceSeconds, logState } = options;
   const isFuture = checkpoint.seconds > now.getTime() / 1000 + clockToleranceSeconds;
   const refusal = isFuture ? refuse("CHECKPOINT_IN_FUTURE") : findFork(checkpoint, logState ?? new Map());
@@ -190,7 +228,7 @@ export async function findInLog(proof: LogProof, jws: CompactJws): Promise<LogFi
  * @throws DOMException when this machine has no WebCrypto
  */
 export async function readLogKeys(source: string | Uint8Array): Promise<readonly VerifierKey[] | Refusal> {
-  const text = typeof source === "string" ? source : (decodeUtf8(source) ?? "");
+  const text = textOf(source) ?? "";
   const keys: VerifierKey[] = [];
   for (const [place, line] of text.split(/\r?\n/).entries()) {
     const key = line === "" ? null : await readVerifierKey(line);

@@ -3,7 +3,7 @@
  * forged. The first says nothing about anybody's honesty and is undecidable; the second is refused.
  *
  * Whatever holds a signature, or a member that only envelopes have, at any depth, claims to be an envelope and is
- * judged as one: nothing that is put around a forgery makes its verdict milder.
+ * judged as one. A text that mail or an editor has changed is undecidable too: mail-damage.ts names it.
  */
 
 import { type Refusal, refuse } from "./reasons.ts";

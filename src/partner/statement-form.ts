@@ -4,7 +4,9 @@ import { decodeBase64url, decodeHash } from "./base64.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { isFlag, isText, isTextList, isWhole, oneOf, orNull, shape } from "./claims.ts";
 import { eventTokenType, licenseStatuses, type StatementRow, statementType } from "./contract.ts";
+import { withoutMark } from "./file-text.ts";
 import { type CompactJws, readJwsObject, splitCompactJws } from "./jws.ts";
+import { damageOr } from "./mail-damage.ts";
 import { hashOfLeaf } from "./merkle-proof.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { Refusal, refuse } from "./reasons.ts";
@@ -109,16 +111,17 @@ function readRows(given: JsonObject): Pick<StatementForm, "rows" | "path"> | Ref
  * @param input its text, or a value that was read strictly
  */
 export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
-  const isJson = typeof input !== "string" || /^[\t\n\r ]*\{/.test(input);
-  const given = typeof input === "string" && isJson ? readStrictJson(input) : input;
-  if (given instanceof Refusal) return given;
+  const read = typeof input === "string" ? withoutMark(input) : input;
+  const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);
+  const given = isJson ? readStrictJson(read) : read;
+  if (given instanceof Refusal) return isJson ? damageOr(given, read) : given;
   if (!isStatement(given))
     return findNoEnvelope(given) ?? refuse(isEvent(given) ? "IS_AN_EVENT" : "IS_AN_ENVELOPE");
   if (!isJsonObject(given))
     return malformed("The rows are missing: the signature alone says nothing of anybody.");
   if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
   const jws = splitCompactJws(given.signature);
-  if (jws instanceof Refusal) return jws;
+  if (jws instanceof Refusal) return damageOr(jws, given.signature);
   const rows = readRows(given);
   return rows instanceof Refusal ? rows : { jws, given, ...rows };
 }

@@ -8,6 +8,7 @@
 import { decodeBase64url } from "./base64.ts";
 import { concatenated } from "./bytes.ts";
 import { formatSeconds } from "./date-time.ts";
+import { textOf, withoutMark } from "./file-text.ts";
 import { type JwsHeader, readJwsHeader, readJwsObject, splitCompactJws } from "./jws.ts";
 import { checkWindow } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
@@ -51,7 +52,7 @@ type Judging = {
   readonly issuer: string;
   /** When the envelope was signed. */
   readonly signedSeconds: number;
-  /** Whether it said eligible. */
+  /** Whether it said eligible, or that the licence was VALID. */
   readonly isYes: boolean;
   readonly nowSeconds: number;
   readonly toleranceSeconds: number;
@@ -153,7 +154,7 @@ async function readClaims(payload: JsonObject, key: KnownKey): Promise<StatusLis
 const noToken = "The status list is no signed token.";
 
 async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
-  const jws = text.length > maxTokenCharacters ? null : splitCompactJws(text.trim());
+  const jws = text.length > maxTokenCharacters ? null : splitCompactJws(withoutMark(text).trim());
   if (jws === null || jws instanceof Refusal) return unusable(noToken);
   const header = readJwsHeader(jws.protectedHeader);
   if (header instanceof Refusal) return unusable(noToken);
@@ -270,7 +271,7 @@ export function findStatus(
  * ```
  */
 export function readOfflinePack(source: string | Uint8Array): OfflinePack | null {
-  const pack = readStrictJson(source);
+  const pack = readStrictJson(textOf(source) ?? "");
   if (pack instanceof Refusal || !isJsonObject(pack)) return null;
   const { issuer, madeAt, jwks, keyHistory, statusLists } = pack;
   const isText = (value: JsonValue | undefined) => typeof value === "string";

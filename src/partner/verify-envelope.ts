@@ -172,7 +172,7 @@ function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusa
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** What the lists say of the envelope's place: only an answer that was a yes can have been withdrawn. */
+/** What the lists say of the envelope's place. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
 function judgeStatus(
   { opened, lists }: Found,
   claims: Claims,
@@ -180,7 +180,8 @@ function judgeStatus(
   nowMs: number,
 ): Passed | Refusal {
   const { issuer, clockToleranceSeconds, maxListAgeSeconds } = options;
-  const { eligible: isYes } = claims.result;
+  const { eligible, license } = claims.result;
+  const isYes = eligible || license?.status === "VALID";
   if (lists === null) return outcomes.noList;
   if (claims.status === null) return outcomes.noPlace;
   const found = findStatus(claims.status, lists, {

@@ -36,6 +36,22 @@ export type WebhookInput = {
   readonly toleranceSeconds?: number;
 };
 
+/**
+ * Says what keeps a text from being a secret, all of whose characters are visible ASCII: with such a text every genuine
+ * delivery would be refused.
+ *
+ * @returns a sentence that repeats nothing of the text; null for what can be a secret
+ */
+export function findSecretProblem(secret: string): string | null {
+  if (/^(?:\uFEFF|\uFFFD|\u00FF\u00FE|\u00FE\u00FF|\u00EF\u00BB\u00BF)/.test(secret))
+    return "It begins with a byte order mark, or is in UTF-16: save it as UTF-8 without a mark.";
+  if (secret.includes("\0")) return "It is in UTF-16: save it as UTF-8 without a mark.";
+  if (/\s/.test(secret)) return "It has white space: give the secret alone.";
+  return /^[\x21-\x7e]*$/.test(secret)
+    ? null
+    : "It has characters that no secret has: give it as it was handed out.";
+}
+
 /** Two `v1` appear while the secret is being rotated. */
 const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?$/;
 const contractToleranceSeconds = 300;
@@ -80,7 +96,7 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
  *
  * @param input the raw body, the header, the secret, the replay window in seconds and, for tests, the time
  * @returns the verdict; a bad delivery never throws
- * @throws TypeError when the secret is empty or `now` is no date
+ * @throws TypeError when the secret is empty or has characters that no secret has, or `now` is no date
  *
  * @example
  * ```ts
@@ -93,6 +109,8 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
 export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerification> {
   const { rawBody, signature, secret, now = new Date(), toleranceSeconds = contractToleranceSeconds } = input;
   if (secret === "") throw new TypeError("verifyWebhook needs the webhook secret");
+  const problem = findSecretProblem(secret);
+  if (problem !== null) throw new TypeError(`The webhook secret cannot be read. ${problem}`);
   if (Number.isNaN(now.getTime())) throw new TypeError("now is not a valid date");
   const match = headerPattern.exec(signature);
   if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);

@@ -1,17 +1,9 @@
 /** The languages of getting started, and how an example of each is run (decision D14.2). */
 
-import askCs from "../../data/examples/csharp/Ask.cs" with { type: "text" };
-import eventsCs from "../../data/examples/csharp/Events.cs" with { type: "text" };
-import receiveCs from "../../data/examples/csharp/Receive.cs" with { type: "text" };
-import verifyCs from "../../data/examples/csharp/Verify.cs" with { type: "text" };
 import askSh from "../../data/examples/curl/ask.sh" with { type: "text" };
 import eventsSh from "../../data/examples/curl/events.sh" with { type: "text" };
 import receiveSh from "../../data/examples/curl/receive.sh" with { type: "text" };
 import verifySh from "../../data/examples/curl/verify.sh" with { type: "text" };
-import askGo from "../../data/examples/go/ask.go" with { type: "text" };
-import eventsGo from "../../data/examples/go/events.go" with { type: "text" };
-import receiveGo from "../../data/examples/go/receive.go" with { type: "text" };
-import verifyGo from "../../data/examples/go/verify.go" with { type: "text" };
 import askJava from "../../data/examples/java/Ask.java" with { type: "text" };
 import eventsJava from "../../data/examples/java/Events.java" with { type: "text" };
 import receiveJava from "../../data/examples/java/Receive.java" with { type: "text" };
@@ -60,8 +52,6 @@ const sources: Readonly<Record<string, Readonly<Record<ExampleKind, string>>>> =
   python: { ask: askPy, events: eventsPy, receive: receivePy, verify: verifyPy },
   php: { ask: askPhp, events: eventsPhp, receive: receivePhp, verify: verifyPhp },
   java: { ask: askJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
-  go: { ask: askGo, events: eventsGo, receive: receiveGo, verify: verifyGo },
-  csharp: { ask: askCs, events: eventsCs, receive: receiveCs, verify: verifyCs },
 };
 
 /** The first is shown to who has not chosen. */

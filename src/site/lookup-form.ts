@@ -1,9 +1,8 @@
 /** The form of the public lookup, and what is entered into it. */
 
 import { html } from "hono/html";
-import { withAsciiDigits } from "../domain/personal-data.ts";
-import { meantTerm } from "../domain/teachers/mistyped-term.ts";
-import { maxTermLength, type TermKind, termKind } from "../domain/teachers/search-term.ts";
+import { maxTermLength, meantTerm } from "../domain/teachers/mistyped-term.ts";
+import { cleanTerm, type TermKind, termKind } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
 import type { Texts } from "./language.ts";
 import type { Markup } from "./markup.ts";
@@ -17,21 +16,12 @@ export type Asked =
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
 /**
- * Reads what people type or paste: white space, invisible characters and the groups in which numbers are printed
- * ("999 000 000 01") say nothing, and the digits of every script mean the same. A term that is a registration number as
- * it stands is left so: that one is looked up before the one that may be meant.
+ * Reads what people type or paste. A term that is a registration number as it stands is left so: that one is looked up
+ * before the one that may be meant.
  */
 export function readTerm(text: string): Asked {
-  // Length first: nothing long is worked on.
-  if (text.length > 4 * maxTermLength) return { term: "", problem: tooLong };
-  const clean = text
-    .normalize("NFKC")
-    .replace(/\p{Cf}/gu, "")
-    .trim();
-  const plain = withAsciiDigits(clean);
-  const isGrouped = /^\+?[\d\s().-]+$/.test(plain);
-  const meant = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
-  const term = isGrouped ? plain.replace(/[\s().-]/g, "") : meant;
+  const clean = cleanTerm(text);
+  const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
   if (term.length > maxTermLength) return { term: "", problem: tooLong };
   const kind = termKind(term);

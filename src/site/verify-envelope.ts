@@ -61,7 +61,7 @@ type EnvelopeForm = {
   readonly pasted: boolean;
   /** The service's own, to begin with. */
   readonly issuer: string;
-  /** Whose service it is, for the attestation; null where nobody said so. */
+  /** Whose service it is; null where nobody said so. */
   readonly registry: string | null;
   /** Addresses relative to the page. */
   readonly scripts: Readonly<Record<"app" | "extras" | "scanner" | "pdf", string>>;

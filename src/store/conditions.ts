@@ -19,6 +19,16 @@ export function isAttestedAs(value: string): string {
   return `EXISTS (SELECT 1 FROM attestations WHERE verification_id = ${value})`;
 }
 
+/**
+ * An extract was applied to its end, so that nobody is nobody. While the first one is applied, only some of its teachers
+ * are there. A register without imports may have been filled otherwise.
+ * Teachers and finished imports are never deleted, so what a lookup read of it holds in the commit of the answer.
+ */
+export const isLoaded = `EXISTS (SELECT 1 FROM teachers)
+  AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
+      AND inserted + updated + unchanged > 0)
+    OR NOT EXISTS (SELECT 1 FROM imports))`;
+
 /** All of them hold. */
 export function allOf(conditions: readonly Condition[]): Condition {
   return {

@@ -2,6 +2,7 @@ import { service } from "../domain/changes.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { AppliedImport } from "../domain/import/arrival.ts";
 import type { Contention } from "../domain/import/batch-size.ts";
+import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type {
   CommitOutcome,
@@ -44,7 +45,19 @@ export function createImportHistory(driver: Driver): ImportHistory {
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
     lastApplied: () => readLastApplied(driver),
+    losses: (since) => readLosses(driver, since),
   };
+}
+
+/** Of a register of an earlier release there are none: its imports have no such column. */
+async function readLosses(driver: Driver, since: number): Promise<Losses> {
+  const rows = await driver.query(
+    `SELECT * FROM imports WHERE started_at >= ? AND (finished_at IS NOT NULL OR abandoned_at IS NOT NULL)
+      ORDER BY id DESC`,
+    [since],
+  );
+  const texts = rows.map((row) => (row.losses === undefined ? null : textOrNull(row, "losses")));
+  return sumLosses(texts.flatMap((one) => (one === null ? [] : [JSON.parse(one) as RecordedLosses])));
 }
 
 /** All columns are asked for: `doctor` looks at registers of earlier releases too, which have no `fields`. */
@@ -59,7 +72,12 @@ async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
     rows: integer(row, "applied"),
     fields: fields === null ? null : new Set(JSON.parse(fields) as string[]),
     finishedAt: integer(row, "finished_at"),
+    rejections: digestsOf(row.rejections === undefined ? null : textOrNull(row, "rejections")),
   };
+}
+
+function digestsOf(text: string | null): ReadonlySet<string> | null {
+  return text === null ? null : new Set(JSON.parse(text) as string[]);
 }
 
 function codeCount(row: Row): CodeCount {
@@ -151,26 +169,31 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const [row] = await driver.query(unfinishedRun);
       return row === undefined ? null : importRecord(row);
     },
-    async begin({ file, sha256, options, at }) {
+    async begin({ file, sha256, options, losses, at }) {
       const giveUp = "UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL";
-      const insert = `INSERT INTO imports (file, sha256, options, started_at, applied, inserted, updated, unchanged,
-          rejected, warnings, events) VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0) RETURNING *`;
+      const insert = `INSERT INTO imports (file, sha256, options, started_at, losses, applied, inserted, updated,
+          unchanged, rejected, warnings, events) VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0) RETURNING *`;
       const rows = await driver.batch([
         statement(giveUp, [at]),
-        statement(insert, [file, sha256, options, at]),
+        statement(insert, [file, sha256, options, at, JSON.stringify(losses)]),
         recorded({ action: "import", kind: "import", id: null, detail: sha256 }),
       ]);
       const row = rows[1]?.[0];
       if (row === undefined) throw new TypeError("the import was not recorded");
       return importRecord(row);
     },
-    async finish(run, { rejected, warnings, codes, fields, at }) {
-      const sql = `UPDATE imports SET finished_at = ?, rejected = ?, warnings = ?, fields = ?
+    async allow(run) {
+      await driver.query("UPDATE imports SET losses = ? WHERE id = ?", [JSON.stringify("allowed"), run.id]);
+    },
+    async finish(run, { rejected, warnings, codes, fields, rejections, at }) {
+      const sql = `UPDATE imports SET finished_at = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
         WHERE id = ? AND abandoned_at IS NULL`;
-      const args = [at, rejected, warnings, JSON.stringify(fields), run.id];
+      const digests = rejections === null ? null : JSON.stringify(rejections);
+      const args = [at, rejected, warnings, JSON.stringify(fields), digests, run.id];
       await driver.batch([statement(sql, args), keptCodes(run.id, codes)]);
     },
     lastApplied: () => readLastApplied(driver),
+    losses: (since) => readLosses(driver, since),
     isBesideService: async () => driver.kind === "embedded" && others.serviceRuns(),
     async tune(contention) {
       if (driver.kind !== "embedded") return;

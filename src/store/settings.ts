@@ -2,7 +2,13 @@ import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
 import { importSourcesName } from "../domain/import/source.ts";
-import { initSettings, issuerToldName, type SettingsStore, statusListName } from "../domain/settings.ts";
+import {
+  initSettings,
+  issuerToldName,
+  type SettingsStore,
+  statusListName,
+  unreadableCertificateName,
+} from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
 import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
@@ -25,7 +31,7 @@ const toldSettings = [
   ...Object.values(initSettings),
 ];
 /** What the program notes beside a setting, and nobody sets. */
-const ownNotes = [issuerToldName, retentionTagSetting, importSourcesName];
+const ownNotes = [issuerToldName, retentionTagSetting, importSourcesName, unreadableCertificateName];
 
 /**
  * What is remembered by name, and the number that tells a running service to read again.

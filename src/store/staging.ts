@@ -32,7 +32,8 @@ const schema = [
     rejected INTEGER NOT NULL,
     line INTEGER NOT NULL,
     field TEXT,
-    code TEXT NOT NULL
+    code TEXT NOT NULL,
+    reg_no TEXT
   ) STRICT`,
   "CREATE INDEX issues_by_kind ON issues (rejected, id)",
 ];
@@ -42,8 +43,8 @@ const addIdentities = `INSERT OR IGNORE INTO identities (seq, reg_no, t_id, nin)
 const addEarlierIdentities = `INSERT INTO identities (seq, reg_no, t_id, nin)
   SELECT ${identity} FROM chunks CROSS JOIN json_each(chunks.identities)`;
 const addChunk = "INSERT INTO chunks (last_seq, rows, identities) VALUES (?, ?, ?)";
-const addIssues = `INSERT INTO issues (rejected, line, field, code)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)`;
+const addIssues = `INSERT INTO issues (rejected, line, field, code, reg_no)
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`;
 
 let opened = 0;
 
@@ -130,7 +131,13 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
     },
     async addIssues(issues) {
       if (issues.length === 0) return;
-      const values = issues.map((issue) => [Number(isRejection(issue)), issue.line, issue.field, issue.code]);
+      const values = issues.map((issue) => [
+        Number(isRejection(issue)),
+        issue.line,
+        issue.field,
+        issue.code,
+        issue.regNo ?? null,
+      ]);
       run(addIssues, [JSON.stringify(values)]);
     },
     async pending(afterSeq, limit) {
@@ -157,6 +164,7 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
         line: integer(row, "line"),
         field: textOrNull(row, "field"),
         code: text(row, "code") as ImportIssue["code"],
+        regNo: textOrNull(row, "reg_no") ?? undefined,
       }));
     },
     async close() {

@@ -5,7 +5,8 @@ import { integer, text } from "./driver/rows.ts";
 
 /**
  * Every change of a bit leaves a row in the teachers' history: one of the licence, whose status moves by a revocation and
- * its end; one of the registration; one of the certificate. Whoever is deactivated keeps the bit whatever is revoked.
+ * its end; one of the registration; one of the certificate. Whoever is deactivated or hidden
+ * keeps the bit whatever is revoked.
  */
 const change = "SELECT coalesce(max(id), 0) AS change FROM history";
 
@@ -18,7 +19,7 @@ const changedAt = "SELECT max(at) FROM (SELECT at FROM history ORDER BY id DESC 
  * which the sweep writes, its envelopes have the date.
  */
 const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
-    WHERE active = 0 OR license_revoked_on IS NOT NULL
+    WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1
   UNION ALL
   SELECT teacher_id FROM history INDEXED BY history_of_annulled CROSS JOIN teachers ON teachers.id = teacher_id
     WHERE certificate_from = 'VERIFIED' AND certificate_to <> 'VERIFIED' AND certificate_status <> 'VERIFIED'

@@ -10,7 +10,7 @@ import { licenseStatusOn } from "./teacher-columns.ts";
 const sampledStatuses = `WITH RECURSIVE sample (id) AS (
     SELECT 1 WHERE EXISTS (SELECT 1 FROM teachers)
     UNION ALL SELECT id + ?2 FROM sample WHERE id + ?2 <= (SELECT max(id) FROM teachers))
-  SELECT ${licenseStatusOn("?1")} AS status, active, count(*) AS n
+  SELECT ${licenseStatusOn("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
 /**

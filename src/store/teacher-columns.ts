@@ -86,6 +86,9 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
   return record as StoredTeacher;
 }
 
+/** Whom lookups find; a hidden teacher is nobody to them. */
+export const isShown = "hidden = 0";
+
 const isAtVersionIn = (id: string, version: string) =>
   `EXISTS (SELECT 1 FROM teachers WHERE id = ${id} AND version = ${version})`;
 const isAtVersion = isAtVersionIn("?", "?");
@@ -109,10 +112,10 @@ export function byKey(sqlOf: (column: string) => string): Readonly<Record<Teache
 export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
 type KeyKind = UniqueKey["by"];
 const nobodyHasIn = (by: KeyKind, value: string) =>
-  `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ${value})`;
+  `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ${value} AND ${isShown})`;
 const nobodyHas = (by: KeyKind) => nobodyHasIn(by, "?");
 const nobodyHasAny = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
-  CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"})`;
+  CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"} AND ${isShown})`;
 
 /** Lookups would read the same now: records at their versions, and nobody where nobody was. */
 export function stillAsRead(read: readonly ReadTeacher[]): Condition {
@@ -160,7 +163,7 @@ export function keyInJson(key: UniqueKey): string | number {
  * @param today the parameter that holds the date; it stands there more than once
  */
 export function licenseStatusOn(today: `?${number}`): string {
-  return `CASE WHEN active = 0 THEN 'NOT_FOUND'
+  return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
     WHEN license_expiry_date IS NULL OR license_issue_date > ${today} THEN 'NOT_FOUND'
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
@@ -171,9 +174,9 @@ export function licenseStatusOn(today: `?${number}`): string {
  * and partners were not told. Each half is written so that an index of its own serves it.
  */
 export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
-export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL
+export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShown} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;
 /** What was announced for a day that is still to come: only a calendar that was moved back has such. */
-export const aheadBy = `active = 1 AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL AND (
+export const aheadBy = `active = 1 AND ${isShown} AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL AND (
   (announced_status = 'EXPIRED' AND license_expiry_date >= ?1) OR
   (announced_status = 'VALID' AND license_issue_date > ?1))`;

@@ -1,10 +1,12 @@
 import DataLoader from "dataloader";
 import type { CalendarDate } from "../domain/clock.ts";
+import { TvsError } from "../domain/errors.ts";
 import type { TeacherFilter, TeacherListStore, TeacherRow } from "../domain/teachers/list.ts";
 import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teachers/store.ts";
 import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
+import { isLoaded } from "./conditions.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
@@ -15,6 +17,7 @@ import {
   byteColumns,
   columnOf,
   endedBy,
+  isShown,
   keyInJson,
   licenseStatusOn,
   packedRow,
@@ -36,17 +39,26 @@ const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((colum
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
 
 /** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
-const lookupsOf = (packedRecord: string) =>
-  byKey((column) => `SELECT ${packedRecord} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`);
-const lookups = lookupsOf(packedTeacher);
-const storedLookups = lookupsOf(packedStoredTeacher);
+/** A lookup that finds nobody says in the same read whether the register is empty: then it has a row without a teacher. */
+const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
+const lookups = byKey(
+  (column) =>
+    `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
+);
+const storedLookups = byKey(
+  (column) => `SELECT ${packedStoredTeacher} AS teacher FROM teachers WHERE ${column} = ? LIMIT 2`,
+);
 
 /** Many lookups in one: of `[place, value]` pairs, those that name a teacher, as `[place, teacher]`. */
-const lookupsOfMany = byKey((column) => {
-  const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
-  return `SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher})) AS teachers
-    FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value}`;
-});
+const lookupsOfMany = (whom: string) =>
+  byKey((column) => {
+    const value = byteColumns.includes(column) ? "unhex(asked.value ->> 1)" : "asked.value ->> 1";
+    return `SELECT (SELECT json_group_array(json_array(asked.value ->> 0, ${packedTeacher}))
+      FROM json_each(?) AS asked CROSS JOIN teachers ON ${column} = ${value} AND ${whom}) AS teachers,
+      (${isLoaded}) AS is_loaded`;
+  });
+const shownOfMany = lookupsOfMany(isShown);
+const anyOfMany = lookupsOfMany("true");
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
@@ -87,41 +99,74 @@ export function createTeacherStore(driver: Driver): TeacherStore {
 
 /** Lookups by a key. */
 function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
-  async function findNow({ by, value }: TeacherKey): Promise<Teacher | null> {
-    return only(await driver.query(lookups[by], [value]), teacherOf);
+  async function findNow({ by, value }: TeacherKey): Promise<Teacher | null | TvsError> {
+    const rows = await driver.query(lookups[by], [value]);
+    const found = rows.filter((row) => row.teacher !== null);
+    return found.length === 0 && rows.length > 0 ? registerEmpty() : only(found, teacherOf);
   }
 
-  async function findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
-    const teachers = new Array<Teacher | null>(keys.length).fill(null);
-    // All kinds at once: over a server they share a request.
-    const answers = uniqueKinds.map(async (by) => {
-      const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
-      if (asked.length === 0) return;
-      const [row] = await driver.query(lookupsOfMany[by], [JSON.stringify(asked)]);
-      if (row === undefined) throw new TypeError("an aggregate has a row");
-      const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
-      for (const [place, teacher] of found) teachers[place] = teacher;
-    });
-    await Promise.all(answers);
-    return teachers;
+  async function findTogether(keys: readonly UniqueKey[]): Promise<(Teacher | null | TvsError)[]> {
+    const { teachers, isEmpty } = await findMany(driver, keys, shownOfMany);
+    return isEmpty ? teachers.map((found) => found ?? registerEmpty()) : teachers;
   }
 
   const findAlone = (keys: readonly TeacherKey[]) => Promise.all(keys.map(findNow));
-  const findTogether = (keys: readonly UniqueKey[]) => (keys.length === 1 ? findAlone(keys) : findEach(keys));
+  const findNamed = (keys: readonly UniqueKey[]) =>
+    keys.length === 1 ? findAlone(keys) : findTogether(keys);
 
   // Lookups of one turn of the event loop are read together, and so they are answered together too, which costs two
   // thirds of going through all of the program for each in turn. Nobody waits for others to come, and nothing is
   // cached: each is told what the database said after it was asked.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
-  const named = new DataLoader<UniqueKey, Teacher | null>(findTogether, inTurns);
+  const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
   const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
 
-  return { find: (key) => (isUnique(key) ? named.load(key) : reached.load(key)), findEach };
+  return {
+    find: (key) => (isUnique(key) ? named.load(key) : reached.load(key)),
+    findEach: async (keys) =>
+      (await findTogether(keys)).map((found) => {
+        if (found instanceof TvsError) throw found;
+        return found;
+      }),
+  };
+}
+
+function registerEmpty(): TvsError {
+  return new TvsError("REGISTER_EMPTY", "the register is empty: no extract was applied to it yet");
+}
+
+/**
+ * Looks many up in one read.
+ * @param sqlOf whom it finds
+ * @returns the teachers in the order of the keys, and whether no extract was ever applied to the register
+ */
+async function findMany(
+  driver: Pick<Driver, "query">,
+  keys: readonly UniqueKey[],
+  sqlOf: typeof shownOfMany,
+): Promise<{ teachers: (Teacher | null)[]; isEmpty: boolean }> {
+  const teachers = new Array<Teacher | null>(keys.length).fill(null);
+  let isEmpty = false;
+  // The kinds are asked in the same turn: over a server they share a request.
+  const answers = uniqueKinds.map(async (by) => {
+    const asked = keys.flatMap((key, place) => (key.by === by ? [[place, keyInJson(key)]] : []));
+    if (asked.length === 0) return;
+    const [row] = await driver.query(sqlOf[by], [JSON.stringify(asked)]);
+    if (row === undefined) throw new TypeError("an aggregate has a row");
+    isEmpty ||= integer(row, "is_loaded") === 0;
+    const found = JSON.parse(text(row, "teachers")) as [place: number, teacher: Teacher][];
+    for (const [place, teacher] of found) teachers[place] = teacher;
+  });
+  await Promise.all(answers);
+  return { teachers, isEmpty };
 }
 
 /** What an import compares an extract with. */
-function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isEmpty" | "countHoldings"> {
+function createImportReads(
+  driver: Driver,
+): Pick<TeacherStore, "findOwners" | "findMany" | "isEmpty" | "isLoaded" | "countHoldings"> {
   return {
+    findOwners: async (keys) => (await findMany(driver, keys, anyOfMany)).teachers,
     async findMany(regNos) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
@@ -129,9 +174,13 @@ function createImportReads(driver: Driver): Pick<TeacherStore, "findMany" | "isE
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
+    async isLoaded() {
+      const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
+      return integer(row, "is_loaded") === 1;
+    },
     async countHoldings(today) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
-        count(*) FILTER (WHERE certificate_status = 'VERIFIED') AS certificates,
+        count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
         count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
       const [row = {}] = await driver.query(sql, [today]);
       return {

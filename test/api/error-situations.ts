@@ -163,6 +163,8 @@ const failing =
     return ask(eligibility, { key: keys.full, headers, body: question, but: { verification } });
   };
 
+const registerEmpty = new TvsError("REGISTER_EMPTY", "the register is empty");
+
 const items = (length: number) => ({ items: new Array(length).fill(question) });
 const roster = (length: number) => ({
   purpose,
@@ -364,6 +366,14 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "a database that is gone": failing(new TvsError("STORE_UNAVAILABLE", "a secret cause")),
     "a health probe that fails": ({ ask }, headers) =>
       ask(`${api}/health`, { headers, but: { isEnding: () => true } }),
+  },
+  REGISTER_EMPTY: {
+    "a check, of a register without teachers": failing(registerEmpty),
+    "a public lookup, of a register without teachers": ({ ask }, headers) =>
+      ask("/teacher/verify-license?searchTerm=7", {
+        headers,
+        but: { publicLookup: () => Promise.reject(registerEmpty) },
+      }),
   },
   OVERLOADED: { "too many that wait": failing(new TvsError("OVERLOADED", "too much at once; try again")) },
 };

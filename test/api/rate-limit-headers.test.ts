@@ -3,12 +3,13 @@ import { mintApiKey } from "../../src/domain/credentials.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
+import { createTeacherStore } from "../../src/store/teachers.ts";
 import type { Gate } from "../domain/gate.ts";
 import { openServer, type Reply, type Server } from "../domain/servers.ts";
 import { aClock } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { fillRing } from "../harness/keys.ts";
-import { aPartner, secrets } from "../harness/samples.ts";
+import { aPartner, aTeacherWrite, secrets } from "../harness/samples.ts";
 
 const clock = aClock("2026-03-01T12:00:00.000Z");
 const question = { identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
@@ -29,6 +30,7 @@ describeDrivers("two servers over one database", (_kind, database) => {
     const admin = database.driver();
     if ((await createKeyStore(admin).list()).length === 0) await fillRing(createKeyStore(admin), clock.now());
     await createPartnerStore(admin).add({ ...aPartner("agency"), perMinute: 6 }, record);
+    await createTeacherStore(admin).apply([aTeacherWrite("TR/2019/LA/000001", {})]);
     drivers = [await database.another(), await database.another()];
     servers = await Promise.all(drivers.map((driver) => openServer(driver, clock, openGate)));
   });

@@ -157,6 +157,10 @@ describe("a list", () => {
     await change(known.tId, "reinstate");
     await change(legacy.tId, "reactivate");
     expect(await both()).toEqual([0, 0]);
+    await change(known.tId, "hide");
+    expect(await both()).toEqual([1, 0]);
+    await change(known.tId, "unhide");
+    expect(await both()).toEqual([0, 0]);
   });
 
   test("is the same while nothing changes, and is signed anew each day", async () => {

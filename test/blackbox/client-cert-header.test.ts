@@ -1,7 +1,9 @@
 /** Whom a listener believes in what he says of somebody else's certificate. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { availableParallelism } from "node:os";
 import { makeCertificate, type TestCertificate } from "../harness/certificates.ts";
-import { patienceMs } from "../harness/program.ts";
+import { patienceMs, runTvs } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
 import { audienceOf, bearer, createTlsWorld, type TlsWorld, tId } from "./tls-world.ts";
 import { api } from "./world.ts";
@@ -44,6 +46,15 @@ test("Client-Cert counts from the peers of --client-cert-from alone, whatever --
     for (const malformed of [base64, `:${base64}`, `:${base64}:, :${base64}:`, certificate.fingerprint256]) {
       expect(await statusOf({ "Client-Cert": malformed })).toBe(401);
     }
+    const warnings = world.logs().match(/.*Client-Cert header in another form than RFC 9440.*/g) ?? [];
+    // One a minute, and a serving thread counts its own.
+    expect(warnings.length).toBeGreaterThan(0);
+    expect(warnings.length).toBeLessThanOrEqual(availableParallelism());
+    expect(warnings.join("")).not.toContain(base64.slice(0, 20));
+    expect(warnings.join("")).toContain("127.0.0.1");
+    const env = { TVS_CLIENT_CERT_FROM: "127.0.0.0/8" };
+    const doctor = await runTvs(["doctor", "--data", world.dataDir], { env });
+    expect(doctor.stdout).toContain("a Client-Cert from 127.0.0.0/8 could not be read at ");
     const client = await openClient({ port: Number(new URL(world.service().url).port) });
     const line = `Client-Cert: ${forwarded["Client-Cert"]}\r\n`;
     client.write(

@@ -16,7 +16,7 @@ const nin = "99900000001";
 const notRun: Readonly<Record<string, string>> = {
   "npm start ": "installs and runs until it is ended; ci/launch.test.ts and blackbox/sandbox.test.ts do both",
   "npm run build ": "builds; the shell has the program under test in that very folder",
-  "kill $(jobs -p)": "the services are the test's own",
+  "kill $SERVICE $!": "the services are the test's own",
 };
 
 let shell: Shell;
@@ -58,7 +58,7 @@ async function runChapter(heading: string, expectations: Expectations): Promise<
   const met = new Set<string>();
   for (const line of printedLines("README.md", heading)) {
     if (Object.keys(notRun).some((words) => line.startsWith(words))) continue;
-    if (/tvs serve .*&$/.test(line)) {
+    if (/tvs serve .*&(?: \w+=\$!)?$/.test(line)) {
       await shell.serve(line);
       continue;
     }

@@ -71,7 +71,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
   async function serve(line: string): Promise<Service> {
     const words = asRun(line)
       .replace(/^(?:\.\/)?tvs serve/, "")
-      .replace(/ > \S+ 2>&1 &$|&$/, "")
+      .replace(/ > \S+ 2>&1 &(?: \w+=\$!)?$|&$/, "")
       .replace(/--port \d+/, "")
       .replace(/--(tls|admin)-port \d+/, "--$1-port 0")
       .trim()
@@ -88,7 +88,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     const args = isTold ? paths : [...paths, "--issuer", "https://verify.example.org"];
     const service = await startService({ dataDir: join(here, name), args });
     services.push(service);
-    const log = / > (\S+) 2>&1 &$/.exec(line)?.[1];
+    const log = / > (\S+) 2>&1 &(?: \w+=\$!)?$/.exec(line)?.[1];
     if (log !== undefined) await writeFile(join(here, log), service.stdout());
     return service;
   }

@@ -69,7 +69,7 @@ test("a restore gives nobody the place of one whom it has lost, also where an ex
 
     const restored = await runJson<{ notes: string[] }>(["restore", backup, "--force", "--yes"], { dataDir });
     const notes = restored.notes.join("\n");
-    expect(notes).toContain("Teachers whose revocation or deactivation is undone: A/B/C/2");
+    expect(notes).toContain("Teachers whose revocation, deactivation or hiding is undone: A/B/C/2");
     await register.put(9);
     await register.serving(async (url) => {
       const claim = await claimOf(url, register, 9);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { canPackage, packageFor } from "../../.ci/debian.ts";
 import { postinst, postrm, prerm } from "../../.ci/debian-scripts.ts";
@@ -46,5 +46,84 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       status: 0,
       stderr: "",
     });
+  });
+});
+
+/** Real users and owners, in a mount namespace of its own with an /etc and a /var/lib of its own, which only root may make. */
+const canMount =
+  process.getuid?.() === 0 &&
+  spawnSync("unshare", ["-m", "true"]).status === 0 &&
+  ["useradd", "groupadd", "usermod"].every(
+    (name) => Bun.which(name, { PATH: "/usr/sbin:/usr/bin" }) !== null,
+  );
+
+/**
+ * Configures the package on a machine of which some things are made before.
+ * @param before lines of a shell
+ * @param after lines whose output is given back
+ */
+async function configured(before: string, after: string): Promise<string> {
+  return withTempDir(async (folder) => {
+    mkdirSync(join(folder, "lib"));
+    writeFileSync(join(folder, "tvs.env"), "");
+    writeFileSync(join(folder, "postinst"), postinst.replaceAll("/usr/share/tvs", folder));
+    const setUp = [
+      "set -e",
+      `cp -r --no-preserve=links /etc '${folder}/etc'`,
+      `mount --bind '${folder}/etc' /etc`,
+      `mount --bind '${folder}/lib' /var/lib`,
+      "sed -i '/^tvs:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow",
+      before,
+      `sh '${folder}/postinst' configure >'${folder}/said'`,
+      after,
+    ].join("\n");
+    const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+    const ended = spawnSync("unshare", ["-m", "sh", "-c", setUp], { encoding: "utf8", env });
+    expect({ code: ended.status, stderr: ended.status === 0 ? "" : ended.stderr }).toEqual({
+      code: 0,
+      stderr: "",
+    });
+    return ended.stdout.trim();
+  });
+}
+
+const folderOwner = "stat -c '%U:%G %a' /var/lib/tvs";
+
+describe.skipIf(!canMount)("configuring the Debian package", () => {
+  test("on a new machine makes the user, its group and its folder", async () => {
+    expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
+  });
+
+  test("goes through where a group tvs is there already", async () => {
+    expect(await configured("groupadd tvs", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
+  });
+
+  test("makes a user tvs with another primary group a member of the group tvs", async () => {
+    const before = "useradd --system --gid daemon --no-create-home tvs";
+    const after = `${folderOwner}; id -gn tvs; id -nG tvs; stat -c %G /etc/tvs/tvs.env`;
+    expect(await configured(before, after)).toBe("tvs:tvs 700\ndaemon\ndaemon tvs\ntvs");
+  });
+
+  test("gives root's folder to the service, with root's files in it, and follows no link", async () => {
+    const before = `mkdir -m 755 -p /var/lib/tvs/calls; touch /var/lib/tvs/tvs.db /var/lib/other
+      ln -s ../other /var/lib/tvs/link; chmod -R go-w /var/lib/tvs`;
+    const after = `${folderOwner}; cd /var/lib; stat -c '%n %U' tvs/calls tvs/tvs.db tvs/link other`;
+    expect(await configured(before, after)).toBe(
+      "tvs:tvs 700\ntvs/calls tvs\ntvs/tvs.db tvs\ntvs/link root\nother root",
+    );
+  });
+
+  test("gives only the folder where others could have put files into it, and none of its files", async () => {
+    const before =
+      "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
+    const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
+    expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
+  });
+
+  test("leaves a link in the folder's place, and what it leads to, as they are", async () => {
+    const before = "mkdir -m 700 /var/lib/elsewhere; ln -s elsewhere /var/lib/tvs";
+    expect(await configured(before, "stat -c '%U %a' /var/lib/elsewhere; readlink /var/lib/tvs")).toBe(
+      "root 700\nelsewhere",
+    );
   });
 });

@@ -44,7 +44,11 @@ describe("a command line", () => {
     ["a value for a yes or no", ["x.csv", "--dry-run=maybe"], /--dry-run/],
     ["no value where one belongs", ["x.csv", "--reason"], /--reason/],
     ["a flag where a value belongs", ["x.csv", "--reason", "--dry-run"], /--reason/],
-    ["one operand too many", ["x.csv", "y.csv"], /unexpected argument number 2/],
+    [
+      "one operand too many",
+      ["x.csv", "y.csv"],
+      /unexpected argument number 2: the command takes FILE and nothing else;/,
+    ],
   ])("with %s is refused before anything is done", async (_what, rawArgs, message) => {
     const { seen, error } = await call(rawArgs);
     expect(seen).toBeUndefined();

@@ -60,6 +60,7 @@ describe("what needs attention", () => {
       "bad: Requests were answered with 5xx in the last minute; the log says why.",
       "bad: The clock of the node at http://one:1 is 31 s ahead of the database's, and partners are refused there. Set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused.",
       "bad: The newest checkpoint of the evidence log is late: 8 leaves, signed at 2026-03-01T08:30:00.000Z; 3 more wait for one, for 10 min. Start tvs serve, which makes one every 30 s, or look in its log why it cannot; tvs log checkpoint makes one now.",
+      "bad: Imports have taken away 5 of 400 valid licences within 24 hours. Look at the extracts: beyond 2 % the next import stops, unless --allow-change is given.",
       "bad: Nothing was seen of /srv/board.csv for 3 days, and it is due every 24 h. Look why its timer does not run (systemctl list-timers); tvs service uninstall --timers forgets it.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: Partner spent has used 100 % of today's quota (UTC).",

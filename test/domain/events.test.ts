@@ -16,6 +16,7 @@ const statuses = (changes: Partial<Statuses>): Statuses => ({
   active: true,
   ...changes,
 });
+const gone = { license: "NOT_FOUND", certificate: "NOT_FOUND", hidden: true } as const;
 const eventsOf = (before: Partial<Statuses>, after: Partial<Statuses>): string[][] =>
   transitions(statuses(before), statuses(after)).map((one) => [one.eventType, one.previousStatus]);
 
@@ -43,6 +44,22 @@ describe("which change causes which event (the table of decision D7.5)", () => {
       { license: "NOT_FOUND", active: false },
       [["teacher.deactivated", "NOT_FOUND"]],
     ],
+    [{}, gone, [["teacher.deactivated", "VALID"]]],
+    [
+      { license: "NOT_FOUND", active: false },
+      { ...gone, active: false },
+      [["teacher.deactivated", "NOT_FOUND"]],
+    ],
+    [
+      gone,
+      {},
+      [
+        ["license.reinstated", "NOT_FOUND"],
+        ["certificate.verified", "NOT_FOUND"],
+      ],
+    ],
+    [gone, { license: "EXPIRED", certificate: "CLAIMED" }, []],
+    [gone, { ...gone, active: false }, []],
   ])("%j to %j", (before, after, events) => {
     expect(eventsOf(before, after)).toEqual(events);
   });

@@ -66,6 +66,9 @@ function recomputed(statement: SignedStatement, jwks: string) {
   return { header: rest, isSigned, claims, rowsRoot: root(leaves).toString("base64") };
 }
 
+/** A partner with a day for long lists. */
+const room = { partner: { perMinute: 9, perDay: 1_000 } };
+
 describe("a statement over a list", () => {
   test.each([1, 2, 3, 24, 25, 257])("of %i rows is what its definition makes of it", (count) =>
     withVerification(async (world) => {
@@ -103,7 +106,7 @@ describe("a statement over a list", () => {
       ]);
       expect(rows.map(({ row }) => row)).toEqual(teachers.map((_, index) => index + 1));
       expect(new Set(rows.map(({ salt }) => salt)).size).toBe(count);
-    }),
+    }, room),
   );
 
   test("counts people and not rows, and each reason for each of them", () =>
@@ -150,6 +153,27 @@ describe("a statement over a list", () => {
       expect((await stated(world, teachers)).summary.percentEligible).toBe(percent);
     }),
   );
+
+  test("a person listed under another name is not eligible, unless another row has the registered one", () =>
+    withVerification(async (world) => {
+      for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });
+      const row = (n: number, name: string) => ({ ...named({ regNo: `N/1/B/${n}` }), name });
+      const list = [
+        row(1, "Ngozi Bello"),
+        row(2, "Chidi Okeke"),
+        row(3, "Chidi Okeke"),
+        row(3, "Bello, Ngozi"),
+      ];
+      const { rows, summary } = await stated(world, list);
+      expect(rows.map(({ eligible, reasons }) => [eligible, reasons])).toEqual([
+        [true, []],
+        [false, ["NAME_DIFFERS"]],
+        [false, ["NAME_DIFFERS"]],
+        [true, []],
+      ]);
+      expect(summary).toMatchObject({ listed: 4, distinct: 3, found: 3, eligible: 2, percentEligible: 66.6 });
+      expect(summary.byReason).toEqual({ NAME_DIFFERS: 1 });
+    }));
 
   test("says whether a name can be the registered one, and tells it to nobody", () =>
     withVerification(async (world) => {
@@ -229,11 +253,17 @@ describe("its commit", () => {
       expect(await world.maintenance.verifiedBy(1)).toEqual(["agency"]);
     }));
 
-  test("costs a call of the minute, and of the day each person once", () =>
+  test("costs a call of the minute, and of the day each row", () =>
     withVerification(async (world) => {
       await stated(world, [anybody, named({ nin }), nobody, nobody]);
       const windows = (await world.quotaStore.windows()).map(({ kind, used }) => `${kind} ${used}`).sort();
-      expect(windows).toEqual(["day 2", "minute 1"]);
+      expect(windows).toEqual(["day 4", "minute 1"]);
+    }));
+
+  test("a listed number with a full stop at its end names the teacher", () =>
+    withVerification(async (world) => {
+      const { rows } = await stated(world, [named({ regNo: `${regNo}.` })]);
+      expect(rows[0]).toMatchObject({ regNo, status: "VALID" });
     }));
 
   test("is refused whole where the day has room for some of them only", () =>
@@ -277,7 +307,7 @@ describe("its commit", () => {
             what === "revoked" ? ["REVOKED", "NOT_FOUND"] : ["VALID", "VALID"],
           );
           expect(await world.stored()).toHaveLength(1);
-          expect((await world.quotaStore.windows()).map(({ used }) => used).sort()).toEqual([1, 3]);
+          expect((await world.quotaStore.windows()).map(({ used }) => used).sort()).toEqual([1, 72]);
         },
         {
           attestations: (real, stores) => ({

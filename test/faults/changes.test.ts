@@ -79,7 +79,7 @@ const changes: readonly {
   },
   {
     change: "reinstate",
-    command: ["teachers", "reinstate", reference],
+    command: ["teachers", "reinstate", reference, "--reason", "under load"],
     isNew: ({ status, license }) => status === 200 && license === "VALID",
   },
   {

@@ -81,8 +81,8 @@ async function changeByCommand(changes: Changes, n: number): Promise<void> {
   const { standings, expected, register } = changes;
   const standing = standings[n] as Standing;
   const isRevocation = standing.license === "VALID";
-  const words = isRevocation ? ["revoke", regNo(n), "--reason", "Found forged"] : ["reinstate", regNo(n)];
-  await runWell(["teachers", ...words], register);
+  const action = isRevocation ? "revoke" : "reinstate";
+  await runWell(["teachers", action, regNo(n), "--reason", "Found forged"], register);
   standing.license = isRevocation ? "REVOKED" : "VALID";
   expectEvent(expected, n, isRevocation ? "license.revoked" : "license.reinstated");
   changes.done++;

@@ -67,7 +67,7 @@ async function judge({ trial, register, urls, kill }: Services): Promise<void> {
   const places = await claims(newest(), apiKey);
   const change = (n: number, isGone: boolean) =>
     isGone
-      ? ["teachers", "reinstate", numberOf(n)]
+      ? ["teachers", "reinstate", numberOf(n), "--reason", "under kills"]
       : ["teachers", "revoke", numberOf(n), "--reason", "under kills", "--yes"];
   const commandMs = await durationOf(() => runWell(change(0, false), register));
   for (let round = 0; round < roundsOf(4); round++) {

@@ -35,7 +35,13 @@ export function zipOf(
 }
 
 const relations =
-  '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/></Relationships>';
+  '<Relationships><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="/xl/worksheets/sheet2.xml"/></Relationships>';
+
+const main = "application/vnd.openxmlformats-officedocument.spreadsheetml";
+const contentTypes =
+  `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/xl/workbook.xml" ContentType="${main}.sheet.main+xml"/>` +
+  `<Override PartName="/xl/worksheets/sheet1.xml" ContentType="${main}.worksheet+xml"/><Override PartName="/xl/worksheets/sheet2.xml" ContentType="${main}.worksheet+xml"/>` +
+  `<Override PartName="/xl/styles.xml" ContentType="${main}.styles+xml"/><Override PartName="/xl/sharedStrings.xml" ContentType="${main}.sharedStrings+xml"/></Types>`;
 
 /** A workbook's parts with two sheets, the first of which is this XML. */
 export function workbookParts(
@@ -43,7 +49,8 @@ export function workbookParts(
   { properties = "" } = {},
 ): Record<string, string | Buffer> {
   return {
-    "xl/workbook.xml": `<workbook xmlns:r="x">${properties}<sheets><sheet name="One" r:id="rId1"/><sheet name="Two" r:id="rId2"/></sheets></workbook>`,
+    "[Content_Types].xml": contentTypes,
+    "xl/workbook.xml": `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="x">${properties}<sheets><sheet name="One" r:id="rId1"/><sheet name="Two" r:id="rId2"/></sheets></workbook>`,
     "xl/_rels/workbook.xml.rels": relations,
     "xl/worksheets/sheet1.xml": sheet,
   };

@@ -6,7 +6,14 @@
 import { Readable } from "node:stream";
 import { resetSync } from "@logtape/logtape";
 import { runCommandLine } from "../../cli/commands.ts";
-import { childEnvironment, Finished, mainUrl, type RunOptions, succeeded } from "./program.ts";
+import {
+  childEnvironment,
+  Finished,
+  mainUrl,
+  prepareRegister,
+  type RunOptions,
+  succeeded,
+} from "./program.ts";
 
 /** One at a time, because a command has the process's streams, environment and exit code. */
 let last: Promise<unknown> = Promise.resolve();
@@ -23,7 +30,9 @@ export function runTvs(
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
   const { stdin = "", env = {}, dataDir, cwd } = options;
-  const restore = [replaceEnvironment({ ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env })];
+  const given = { ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }), ...env };
+  await prepareRegister(args, given, options.isBare);
+  const restore = [replaceEnvironment(given)];
   const stdout = capture(process.stdout, restore);
   const stderr = capture(process.stderr, restore);
   const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)]);

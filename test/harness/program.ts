@@ -62,7 +62,24 @@ export type RunOptions = {
   readonly cwd?: string;
   /** The words that start another program than the one that TVS_COMMAND tells. */
   readonly program?: readonly string[];
+  /** Makes no register for a command that needs one. */
+  readonly isBare?: boolean;
 };
+
+/** The commands by which tests fill a folder: like {@link startService}, they find a register there. */
+const filling = ["teachers import", "partners add", "keys import"];
+
+/** Makes the register that a command needs and none has made. */
+export async function prepareRegister(
+  words: readonly string[],
+  environment: Environment,
+  isBare: boolean | undefined,
+): Promise<void> {
+  const isFilling = words[0] === "serve" || filling.includes(words.slice(0, 2).join(" "));
+  if (isBare || !isFilling || words.includes("--help")) return;
+  const { makeMissingRegister } = await import("./service.ts");
+  await makeMissingRegister(words, environment);
+}
 
 /** Concurrent tests share the machine: more commands at once than this only wait for each other. */
 const maxCommands = 4;
@@ -88,7 +105,9 @@ async function runNow(args: readonly string[], options: RunOptions): Promise<Fin
     ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
     ...options.env,
   };
-  const env = childEnvironment({ ...(await databaseOf(args, told)), ...told });
+  const given = { ...(await databaseOf(args, told)), ...told };
+  await prepareRegister(args, given, options.isBare);
+  const env = childEnvironment(given);
   const child = Bun.spawn([...(options.program ?? programWords), ...args], {
     stdin: options.stdin === undefined ? "ignore" : new Blob([bytesOf(options.stdin)]),
     stdout: "pipe",
@@ -149,6 +168,7 @@ export type ServeOptions = {
   dataDir: string;
   /** As for a command. */
   program?: readonly string[];
+  isBare?: boolean;
 };
 
 /**
@@ -167,8 +187,9 @@ export async function startService(options: ServeOptions): Promise<Service> {
 /** One `tvs serve`. */
 async function startProcess(options: ServeOptions): Promise<Service> {
   const { args = [], env = {}, dataDir, program = programWords } = options;
-  const words = [...program, "serve", "--data", dataDir, "--port", "0", ...args];
-  const child = Bun.spawn(words, {
+  const words = ["serve", "--data", dataDir, "--port", "0", ...args];
+  await prepareRegister(words, env, options.isBare);
+  const child = Bun.spawn([...program, ...words], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

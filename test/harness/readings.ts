@@ -2,6 +2,7 @@
 
 import type { Judged } from "../../src/domain/checks.ts";
 import type { EvidenceFigures } from "../../src/domain/evidence/figures.ts";
+import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
 import { aNode, aPartner, aSigningKey } from "./samples.ts";
@@ -42,6 +43,7 @@ const wellReadings: Readings = {
   endpoints: [],
   imports: [anImport],
   appliedAt: now,
+  losses: noLosses,
   importWatch: null,
   teachers: {
     ...{ total: 61, active: 60, licensed: 57, approximate: false },
@@ -88,6 +90,10 @@ export const everythingWrong: Change = {
     { ...backlog, partnerId: "held", pending: 1, heldBy: "restore" },
   ],
   imports: [{ ...anImport, finishedAt: null }],
+  losses: {
+    lost: { ...noLosses.lost, validLicenses: 5 },
+    of: { ...noLosses.of, validLicenses: 400 },
+  },
   importWatch: {
     ...{ source: "/srv/board.csv", everyMs: 24 * hourMs, since: now - 9 * dayMs, seenAt: now - 3 * dayMs },
     failed: { at: now - dayMs, what: "it cannot be read" },

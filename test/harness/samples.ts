@@ -93,6 +93,7 @@ export function aTeacher(regNo: string, changes: Partial<TeacherContent> = {}): 
     category: "A",
     source: "new_system",
     active: true,
+    hidden: false,
     certificateStatus: "VERIFIED",
     certificateIssueDate: "2020-01-01",
     licenseIssueDate: "2020-01-01",

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
+import { hasRegister, type OpenOptions, type Operator, openOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
@@ -37,6 +37,36 @@ export async function makeRegister(dataDir: string, at?: number): Promise<void> 
   shared.emptyRegisters.set(name, files);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   for (const [file, content] of await files) writeFileSync(join(dataDir, file), content, { mode: 0o600 });
+}
+
+/** Makes an empty register for a command that is told a folder or a database without one; none for a sandbox. */
+export async function makeMissingRegister(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const option = (name: string) => {
+    const at = words.indexOf(`--${name}`);
+    return at === -1
+      ? words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3)
+      : words[at + 1];
+  };
+  const [data, database] = [option("data") ?? environment.TVS_DATA, option("database")];
+  const isSandbox = words.includes("--sandbox") || "TVS_SANDBOX" in environment;
+  if (isSandbox || (data === undefined && database === undefined && !("TVS_DATABASE" in environment))) return;
+  const flags = { ...(data === undefined ? {} : { data }), ...(database === undefined ? {} : { database }) };
+  // What stands against a register there, the command itself says.
+  try {
+    const config = readConfig(flags, environment);
+    if (existsSync(config.masterKeyFile) || (await hasRegister(config))) return;
+    const places = [config.masterKeyFile, config.database.kind === "file" ? config.database.file : ""];
+    const usual = ["master.key", "tvs.db"].map((name) => join(config.dataDir, name));
+    if (config.masterKey === undefined && places.join() === usual.join()) await makeRegister(config.dataDir);
+    const operator = await openOperator(config, { whenMade: () => {} });
+    // An empty register answers no lookup, and its health is 503.
+    if (words[0] === "serve" || words[0] === "partners")
+      await operator.stores.teachers.apply([aTeacherWrite("ZZ/0000/ZZ/000000", {})]);
+    await operator.driver.close();
+  } catch {}
 }
 
 /** The real composition over a data directory, closed afterwards; an empty register is made where there is none. */

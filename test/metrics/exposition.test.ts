@@ -36,11 +36,11 @@ beforeAll(async () => {
     at: 1,
   });
   const imports = createImportStore(operator.driver, world.folder);
-  const run = await imports.begin({ file: "a.csv", sha256: "", options: "{}", at: 1 });
+  const run = await imports.begin({ file: "a.csv", sha256: "", options: "{}", losses: "allowed", at: 1 });
   await imports.commit(run, [], { ...run, applied: 3, unchanged: 3 });
-  const end = { rejected: 1, warnings: 0, codes: [], fields: [] };
+  const end = { rejections: null, rejected: 1, warnings: 0, codes: [], fields: [] };
   await imports.finish({ ...run, applied: 3 }, { ...end, at: Date.parse("2026-03-01T09:00:00Z") });
-  const refused = await imports.begin({ file: "b.csv", sha256: "", options: "{}", at: 1 });
+  const refused = await imports.begin({ file: "b.csv", sha256: "", options: "{}", losses: "allowed", at: 1 });
   await imports.finish(refused, { ...end, at: operator.clock.now() });
   for (const path of [
     "/teacher/verify-license?searchTerm=1",

@@ -12,6 +12,11 @@ export const files: Readonly<Record<string, readonly string[]>> = {
     "test/partner/verify-envelope.test.ts",
     "test/partner/verify-event.test.ts",
   ],
+  "src/partner/file-text.ts": ["test/partner/damaged-texts.test.ts"],
+  "src/partner/mail-damage.ts": [
+    "test/partner/damaged-texts.test.ts",
+    "test/partner/verify-envelope.test.ts",
+  ],
   "src/partner/outer-members.ts": [
     "test/partner/outer-members.test.ts",
     "test/partner/verify-envelope.test.ts",
@@ -42,7 +47,11 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   // The evidence log's tree, its proofs and checkpoints.
   "src/domain/evidence/tree.ts": ["test/domain/evidence/tree.test.ts"],
   "src/partner/merkle-proof.ts": ["test/partner/merkle-proof.test.ts"],
-  "src/partner/log-proof.ts": ["test/partner/log-proof.test.ts", "test/partner/log-fixtures.test.ts"],
+  "src/partner/log-proof.ts": [
+    "test/partner/log-proof.test.ts",
+    "test/partner/log-fixtures.test.ts",
+    "test/partner/damaged-texts.test.ts",
+  ],
   "src/partner/log-checkpoint.ts": [
     "test/partner/log-checkpoint.test.ts",
     "test/partner/log-fixtures.test.ts",

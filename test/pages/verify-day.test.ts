@@ -45,7 +45,7 @@ describe("an answer that was a yes", () => {
   test("is green with its day, and has no second line while it is of late", () =>
     within(openAt(daysLater(29)), async ({ page }) => {
       const { text } = await verify(page, envelope);
-      expect(text).toMatch(/Answer on \d+ \w+ \d{4}: VALID, eligible/);
+      expect(text).toMatch(/Licensed on \d+ \w+ \d{4}/);
       expect(await page.locator(".since").count()).toBe(0);
       expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
     }));
@@ -70,7 +70,7 @@ describe("an answer that was a yes", () => {
   test("is green no more when its licence has ended since, and says on which day", () =>
     within(openAt(after), async ({ page, complaints }) => {
       const { text } = await verify(page, envelope);
-      expect(text).toMatch(/Answer on \d+ \w+ 20\d\d: VALID, eligible/);
+      expect(text).toMatch(/Licensed on \d+ \w+ 20\d\d/);
       expect(await shownIn(page, ".since")).toContain("The licence it speaks of ended on 29 February 2092.");
       expect(await tonesIn(page, "#outcome")).toEqual(["none", "none"]);
       expect(await page.locator("#outcome .verdict.good").count()).toBe(0);
@@ -82,7 +82,7 @@ describe("an answer that was a yes", () => {
     within(openAt(after), async ({ page }) => {
       await certificateFor(page, envelope);
       const words = await shownIn(page, "#certificate");
-      expect(words).toMatch(/Answer on \d+ \w+ 20\d\d: VALID, eligible/);
+      expect(words).toMatch(/Licensed on \d+ \w+ 20\d\d/);
       expect(words).toContain("The licence it speaks of ended on 29 February 2092.");
       await page.emulateMedia({ media: "print" });
       const address = await page.locator("#certificate .since a").evaluate((link) => {
@@ -106,7 +106,7 @@ describe("a genuine answer", () => {
     within(openPage(), async ({ page }) => {
       const { text } = await verify(page, envelope);
       expect(text).toContain(
-        "Licensed. Adaeze Okafor held a licence to teach on that day, valid to the end of 29 February 2092.",
+        "Adaeze Okafor held a licence to teach on that day, valid to the end of 29 February 2092.",
       );
       expect(text).toContain("Licensed (VALID), begins 1 March 2019, ends 29 February 2092");
       expect(text).toMatch(/Verified \(VERIFIED\), issued \d+ \w+ \d{4}/);

@@ -59,6 +59,16 @@ function forged(
   return `${head}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${signature}`;
 }
 
+/** An answer for a purpose that asks for a verified certificate. */
+async function askInvigilator(regNo: string): Promise<string> {
+  const answer = await fetch(`${site.url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${site.demo.apiKey}` },
+    body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),
+  });
+  return answer.text();
+}
+
 const batchOf = (...results: readonly string[]) =>
   JSON.stringify({ count: results.length, results: results.map((one) => JSON.parse(one)) });
 
@@ -69,7 +79,9 @@ describe("with the keys of this service", () => {
       await page.fill("#audience", site.demo.partnerId);
       const { verdict, text } = await verify(page, envelope);
       expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("Licensed. Adaeze Okafor held a licence");
+      expect(text).toContain("Adaeze Okafor held a licence");
+      expect(text).toMatch(/Eligible\s+Yes, for one purpose, which the answer does not name/);
+      expect(text).toContain("Not signed. The partner who asked has it");
       for (const shown of [known, site.url, "demo", JSON.parse(envelope).signatureKid])
         expect(text).toContain(shown);
       expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
@@ -91,12 +103,12 @@ describe("with the keys of this service", () => {
       await page.fill("#envelope", await askAbout(revokedNo));
       // By keyboard, after which browsers show where the focus is.
       await page.press("#envelope-form button:not([type])", "Enter");
-      await untilOutcomeSays(page, ": REVOKED, not eligible");
+      await untilOutcomeSays(page, "Licence already revoked on");
       expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
       const headings = page.locator("#outcome .verdict h2");
       expect(await headings.allInnerTexts()).toEqual([
         expect.stringMatching(/Signature: genuine$/),
-        expect.stringMatching(/Answer on \d+ \w+ \d{4}: REVOKED, not eligible$/),
+        expect.stringMatching(/Licence already revoked on \d+ \w+ \d{4}$/),
       ]);
       const looks = await headings.evaluateAll((all) =>
         all.map((one) => {
@@ -110,16 +122,30 @@ describe("with the keys of this service", () => {
       await page.click("text=Make an attestation to print");
       await page.waitForSelector("#certificate img");
       expect(await tonesIn(page, "#certificate")).toEqual(["none", "bad"]);
-      expect(await shownIn(page, "#certificate")).toMatch(/Answer on .*: REVOKED, not eligible/);
+      expect(await shownIn(page, "#certificate")).toMatch(/Licence already revoked on/);
     }));
 
   test.each<[name: string, one: Case]>([
     [
-      "a genuine no",
+      "an answer that nobody was found names nobody, says so, and is no bad news about anybody",
       {
         given: () => askAbout("TR/1999/XX/999999"),
         verdict: "Signature: genuine",
-        says: ["no such teacher was found", "no such teacher is registered (TEACHER_NOT_FOUND)"],
+        says: [
+          /Nobody found on \d+ \w+ \d{4}/,
+          "The answer names nobody and does not say who was asked about",
+          "no such teacher is registered (TEACHER_NOT_FOUND)",
+        ],
+        never: ["NOT_FOUND,", "withdrawn since"],
+        tones: ["none", "nobody"],
+      },
+    ],
+    [
+      "a licensed teacher who is not eligible is called licensed, but not eligible",
+      {
+        given: () => askInvigilator("TR/2019/LA/000007"),
+        verdict: "Signature: genuine",
+        says: [/Licensed on \d+ \w+ \d{4}, but not eligible/],
         tones: ["none", "bad"],
       },
     ],
@@ -180,7 +206,7 @@ describe("with the keys of this service", () => {
         given: () => batchOf(envelope, JSON.stringify({ ...JSON.parse(envelope), audience: "other" })),
         verdict: "Signatures: 1 of 2 genuine",
         says: [
-          /Number 1: Signature: genuine; Answer on \d+ \w+ \d{4}: VALID, eligible/,
+          /Number 1: Signature: genuine; Licensed on \d+ \w+ \d{4}/,
           "Number 2: Not genuine: it was changed after signing",
         ],
       },
@@ -295,7 +321,7 @@ describe("with pasted keys", () => {
     within(openPasted({ jwks: "" }), async ({ page }) => {
       const { verdict, text } = await verify(page, await fixture("valid.json"));
       expect(verdict).toBe("Signature: genuine");
-      expect(text).toContain("Trust rests on the key history alone, which key");
+      expect(text).toContain("Checked only against the key history, which key");
     }));
 
   test("no keys, and keys that are none, are told apart", () =>

@@ -5,6 +5,7 @@ import { createHmac } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pdfOfPictures, pngWithTwoHeaders } from "../certificate/picture-bombs.ts";
+import { damagedTexts } from "../fixtures/damaged-texts.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { axeFindings, inBrowser } from "./browser.ts";
 import {
@@ -70,6 +71,7 @@ describe("a webhook delivery", () => {
         [{ secret: "whsec_other" }, "SIGNATURE_MISMATCH"],
         [{ arrived: "" }, "OUTSIDE_REPLAY_WINDOW"],
         [{ secret: "" }, "Type in the webhook secret"],
+        [{ secret: "whsec_p\u00e4ge" }, "The webhook secret has characters that no secret has"],
         [{ body: "" }, "There is nothing to verify"],
         [{ arrived: "yesterday" }, "The time of arrival is not understood"],
       ] as const)
@@ -106,6 +108,30 @@ describe("bad input is answered in plain words", () => {
         await untilOutcomeSays(page, words);
       }
       expect(complaints).toEqual([]);
+    }));
+
+  test("a genuine envelope in another encoding is genuine, and one that mail has changed is not called false", () =>
+    within(openPage(), async ({ page }) => {
+      for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(envelope))) {
+        await reopen(page);
+        await page.setInputFiles("#files", {
+          name: "x.json",
+          mimeType: "text/plain",
+          buffer: Buffer.from(bytes),
+        });
+        const due = verdict === "valid" ? "Signature: genuine" : "Cannot be decided";
+        expect([name, (await outcomeOf(page)).verdict]).toEqual([name, due]);
+        if (verdict === "valid") continue;
+        await reopen(page);
+        await verify(page, Buffer.from(bytes).toString("utf8"));
+        expect([name, (await outcomeOf(page)).verdict]).toEqual([
+          name,
+          name === "a signature with a space at its end" ? "Signature: genuine" : due,
+        ]);
+      }
+      await reopen(page);
+      await verify(page, `\uFEFF${envelope}`);
+      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     }));
 
   const hugePng = Buffer.from("89504e470d0a1a0a0000000d4948445200ffffff00ffffff010000000000000000", "hex");

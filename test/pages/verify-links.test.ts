@@ -77,7 +77,7 @@ describe("codes that are scanned", () => {
       await untilOutcomeSays(page, "1 of 2 codes read");
       await page.evaluate(`location.hash = ${JSON.stringify(links[1]?.split("#")[1])}`);
       expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
-      expect(await page.title()).toMatch(/^Signature: genuine; Answer on \d+ \w+ \d{4}: VALID, eligible – /);
+      expect(await page.title()).toMatch(/^Signature: genuine; Licensed on \d+ \w+ \d{4} – /);
     }));
 
   test("may be written in another way by the program that read them", () =>
@@ -105,7 +105,7 @@ describe("codes that are scanned", () => {
     await within(scan(`${site.url}${path}#${other[1]}`), async ({ page }) => {
       await untilOutcomeSays(page, "1 of 2 codes read");
       await page.evaluate(`location.hash = ${JSON.stringify(other[0])}`);
-      await untilOutcomeSays(page, ": REVOKED, not eligible");
+      await untilOutcomeSays(page, "Licence already revoked on");
     });
   });
 

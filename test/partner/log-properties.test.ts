@@ -61,7 +61,11 @@ describe("with one byte changed", () => {
     for (const { place, changed } of [...changedBytes(bytes), ...shiftedBytes(bytes)]) {
       const proof = await openLogProof(changed, { logKeys, now });
       const { valid } = await verifyEnvelope(envelopes.genuine.jws, { ...options, proof });
-      expect([place, valid]).toEqual([place, false]);
+      // Its last line feed alone may be missing.
+      expect([place, valid]).toEqual([
+        place,
+        changed.length === bytes.length - 1 && place === changed.length,
+      ]);
     }
   });
 

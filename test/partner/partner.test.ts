@@ -51,6 +51,7 @@ test("a reason says refused, unless another input could settle it", () => {
     "PROOF_UNREADABLE",
     "STATUS_LIST_STALE",
     "STATUS_LIST_UNUSABLE",
+    "TEXT_DAMAGED",
     "VERIFIER_FAILED",
   ]);
 });

@@ -151,8 +151,8 @@ describe("verifyEnvelope", () => {
     const big = Buffer.from(little).swap16();
     const reasonsOf = async (input: Buffer) =>
       (await judge(input, await optionsOf(both))).map(({ reason }) => reason);
-    expect(await reasonsOf(little)).toEqual(["JSON_MALFORMED"]);
-    expect(await reasonsOf(big)).toContain("JWS_MALFORMED");
+    expect(await reasonsOf(little)).toEqual(["SIGNATURE_INVALID"]);
+    expect(await reasonsOf(big)).toEqual(["SIGNATURE_INVALID"]);
   });
 
   test("an edited envelope still shows the signed values", async () => {
@@ -267,12 +267,14 @@ describe("a status list", () => {
     { status: { status_list: { idx: 3, uri } } },
     "the status list of 2026-03-01T11:00:00Z",
   ];
-  const no = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+  const unwanted = { ...result, eligible: false, reasons: ["CATEGORY_NOT_ACCEPTED"] };
+  const no = { ...unwanted, license: { ...Object(result.license), status: "EXPIRED" } };
   const unnamed = "It names no place in a status list, so none was asked whether it was withdrawn since.";
 
   test.each<[change: Parameters<typeof envelope>[0], withdrawn: number[], told: string]>([
     [place, [], `Not withdrawn, by ${list}.`],
     [place, [3], `status: It is withdrawn, by ${list}.`],
+    [{ ...place, result: unwanted }, [3], `status: It is withdrawn, by ${list}.`],
     [{ ...place, result: no }, [3], `The answer was no already; ${list} says withdrawn.`],
     [{}, [3], unnamed],
   ])("is asked of %j with %j withdrawn", async (change, withdrawn, told) => {

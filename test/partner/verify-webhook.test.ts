@@ -92,6 +92,15 @@ describe("verifyWebhook", () => {
     expect(verifyWebhook({ ...inputOf(good), secret: "" })).rejects.toThrow(
       new TypeError("verifyWebhook needs the webhook secret"),
     );
+    for (const secret of [
+      `${good.secret}\n`,
+      `\uFEFF${good.secret}`,
+      ` ${good.secret}`,
+      `${good.secret}\u00e9`,
+    ])
+      expect(verifyWebhook({ ...inputOf(good), secret })).rejects.toThrow(
+        "The webhook secret cannot be read.",
+      );
     expect(verifyWebhook({ ...inputOf(good), now: new Date("never") })).rejects.toThrow(
       new TypeError("now is not a valid date"),
     );

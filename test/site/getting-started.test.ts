@@ -22,7 +22,7 @@ function linksOf(html: string): string[] {
 describe("the getting-started page of a live service", () => {
   test("is written for the service's own address, which may change", async () => {
     const html = await (await world.call(path)).text();
-    expect(html).toContain("&quot;https://teachers.example/v1/inter-agency/$@&quot;");
+    expect(html).toContain("&quot;https://teachers.example/v1/inter-agency/$call&quot;");
     expect(html).toContain("--issuer https://teachers.example ");
     await world.operator.stores.settings.write({ issuer: "https://moved.example" });
     await world.service.configuration.refresh();

@@ -124,6 +124,7 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
   describe("the record that was read", () => {
     const changes: [string, (read: StoredTeacher) => Promise<unknown>][] = [
       ["a command", (read) => put(read.regNo, { licenseRevokedOn: "2026-01-01" })],
+      ["the hiding of it", (read) => put(read.regNo, { hidden: true })],
       [
         "an import",
         (read) => {
@@ -163,6 +164,24 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
       expect(await isStored({ read: [nobody] })).toBe(true);
       await put(what === "registration number" ? "N/1/A/1" : `N/2/A/${what.length}`, changes);
       expect(await isStored({ read: [nobody] })).toBe(false);
+    });
+
+    test("or nobody under the number of a hidden teacher, alone and in a batch, until they are shown", async () => {
+      const [regNo, other] = ["H/1/A/1", "H/1/A/2"];
+      const { ninIndex: nin } = await put(regNo, {
+        hidden: true,
+        tId: 990_101,
+        ninIndex: new Uint8Array(16).fill(78),
+      });
+      const nobody: UniqueKey[] = [
+        ...[regNo, other].map((value) => ({ by: "regNo" as const, value })),
+        { by: "tId", value: 990_101 },
+        { by: "nin", value: nin as Uint8Array },
+      ];
+      const readings = [...nobody.filter((key) => key.value !== other).map((key) => [key]), nobody];
+      for (const read of readings) expect(await isStored({ read })).toBe(true);
+      await put(regNo, { hidden: false });
+      for (const read of readings) expect(await isStored({ read })).toBe(false);
     });
   });
 

@@ -49,7 +49,7 @@ describe("every path that stores an event makes its deliveries with it", () => {
     withWebhooks(async (world) => {
       await subscribe(world, "board");
       const imports = createImportStore(world.driver, world.folder);
-      const run = await imports.begin({ file: "f", sha256: "s", options: "{}", at: 1 });
+      const run = await imports.begin({ file: "f", sha256: "s", options: "{}", losses: "allowed", at: 1 });
       const at = world.clock.now();
       const write = (regNo: string, tId: number) => {
         const planned = planWrite(null, aTeacher(regNo, { tId }), {

@@ -9,7 +9,8 @@ api=$1/v1/inter-agency place=events.iterator done=false
 until [ "$done" = true ]; do
   set --
   [ ! -f $place ] || set -- --data-urlencode "after@$place"
-  : > head.txt > page.json
+  : > head.txt
+  : > page.json
   # The key goes to curl by its standard input: on the command line, other users of the machine could read it. It is for
   # this address, and not for wherever a redirect leads.
   printf 'header = "Authorization: Bearer %s"\n' "$API_KEY" |

@@ -4,7 +4,11 @@
 # Prints "valid" and exits 0, or prints the reason and exits 1. While openssl runs, other users of the machine can see
 # the secret among its arguments: for trying out, and on a machine of your own.
 set -u
+LC_ALL=C export LC_ALL
 [ -n "${TVS_WEBHOOK_SECRET:-}" ] || { echo 'set TVS_WEBHOOK_SECRET' >&2; exit 2; }
+case $TVS_WEBHOOK_SECRET in
+  *[!\!-~]*) echo 'set TVS_WEBHOOK_SECRET to the secret alone: no spaces, line ends or byte order mark' >&2; exit 2 ;;
+esac
 [ "${1:-}" = --check ] && [ $# -eq 4 ] || { echo 'usage: receive.sh --check BODY_FILE SIGNATURE UNIX_SECONDS' >&2; exit 2; }
 body=$2 header=$3 now=$4
 

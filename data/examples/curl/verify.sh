@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 refuse() {
   echo "$1"
   case $1 in
-    NOT_AN_ENVELOPE | KID_UNKNOWN | KEY_SET_UNREADABLE | KEY_HISTORY_UNREADABLE | FILE_UNREADABLE) exit 2 ;;
+    NOT_AN_ENVELOPE | TEXT_DAMAGED | KID_UNKNOWN | KEY_SET_UNREADABLE | KEY_HISTORY_UNREADABLE | FILE_UNREADABLE) exit 2 ;;
     STATUS_LIST_UNUSABLE | STATUS_LIST_STALE) exit 2 ;;
   esac
   exit 1
@@ -125,9 +125,38 @@ def copy_problem($claims; $kid):
   elif [.verifiedAt | time_of] != [$claims.iat] then "OUTER_VERIFIED_AT_DIFFERS" else null end;
 END
 
+# plain FILE NAME: editors and shells save UTF-16, or put a mark before UTF-8.
+plain() {
+  case $(head -c 4 "$1" | od -An -tx1 | tr -d ' \n') in
+    efbbbf*) tail -c +4 "$1" ;;
+    fffe*) tail -c +3 "$1" | iconv -f UTF-16LE -t UTF-8 ;;
+    feff*) tail -c +3 "$1" | iconv -f UTF-16BE -t UTF-8 ;;
+    ??00??00) iconv -f UTF-16LE -t UTF-8 "$1" ;;
+    00??00??) iconv -f UTF-16BE -t UTF-8 "$1" ;;
+    *) cat "$1" ;;
+  esac > "$work/$2" 2> "$work/said" || refuse TEXT_DAMAGED
+}
+
+# is_folded FILE: whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing.
+is_folded() {
+  [ "$(LC_ALL=C tr -d 'A-Za-z0-9_.=/+\000-\010-' < "$1" | wc -c)" -gt 0 ] &&
+    LC_ALL=C tr -dc 'A-Za-z0-9_.-' < "$1" | LC_ALL=C grep -Eq '\.eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{100}'
+}
+
+# is_damaged FILE: the same of JSON: cut off, folded, quoted-printable, in HTML, or with curly quotation marks and hard
+# spaces.
+is_damaged() {
+  is_folded "$1" || return 1
+  case $(LC_ALL=C tr -d '[:space:]' < "$1" | tail -c 1) in '}' | ']') ;; *) return 0 ;; esac
+  iconv -f UTF-8 -t UTF-8 "$1" > "$work/utf8" 2>&1 || return 0
+  LC_ALL=C grep -Eq "eyJ[A-Za-z0-9_.-]*([[:space:]]|\$)|=3D|=.?\$|&quot;|$(printf '\342\200|\302\240')" "$1"
+}
+
 # object FILE REASON: jq keeps the last of two members with one name; then more values are written than are read.
 object() {
   iconv -f UTF-8 -t UTF-8 "$1" > "$work/utf8" 2>&1 || refuse "$2"
+  # jq skips a mark, which no signed text has.
+  [ "$(head -c 3 "$1" | od -An -tx1 | tr -d ' \n')" != efbbbf ] || refuse "$2"
   # It also reads NaN, 01, .5 and +1: what remains without the texts must be marks, words and numbers.
   LC_ALL=C sed -E 's/"(\\.|[^"\\])*"//g' "$1" | tr -s ' \t\r\n{}[]:,' '[\n*]' |
     grep -Evq '^(|true|false|null|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)$' && refuse "$2"
@@ -175,14 +204,23 @@ check_signature() {
 }
 
 for one in "$file" "$jwks" "$history" ${lists:+"$lists"}; do [ -r "$one" ] || refuse FILE_UNREADABLE; done
+plain "$file" given
+plain "$jwks" jwks
+plain "$history" history
+[ -z "$lists" ] || plain "$lists" listed
+file=$work/given jwks=$work/jwks history=$work/history lists=${lists:+$work/listed}
 
 # A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
 tr -d '\000' < "$file" | LC_ALL=C grep -Eqi \
   'eyJ[a-z0-9_-]{8}|"(signature|signatureKid|result|verificationId)"[[:space:]]*:|\\u00[4-7]' || refuse NOT_AN_ENVELOPE
 envelope=null
-jws=$(tr '\000\r' ' \n' < "$file")
+jws=$(tr '\000\r' '\001\n' < "$file")
 if tr -d '\000' < "$file" | LC_ALL=C tr -d '[:space:]' | LC_ALL=C grep -q '^[[{"]'; then
-  object "$file" JSON_MALFORMED
+  reason=JSON_MALFORMED
+  ! is_damaged "$file" || reason=TEXT_DAMAGED
+  object "$file" "$reason"
+  jq -j '.signature | strings' "$file" > "$work/signature" 2> "$work/said"
+  ! is_folded "$work/signature" || refuse TEXT_DAMAGED
   judge '$envelope[0] | [.verificationId, .verifiedAt, .issuer, .audience, .signature, .signatureKid] as $texts
     | if ($texts | all(type == "string") | not) or (.result | type != "object") then "ENVELOPE_MALFORMED"
     elif .signature | test("[^A-Za-z0-9_.-]") then "BASE64URL_NOT_CANONICAL" else null end' \
@@ -190,9 +228,12 @@ if tr -d '\000' < "$file" | LC_ALL=C tr -d '[:space:]' | LC_ALL=C grep -q '^[[{"
   envelope=$(cat "$file")
   jws=$(jq -r .signature "$file")
 fi
+printf '%s' "$jws" > "$work/signature"
+! is_folded "$work/signature" || refuse TEXT_DAMAGED
 open_jws "$jws" envelope
 kid=$(jq -r .kid "$work/envelope.header")
-judge 'if $header[0].typ | . == "key-history+jwt" or . == "statuslist+jwt" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
+# What the service signs besides, events and statements among it, has a type of its own.
+judge 'if $header[0] | has("typ") and .typ != "JWT" then "HEADER_TYP" else null end' --slurpfile header "$work/envelope.header"
 
 object "$jwks" KEY_SET_UNREADABLE
 judge '$set[0].keys | set_problem' --slurpfile set "$jwks"
@@ -282,8 +323,8 @@ if [ -n "$lists" ] && [ -n "$uri" ]; then
     elif .iat > now + 60 then "STATUS_LIST_UNUSABLE"
     elif now - .iat > 7 * 86400 or (has("exp") and now >= .exp) then "STATUS_LIST_STALE"
     elif $value < 0 then "STATUS_LIST_UNUSABLE"
-    # Only a yes can be withdrawn.
-    elif $value == 0 or ($claims.result.eligible | not) then null
+    # Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    elif $value == 0 or (($claims.result.eligible or $claims.result.license.status == "VALID") | not) then null
     # What was withdrawn before the answer had been lifted when it was signed.
     elif .iat < $claims.iat - 60 then "STATUS_LIST_STALE" else "WITHDRAWN_SINCE" end' \
     --slurpfile claims "$work/envelope.payload" --slurpfile list "$work/newest" --arg issuer "$issuer" \

@@ -20,6 +20,8 @@ public class Receive {
     static final String SECRET = System.getenv().getOrDefault("TVS_WEBHOOK_SECRET", ""); // the whole text, whsec_ included
     static final Pattern HEADER = Pattern.compile("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?");
 
+    static final int MAX_BODY_BYTES = 64 * 1024; // the service's deliveries have some hundred bytes
+
     /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
     static String judge(byte[] rawBody, String header, long nowSeconds) throws GeneralSecurityException {
         Matcher match = HEADER.matcher(header);
@@ -38,7 +40,13 @@ public class Receive {
     }
 
     static void receive(HttpExchange exchange) throws IOException {
-        byte[] rawBody = exchange.getRequestBody().readAllBytes();
+        byte[] rawBody = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);
+        if (rawBody.length > MAX_BODY_BYTES) {
+            exchange.getResponseHeaders().set("Connection", "close");
+            exchange.sendResponseHeaders(413, -1);
+            exchange.close();
+            return;
+        }
         String header = String.valueOf(exchange.getRequestHeaders().getFirst("X-AGENCY-Signature"));
         int status = 500;
         try {
@@ -53,8 +61,8 @@ public class Receive {
     }
 
     public static void main(String[] args) throws Exception {
-        if (SECRET.isEmpty()) {
-            System.err.println("set TVS_WEBHOOK_SECRET");
+        if (!SECRET.matches("[\\x21-\\x7e]+")) {
+            System.err.println("set TVS_WEBHOOK_SECRET to the secret alone: no spaces, line ends or byte order mark");
             System.exit(2);
         }
         if (args.length == 4 && args[0].equals("--check")) {

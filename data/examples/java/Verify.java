@@ -14,6 +14,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +26,7 @@ import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -35,7 +37,7 @@ import java.util.regex.Pattern;
 import java.util.zip.InflaterInputStream;
 
 public class Verify {
-    static final List<String> UNDECIDABLE = List.of("NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE",
+    static final List<String> UNDECIDABLE = List.of("NOT_AN_ENVELOPE", "TEXT_DAMAGED", "KID_UNKNOWN", "KEY_SET_UNREADABLE",
         "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE", "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE");
     static final long MAX_LIST_AGE = 7 * 86400;
     static final List<String> STATUSES = List.of("VALID", "EXPIRED", "NOT_FOUND", "REVOKED");
@@ -46,6 +48,9 @@ public class Verify {
         Pattern.compile("\\d{4}-\\d\\d-\\d\\dT" + CLOCK + ":[0-5]\\d(\\.\\d{1,9})?(Z|[+-]" + CLOCK + ")");
     static final Pattern MARKS = Pattern.compile(
         "eyJ[\\w-]{8}|\"(signature|signatureKid|result|verificationId)\"\\s*:|\\\\u00[4-7]", Pattern.CASE_INSENSITIVE);
+    static final Pattern OTHER_TEXT = Pattern.compile("[\\s\\x80-\\x{ffff}<>\"'(),:;\\[\\]{}]");
+    static final Pattern JWS = Pattern.compile("\\.eyJ[\\w-]*+\\.[\\w-]{100}");
+    static final Pattern DAMAGE = Pattern.compile("eyJ[\\w.-]*+\\s|=3D|=\\r?\\n|&quot;|\\xe2\\x80|\\xc2\\xa0");
     static final Map<String, String> OWN_TIMES =
         Map.of("active", "activatedAt", "retired", "retiredAt", "compromised", "compromisedSince");
     /** Jackson takes the last of two members with one name, and what stands behind the value, unless it is told. */
@@ -308,8 +313,10 @@ public class Verify {
         require(isOurs && list.iat() <= now + 60, "STATUS_LIST_UNUSABLE");
         require(now - list.iat() <= MAX_LIST_AGE && now < list.exp(), "STATUS_LIST_STALE");
         require(list.valueAt(idx) >= 0, "STATUS_LIST_UNUSABLE");
-        // Only a yes can be withdrawn.
-        if (list.valueAt(idx) == 0 || !claims.get("result").get("eligible").booleanValue()) return;
+        // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+        JsonNode result = claims.get("result");
+        boolean isLicensed = result.path("license").path("status").asText().equals("VALID");
+        if (list.valueAt(idx) == 0 || !(result.get("eligible").booleanValue() || isLicensed)) return;
         // What was withdrawn before the answer had been lifted when it was signed.
         require(list.iat() >= claims.get("iat").longValue() - 60, "STATUS_LIST_STALE");
         require(false, "WITHDRAWN_SINCE");
@@ -368,10 +375,13 @@ public class Verify {
         String plain = new String(data, StandardCharsets.ISO_8859_1);
         require(MARKS.matcher(plain.replace("\0", "")).find(), "NOT_AN_ENVELOPE");
         boolean isJson = plain.stripLeading().matches("(?s)[\\[{\"].*");
-        JsonNode envelope = isJson ? readObject(data, "JSON_MALFORMED") : null;
-        Token token = openJws(isJson ? signatureOf(envelope) : plain.replaceFirst("[\r\n]+$", ""));
+        JsonNode envelope = isJson ? readObject(data, isDamaged(data) ? "TEXT_DAMAGED" : "JSON_MALFORMED") : null;
+        String jws = isJson ? signatureOf(envelope) : plain.replaceFirst("[\r\n]+$", "");
+        require(!isFolded(jws), "TEXT_DAMAGED");
+        Token token = openJws(jws);
         String kid = text(token.header(), "kid");
-        require(!List.of("key-history+jwt", "statuslist+jwt").contains(text(token.header(), "typ")), "HEADER_TYP");
+        // What the service signs besides, events and statements among it, has a type of its own.
+        require(!token.header().has("typ") || text(token.header(), "typ").equals("JWT"), "HEADER_TYP");
         Map<String, JsonNode> keys = readKeySet(jwks);
         addHistory(keys, keyHistory, issuer);
         require(keys.containsKey(kid), "KID_UNKNOWN");
@@ -387,6 +397,19 @@ public class Verify {
         return claims;
     }
 
+    /** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+    static boolean isFolded(String text) {
+        return OTHER_TEXT.matcher(text).find() && JWS.matcher(text.replaceAll("[^\\w.-]+", "")).find();
+    }
+
+    /** The same of JSON: cut off, folded, quoted-printable, in HTML, or with curly quotation marks and hard spaces. */
+    static boolean isDamaged(byte[] data) {
+        String text = new String(data, StandardCharsets.ISO_8859_1);
+        boolean isWhole = text.stripTrailing().endsWith("}") || text.stripTrailing().endsWith("]");
+        boolean isUtf8 = Arrays.equals(new String(data, StandardCharsets.UTF_8).getBytes(StandardCharsets.UTF_8), data);
+        return (!isWhole || !isUtf8 || DAMAGE.matcher(text).find()) && isFolded(text);
+    }
+
     static String signatureOf(JsonNode envelope) {
         for (String name : List.of("verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid")) {
             require(envelope.path(name).isTextual(), "ENVELOPE_MALFORMED");
@@ -397,10 +420,20 @@ public class Verify {
 
     static byte[] readFile(String name) {
         try {
-            return Files.readAllBytes(Path.of(name));
+            return inUtf8(Files.readAllBytes(Path.of(name)));
         } catch (IOException error) {
             throw new Refused("FILE_UNREADABLE");
         }
+    }
+
+    /** Editors and shells save UTF-16, or put a mark before UTF-8. */
+    static byte[] inUtf8(byte[] data) {
+        String head = new String(data, 0, Math.min(4, data.length), StandardCharsets.ISO_8859_1);
+        Charset charset = head.matches("(?s)\\xff\\xfe.*|[^\\x00]\\x00[^\\x00]\\x00") ? StandardCharsets.UTF_16LE
+            : head.matches("(?s)\\xfe\\xff.*|\\x00[^\\x00]\\x00[^\\x00]") ? StandardCharsets.UTF_16BE : null;
+        if (charset != null) data = new String(data, charset).getBytes(StandardCharsets.UTF_8);
+        boolean isMarked = data.length > 2 && data[0] == (byte) 0xef && data[1] == (byte) 0xbb && data[2] == (byte) 0xbf;
+        return isMarked ? Arrays.copyOfRange(data, 3, data.length) : data;
     }
 
     public static void main(String[] args) {

@@ -8,6 +8,7 @@ import { argv, env, exit } from "node:process";
 
 const secret = env.TVS_WEBHOOK_SECRET ?? ""; // the whole text, whsec_ included
 const headerPattern = /^t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?$/;
+const maxBodyBytes = 64 * 1024; // the service's deliveries have some hundred bytes
 const handled = new Set(); // a real receiver keeps these in its database
 
 /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
@@ -22,7 +23,14 @@ function judge(rawBody, header, nowSeconds) {
 
 async function receive(request, response) {
   const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
+  let size = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    size += chunk.length;
+    if (size > maxBodyBytes) break;
+    chunks.push(chunk);
+  }
+  // What is left of the body is not read.
+  if (size > maxBodyBytes) return response.writeHead(413, { Connection: "close" }).end();
   const rawBody = Buffer.concat(chunks);
   const verdict = judge(rawBody, request.headers["x-agency-signature"] ?? "", Date.now() / 1000);
   if (verdict === "valid") {
@@ -34,8 +42,8 @@ async function receive(request, response) {
   response.writeHead(verdict === "valid" ? 204 : 400).end();
 }
 
-if (secret === "") {
-  console.error("set TVS_WEBHOOK_SECRET");
+if (!/^[\x21-\x7e]+$/.test(secret)) {
+  console.error("set TVS_WEBHOOK_SECRET to the secret alone: no spaces, line ends or byte order mark");
   exit(2);
 }
 if (argv[2] === "--check") {

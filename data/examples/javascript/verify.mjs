@@ -3,6 +3,7 @@
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
 // Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
 // A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
+import { isUtf8 } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { inflateSync } from "node:zlib";
@@ -10,6 +11,7 @@ import { compactVerify, importJWK } from "jose";
 
 const undecidable = [
   "NOT_AN_ENVELOPE",
+  "TEXT_DAMAGED",
   "KID_UNKNOWN",
   "KEY_SET_UNREADABLE",
   "KEY_HISTORY_UNREADABLE",
@@ -37,7 +39,7 @@ function countMembers(value) {
 function readObject(bytes, reason) {
   let text, value;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     value = JSON.parse(text);
   } catch {
     throw new Error(reason);
@@ -194,8 +196,9 @@ async function checkStatus(claims, lists, { keys, issuer }) {
   require(now - list.iat <= maxListAge && now < list.exp, "STATUS_LIST_STALE");
   const value = valueAt(list, idx);
   require(value >= 0, "STATUS_LIST_UNUSABLE");
-  // Only a yes can be withdrawn.
-  if (value === 0 || !claims.result.eligible) return;
+  // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+  const { eligible, license } = claims.result;
+  if (value === 0 || (!eligible && license?.status !== "VALID")) return;
   // What was withdrawn before the answer had been lifted when it was signed.
   require(list.iat >= claims.iat - 60, "STATUS_LIST_STALE");
   require(false, "WITHDRAWN_SINCE");
@@ -239,16 +242,35 @@ function checkCopy(envelope, claims, kid) {
   require(secondsOf(envelope.verifiedAt) === claims.iat, "OUTER_VERIFIED_AT_DIFFERS");
 }
 
+/** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+function isFolded(text) {
+  return (
+    /[\s\x80-\uffff<>"'(),:;[\]{}]/.test(text) && /\.eyJ[\w-]*\.[\w-]{100}/.test(text.replace(/[^\w.-]/g, ""))
+  );
+}
+
+/** The same of JSON: cut off, folded, quoted-printable, in HTML, or with curly quotation marks and hard spaces. */
+function isDamaged(bytes) {
+  const text = bytes.toString("latin1");
+  const marks = /[^}\]\s]\s*$|eyJ[\w.-]*\s|=3D|=\r?\n|&quot;|\xe2\x80|\xc2\xa0/;
+  return isFolded(text) && (marks.test(text) || !isUtf8(bytes));
+}
+
 function readEnvelope(bytes) {
   // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
   const text = bytes.toString("latin1");
   const marks = /eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\u00[4-7]/i;
   require(marks.test(text.replaceAll("\0", "")), "NOT_AN_ENVELOPE");
-  if (!/^\s*[[{"]/.test(text)) return { envelope: null, jws: text.replace(/[\r\n]+$/, "") };
-  const envelope = readObject(bytes, "JSON_MALFORMED");
+  if (!/^\s*[[{"]/.test(text)) {
+    const jws = text.replace(/[\r\n]+$/, "");
+    require(!isFolded(jws), "TEXT_DAMAGED");
+    return { envelope: null, jws };
+  }
+  const envelope = readObject(bytes, isDamaged(bytes) ? "TEXT_DAMAGED" : "JSON_MALFORMED");
   const texts = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
   const isWhole = texts.every((name) => typeof envelope[name] === "string") && isObject(envelope.result);
   require(isWhole, "ENVELOPE_MALFORMED");
+  require(!isFolded(envelope.signature), "TEXT_DAMAGED");
   return { envelope, jws: envelope.signature };
 }
 
@@ -257,7 +279,8 @@ async function verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience 
   const { envelope, jws } = readEnvelope(bytes);
   const token = openJws(jws);
   const { kid, typ } = token.header;
-  require(!["key-history+jwt", "statuslist+jwt"].includes(typ), "HEADER_TYP");
+  // What the service signs besides, events and statements among it, has a type of its own.
+  require(typ === undefined || typ === "JWT", "HEADER_TYP");
   const keys = readKeySet(jwks);
   await addHistory(keys, keyHistory, issuer);
   require(keys.has(kid), "KID_UNKNOWN");
@@ -274,10 +297,21 @@ async function verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience 
   return claims;
 }
 
+/** Editors and shells save UTF-16, or put a mark before UTF-8. */
+function readFile(name) {
+  const bytes = readFileSync(name);
+  const [a, b, c, d] = bytes;
+  const isLittle = (a === 0xff && b === 0xfe) || (a && b === 0 && c && d === 0);
+  const isBig = (a === 0xfe && b === 0xff) || (a === 0 && b && c === 0 && d);
+  const encoding = isLittle ? "utf-16le" : isBig ? "utf-16be" : null;
+  if (encoding !== null) return Buffer.from(new TextDecoder(encoding).decode(bytes));
+  return a === 0xef && b === 0xbb && c === 0xbf ? bytes.subarray(3) : bytes;
+}
+
 const [file, jwksFile, historyFile, issuer, audience, listFile] = process.argv.slice(2);
 try {
   const files = [file, jwksFile, historyFile, listFile].filter((name) => name !== undefined);
-  const [bytes, jwks, keyHistory, list] = files.map((name) => readFileSync(name));
+  const [bytes, jwks, keyHistory, list] = files.map(readFile);
   await verifyEnvelope({ bytes, jwks, keyHistory, list, issuer, audience });
   console.log("valid");
 } catch ({ message, code }) {

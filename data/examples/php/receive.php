@@ -4,6 +4,8 @@
 // One delivery that you kept: php receive.php --check BODY_FILE SIGNATURE UNIX_SECONDS (exit 0 genuine, 1 not)
 const HEADER = '/^t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?$/D';
 
+const MAX_BODY_BYTES = 64 * 1024; // the service's deliveries have some hundred bytes
+
 /** "valid", or why not. The body is the bytes as they came, before anything parses them. */
 function judge(string $rawBody, string $header, int $nowSeconds): string {
     if (!preg_match(HEADER, $header, $match)) return 'SIGNATURE_HEADER_MALFORMED';
@@ -14,8 +16,8 @@ function judge(string $rawBody, string $header, int $nowSeconds): string {
     return abs($nowSeconds - (int) $match[1]) > 300 ? 'OUTSIDE_REPLAY_WINDOW' : 'valid';
 }
 
-if ((string) getenv('TVS_WEBHOOK_SECRET') === '') {
-    error_log('set TVS_WEBHOOK_SECRET');
+if (!preg_match('/^[\x21-\x7e]+$/D', (string) getenv('TVS_WEBHOOK_SECRET'))) {
+    error_log('set TVS_WEBHOOK_SECRET to the secret alone: no spaces, line ends or byte order mark');
     exit(2);
 }
 if (PHP_SAPI === 'cli' && ($argv[1] ?? '') === '--check') {
@@ -29,7 +31,11 @@ if (PHP_SAPI === 'cli') { // PHP's own web server, which runs this file for each
     passthru(implode(' ', array_map('escapeshellarg', [PHP_BINARY, ...$arguments])));
     exit;
 }
-$rawBody = file_get_contents('php://input');
+$rawBody = file_get_contents('php://input', length: MAX_BODY_BYTES + 1);
+if (strlen($rawBody) > MAX_BODY_BYTES) {
+    http_response_code(413);
+    exit;
+}
 if (judge($rawBody, $_SERVER['HTTP_X_AGENCY_SIGNATURE'] ?? '', time()) !== 'valid') {
     http_response_code(400);
     exit;

@@ -4,8 +4,8 @@
 // Prints "valid" and exits 0, or prints the reason: 1 is refused, 2 cannot be decided with these files.
 // Of a batch response, each member of "results" is an envelope. Fetch the key files from the service yourself.
 // A sixth word, the service's offline pack or a status list, tells whether the answer was withdrawn since.
-const UNDECIDABLE = ['NOT_AN_ENVELOPE', 'KID_UNKNOWN', 'KEY_SET_UNREADABLE', 'KEY_HISTORY_UNREADABLE', 'FILE_UNREADABLE',
-    'STATUS_LIST_UNUSABLE', 'STATUS_LIST_STALE'];
+const UNDECIDABLE = ['NOT_AN_ENVELOPE', 'TEXT_DAMAGED', 'KID_UNKNOWN', 'KEY_SET_UNREADABLE', 'KEY_HISTORY_UNREADABLE',
+    'FILE_UNREADABLE', 'STATUS_LIST_UNUSABLE', 'STATUS_LIST_STALE'];
 const MAX_LIST_AGE = 7 * 86400;
 const STATUSES = ['VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED'];
 const UTC_TIME = '/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/D';
@@ -229,8 +229,9 @@ function checkStatus(object $claims, array $lists, array $keys, string $issuer):
     $isNew = $now - $list->iat <= MAX_LIST_AGE && $now < ($list->exp ?? PHP_INT_MAX);
     ensure($isNew, 'STATUS_LIST_STALE');
     ensure($list->value >= 0, 'STATUS_LIST_UNUSABLE');
-    // Only a yes can be withdrawn.
-    if ($list->value === 0 || !$claims->result->eligible) return;
+    // Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    $isYes = $claims->result->eligible || ($claims->result->license->status ?? null) === 'VALID';
+    if ($list->value === 0 || !$isYes) return;
     // What was withdrawn before the answer had been lifted when it was signed.
     ensure($list->iat >= $claims->iat - 60, 'STATUS_LIST_STALE');
     ensure(false, 'WITHDRAWN_SINCE');
@@ -285,16 +286,33 @@ function checkCopy(object $envelope, object $claims, string $kid): void {
     ensure(secondsOf($envelope->verifiedAt) === $claims->iat, 'OUTER_VERIFIED_AT_DIFFERS');
 }
 
+/** Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing. */
+function isFolded(string $text): bool {
+    return preg_match('/[\s\x80-\xff<>"\'(),:;[\]{}]/', $text)
+        && preg_match('/\.eyJ[\w-]*\.[\w-]{100}/', preg_replace('/[^\w.-]++/', '', $text));
+}
+
+/** The same of JSON: cut off, folded, quoted-printable, in HTML, or with curly quotation marks and hard spaces. */
+function isDamaged(string $text): bool {
+    $marks = '/eyJ[\w.-]*+\s|=3D|=\r?\n|&quot;|\xe2\x80|\xc2\xa0/';
+    $isWhole = in_array(substr(rtrim($text), -1), ['}', ']'], true);
+    return (!$isWhole || preg_match($marks, $text) || !preg_match('//u', $text)) && isFolded($text);
+}
+
 function readEnvelope(string $bytes): array {
     // A web page or an error answer is no forgery: what has no part of an envelope is not judged as one.
     $marks = '/eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\\\u00[4-7]/i';
     ensure(preg_match($marks, str_replace("\0", '', $bytes)), 'NOT_AN_ENVELOPE');
-    if (!preg_match('/^\s*[[{"]/', $bytes)) return [null, rtrim($bytes, "\r\n")];
-    $envelope = readObject($bytes, 'JSON_MALFORMED');
+    if (!preg_match('/^\s*[[{"]/', $bytes)) {
+        ensure(!isFolded(rtrim($bytes, "\r\n")), 'TEXT_DAMAGED');
+        return [null, rtrim($bytes, "\r\n")];
+    }
+    $envelope = readObject($bytes, isDamaged($bytes) ? 'TEXT_DAMAGED' : 'JSON_MALFORMED');
     foreach (['verificationId', 'verifiedAt', 'issuer', 'audience', 'signature', 'signatureKid'] as $name) {
         ensure(is_string($envelope->$name ?? null), 'ENVELOPE_MALFORMED');
     }
     ensure(is_object($envelope->result ?? null), 'ENVELOPE_MALFORMED');
+    ensure(!isFolded($envelope->signature), 'TEXT_DAMAGED');
     return [$envelope, $envelope->signature];
 }
 
@@ -304,7 +322,8 @@ function verifyEnvelope(
 ): object {
     [$envelope, $jws] = readEnvelope($bytes);
     [$kid, $typ, $payload, $input, $signature] = openJws($jws);
-    ensure(!in_array($typ, ['key-history+jwt', 'statuslist+jwt'], true), 'HEADER_TYP');
+    // What the service signs besides, events and statements among it, has a type of its own.
+    ensure($typ === null || $typ === 'JWT', 'HEADER_TYP');
     $keys = addHistory(readKeySet($jwks), $keyHistory, $issuer);
     ensure(isset($keys[$kid]), 'KID_UNKNOWN');
     verifySignature($input, $signature, $keys[$kid]->jwk, 'SIGNATURE_INVALID');
@@ -323,7 +342,15 @@ function verifyEnvelope(
 function readBytes(string $name): string {
     $bytes = is_file($name) ? file_get_contents($name) : false;
     ensure(is_string($bytes), 'FILE_UNREADABLE');
-    return $bytes;
+    // Editors and shells save UTF-16, or put a mark before UTF-8.
+    $encoding = match (true) {
+        (bool) preg_match('/^(?:\xff\xfe|[^\0]\0[^\0]\0)/', $bytes) => 'UTF-16LE',
+        (bool) preg_match('/^(?:\xfe\xff|\0[^\0]\0[^\0])/', $bytes) => 'UTF-16BE',
+        default => null,
+    };
+    if ($encoding !== null) $bytes = @iconv($encoding, 'UTF-8', $bytes);
+    ensure(is_string($bytes), 'TEXT_DAMAGED');
+    return str_starts_with($bytes, "\xef\xbb\xbf") ? substr($bytes, 3) : $bytes;
 }
 
 [, $file, $jwksFile, $historyFile, $issuer, $audience] = $argv;

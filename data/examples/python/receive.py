@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SECRET = os.environ.get("TVS_WEBHOOK_SECRET", "").encode()  # the whole text, whsec_ included
 HEADER = re.compile("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64}))?")
+MAX_BODY_BYTES = 64 * 1024  # the service's deliveries have some hundred bytes
 handled = set()  # a real receiver keeps these in its database
 
 
@@ -28,7 +29,13 @@ def judge(raw_body, header, now_seconds):
 
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
-        raw_body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = self.headers.get("Content-Length", "")
+        if not re.fullmatch("[0-9]{1,9}", length) or int(length) > MAX_BODY_BYTES:
+            self.close_connection = True
+            self.send_response(413 if length.isdecimal() else 411)
+            self.end_headers()
+            return
+        raw_body = self.rfile.read(int(length))
         verdict = judge(raw_body, self.headers.get("X-AGENCY-Signature", ""), time.time())
         self.send_response(204 if verdict == "valid" else 400)
         self.end_headers()
@@ -42,8 +49,9 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    if not SECRET:
-        sys.exit("set TVS_WEBHOOK_SECRET")
+    if not re.fullmatch(rb"[\x21-\x7e]+", SECRET):
+        print("set TVS_WEBHOOK_SECRET to the secret alone: no spaces, line ends or byte order mark", file=sys.stderr)
+        sys.exit(2)
     if sys.argv[1:2] == ["--check"]:
         with open(sys.argv[2], "rb") as file:
             verdict = judge(file.read(), sys.argv[3], int(sys.argv[4]))

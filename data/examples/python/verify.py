@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 import jwt
 from jwt.algorithms import RSAAlgorithm
 
-UNDECIDABLE = ["NOT_AN_ENVELOPE", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE",
+UNDECIDABLE = ["NOT_AN_ENVELOPE", "TEXT_DAMAGED", "KID_UNKNOWN", "KEY_SET_UNREADABLE", "KEY_HISTORY_UNREADABLE", "FILE_UNREADABLE",
                "STATUS_LIST_UNUSABLE", "STATUS_LIST_STALE"]
 MAX_LIST_AGE = 7 * 86400
 STATUSES = ["VALID", "EXPIRED", "NOT_FOUND", "REVOKED"]
@@ -244,8 +244,10 @@ def check_status(claims, tokens, keys, issuer):
     require(is_ours and found["iat"] <= now + 60, "STATUS_LIST_UNUSABLE")
     require(now - found["iat"] <= MAX_LIST_AGE and now < found.get("exp", now + 1), "STATUS_LIST_STALE")
     require(found["value"] >= 0, "STATUS_LIST_UNUSABLE")
-    # Only a yes can be withdrawn.
-    if found["value"] == 0 or not claims["result"]["eligible"]:
+    # Only a yes can be withdrawn: eligible, or a licence that was VALID.
+    result = claims["result"]
+    is_licensed = (result["license"] or {}).get("status") == "VALID"
+    if found["value"] == 0 or not (result["eligible"] or is_licensed):
         return
     # What was withdrawn before the answer had been lifted when it was signed.
     require(found["iat"] >= claims["iat"] - 60, "STATUS_LIST_STALE")
@@ -294,17 +296,37 @@ def check_copy(envelope, claims, kid):
     require(seconds_of(envelope["verifiedAt"]) == claims["iat"], "OUTER_VERIFIED_AT_DIFFERS")
 
 
+def is_folded(text):
+    """Whether mail has folded, quoted or framed a signature: that is no forgery, and it proves nothing."""
+    has_more = re.search(r"""[\s\x80-\uffff<>"'(),:;\[\]{}]""", text)
+    return bool(has_more and re.search(r"\.eyJ[\w-]*\.[\w-]{100}", re.sub(r"[^\w.-]", "", text, flags=re.ASCII), re.ASCII))
+
+
+def is_damaged(data):
+    """The same of JSON: cut off, folded, quoted-printable, in HTML, or with curly quotation marks and hard spaces."""
+    text = data.decode("latin-1")
+    marks = r"[^}\]\s]\s*\Z|eyJ[\w.-]*\s|=3D|=\r?\n|&quot;|\xe2\x80|\xc2\xa0"
+    try:
+        is_marked = bool(re.search(marks, text, re.ASCII)) or not data.decode("utf-8")
+    except UnicodeDecodeError:
+        is_marked = True
+    return is_marked and is_folded(text)
+
+
 def read_envelope(data):
     """A web page or an error answer is no forgery: what has no part of an envelope is not judged as one."""
     text = data.decode("latin-1")
     marks = r'eyJ[\w-]{8}|"(signature|signatureKid|result|verificationId)"\s*:|\\u00[4-7]'
     require(re.search(marks, text.replace("\0", ""), re.ASCII | re.IGNORECASE), "NOT_AN_ENVELOPE")
     if not re.match(r'\s*[\[{"]', text):
-        return None, text.rstrip("\r\n")
-    envelope = read_object(data, "JSON_MALFORMED")
+        token = text.rstrip("\r\n")
+        require(not is_folded(token), "TEXT_DAMAGED")
+        return None, token
+    envelope = read_object(data, "TEXT_DAMAGED" if is_damaged(data) else "JSON_MALFORMED")
     texts = ("verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid")
     require(all(isinstance(envelope.get(name), str) for name in texts), "ENVELOPE_MALFORMED")
     require(isinstance(envelope.get("result"), dict), "ENVELOPE_MALFORMED")
+    require(not is_folded(envelope["signature"]), "TEXT_DAMAGED")
     return envelope, envelope["signature"]
 
 
@@ -313,7 +335,8 @@ def verify_envelope(data, jwks, key_history, issuer, audience, lists=None):
     envelope, token = read_envelope(data)
     header, payload = open_jws(token)
     kid = header["kid"]
-    require(header.get("typ") not in ("key-history+jwt", "statuslist+jwt"), "HEADER_TYP")
+    # What the service signs besides, events and statements among it, has a type of its own.
+    require(header.get("typ", "JWT") == "JWT", "HEADER_TYP")
     keys = read_key_set(jwks)
     add_history(keys, key_history, issuer)
     require(kid in keys, "KID_UNKNOWN")
@@ -335,9 +358,19 @@ def verify_envelope(data, jwks, key_history, issuer, audience, lists=None):
 def read_file(name):
     try:
         with open(name, "rb") as file:
-            return file.read()
+            return in_utf8(file.read())
     except OSError:
         raise Refused("FILE_UNREADABLE")
+
+
+def in_utf8(data):
+    """Editors and shells save UTF-16, or put a mark before UTF-8."""
+    zeros = [byte == 0 for byte in data[:4]]
+    little = data[:2] == b"\xff\xfe" or zeros == [False, True, False, True]
+    if little or data[:2] == b"\xfe\xff" or zeros == [True, False, True, False]:
+        text = data.decode("utf-16-le" if little else "utf-16-be", "replace")
+        return text.removeprefix("\ufeff").encode("utf-8", "replace")
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
 if __name__ == "__main__":

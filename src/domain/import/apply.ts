@@ -5,7 +5,7 @@ import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import { type BatchSize, createBatchSize } from "./batch-size.ts";
-import { duplicateIssue, findKnown, findTaken } from "./check.ts";
+import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
@@ -107,7 +107,7 @@ async function applyRows(
     for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
     return current;
   }
-  const refused = rows.map(({ line }) => changedMeanwhile(line));
+  const refused = rows.map(({ line, patch }) => changedMeanwhile(patch.regNo, line));
   const next = await commit(run, { rows, plan: { writes: [], refused, unchanged: 0 } }, context);
   if (next === null) throw supersededError(run.applied);
   return next;
@@ -139,9 +139,14 @@ function supersededError(row: number): TvsError {
 
 async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }) {
   const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
+  // One day for the whole import, the one by which its rows were checked.
+  const checkedOn = calendar.dateAt(context.checkedAt);
   const known = await findCurrent(rows, context);
   const effects = rows.map(({ patch, line }) => {
-    return { line, ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations }) };
+    return {
+      line,
+      ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations, today: checkedOn }),
+    };
   });
   const taken = context.recheck ? await findTaken(teachers, effects) : new Map<unknown, never>();
   const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
@@ -149,8 +154,9 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
     const { line, before, content, changed } = effect;
     const duplicate = taken.get(effect);
     if (duplicate !== undefined)
-      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format }, of)));
-    else if (takesBack(effect, context.checkedAt)) plan.refused.push(changedMeanwhile(line));
+      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
+    else if (takesBack(effect, context.checkedAt))
+      plan.refused.push(changedMeanwhile(effect.patch.regNo, line));
     else if (changesNothing(effect)) plan.unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
@@ -160,18 +166,18 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
   return plan;
 }
 
-function changedMeanwhile(line: number): ImportIssue {
-  return { line, field: null, code: "CHANGED_MEANWHILE" };
+function changedMeanwhile(regNo: string, line: number): ImportIssue {
+  return ofTeacher({ line, field: null, code: "CHANGED_MEANWHILE" }, regNo);
 }
 
 /**
  * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
  * operator did while the import was under way stands, because the file cannot have known of it.
  */
-function takesBack({ patch, before, content }: RowEffect, checkedAt: number): boolean {
+function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
   // Also of a revocation that the record keeps: the warning that it does could not be given any more.
-  const reinstates = before.licenseRevokedOn !== null && patch.licenseRevokedOn === null;
+  const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 

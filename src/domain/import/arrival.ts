@@ -13,6 +13,7 @@ import {
   importFields,
   squeezed,
 } from "./fields.ts";
+import type { UnreadColumn } from "./unread-columns.ts";
 
 /** A column or member that is not known, and was left out. */
 export type UnknownName = {
@@ -28,6 +29,8 @@ export type ArrivedNames = {
   readonly unknown: UnknownName[];
   /** The line of a sum below a table, which was left out. */
   readonly totals: number[];
+  /** The columns that are neither read nor left out on purpose, with their words; absent where nobody asks. */
+  readonly unread?: UnreadColumn[];
 };
 
 /** What a file carried, whatever became of its rows. */
@@ -45,6 +48,8 @@ export type AppliedImport = {
   readonly fields: ReadonlySet<string> | null;
   /** Milliseconds since the epoch. */
   readonly finishedAt: number;
+  /** The digests of its rejections; null or absent where they were not kept. */
+  readonly rejections?: ReadonlySet<string> | null;
 };
 
 /** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */
@@ -59,7 +64,10 @@ const maxSlips = 2;
 const lettersOfSlip = 4;
 const maxNameLength = 64;
 
-const squeezedFields = importFields.map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
+/** Not `license_status`: a column that is nearly called so is looked at by its words. */
+const squeezedFields = importFields
+  .filter((field) => field !== "licenseStatus")
+  .map((field) => ({ field, squeezed: squeezed(columnOfField[field]) }));
 
 /** The field whose name a name nearly is; null when it is none's. */
 export function nearField(name: string): ImportField | null {
@@ -79,7 +87,7 @@ export function nearField(name: string): ImportField | null {
  * @param otherwise what to call it then
  */
 export function nameLabel(name: string, otherwise: string): string {
-  const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#-]{0,39}$/u.test(name);
+  const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
@@ -95,7 +103,8 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
     near === null || fields.has(near) ? [] : [{ label, near }],
   );
   const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
-  const lacks = (field: ArrivedField) => !fields.has(field) && !told.has(field);
+  // Only an export has `hidden`, and a file without it changes nobody.
+  const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
   const gone = isExport(fields)
     ? []
     : [...importFields, "profile" as const].filter((field) => last?.fields?.has(field) && lacks(field));
@@ -120,8 +129,10 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
 
 /** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
 function isExport(fields: Arrival["fields"]): boolean {
-  const others = [...fields].filter((field) => field !== "profile").length - exportFields.length;
-  return others === 0 && exportFields.every((field) => fields.has(field));
+  const written: readonly ArrivedField[] = [...exportFields, "profile"];
+  // A release before `tvs teachers hide` wrote no `hidden`.
+  const isWhole = exportFields.every((field) => fields.has(field) || field === "hidden");
+  return isWhole && [...fields].every((field) => written.includes(field));
 }
 
 /** It in words, for messages. */

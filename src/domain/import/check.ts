@@ -7,8 +7,8 @@ import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
 import { changesNothing, checkContent, effectOf, losesRevocation, type RowEffect } from "./patch.ts";
 import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
-import { type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
-import type { CheckedRow } from "./rows.ts";
+import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
+import { type CheckedRow, shownNumber } from "./rows.ts";
 import type { Duplicate, ImportCounts, ImportStore, StagedRow, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
@@ -33,6 +33,9 @@ export type CheckedFile = Arrival & {
   /** What the register holds now, and how much of it would be gone. */
   readonly holdings: Holdings;
   readonly lost: Holdings;
+  /** Of the teachers whose rows stand, how many are revoked afterwards. */
+  readonly revoked: number;
+  readonly explanations: Explanations;
 };
 
 /** What is added up while the rows are checked. */
@@ -41,6 +44,7 @@ type Tally = {
   warnings: number;
   readonly planned: { -readonly [K in keyof ImportCounts]: number };
   readonly lost: { -readonly [K in keyof Holdings]: number };
+  revoked: number;
 };
 
 /**
@@ -58,6 +62,7 @@ export async function checkFile(
     rejected: 0,
     warnings: 0,
     lost: { validLicenses: 0, verifiedCertificates: 0, revocations: 0 },
+    revoked: 0,
   };
   const arriving = nothingArrived();
   const remarks: ImportIssue[] = [];
@@ -100,7 +105,7 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   const duplicates = new Map((await staging.add(compared)).map(({ seq, of }) => [seq, of]));
   for (const row of compared) {
     const duplicate = duplicates.get(row.seq);
-    if (duplicate !== undefined) issues.push(duplicateIssue({ line: row.line, format }, duplicate));
+    if (duplicate !== undefined) issues.push(duplicateIssue({ ...row, format }, duplicate));
     else {
       issues.push(...row.issues);
       count(row, context);
@@ -125,13 +130,15 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
     if (patch === null) issues.push(...found.filter(isRejection));
     else {
       const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
-      const all = [...found, ...checkContent({ line, format }, effect, today)];
+      const all = [...found, ...checkContent({ line, format }, effect, today)].map((issue) =>
+        isRejection(issue) ? ofTeacher(issue, patch.regNo) : issue,
+      );
       compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
     }
   }
   const taken = isEmpty ? new Map<ComparedRow, never>() : await findTaken(teachers, compared);
   return compared.filter((row) => {
-    const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ line: row.line, format }, of));
+    const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ ...row, format }, of));
     const reasons = [...row.issues.filter(isRejection), ...duplicate];
     issues.push(...reasons);
     return reasons.length === 0;
@@ -152,7 +159,7 @@ export async function findTaken<T extends RowEffect>(
   rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
   const asked = rows.flatMap((row) => newKeys(row).map((key) => ({ row, key })));
-  const owners = await teachers.findEach(asked.map(({ key }) => key));
+  const owners = await teachers.findOwners(asked.map(({ key }) => key));
   const taken = new Map<T, ("tId" | "nin")[]>();
   for (const [index, { row, key }] of asked.entries()) {
     const owner = owners[index] ?? null;
@@ -179,16 +186,23 @@ const duplicateCodes: Readonly<Record<Duplicate["of"], RejectionCode>> = {
 };
 
 export function duplicateIssue(
-  row: { readonly line: number; readonly format: ImportFormat },
+  { line, format, content }: Pick<StagedRow, "line" | "content"> & { readonly format: ImportFormat },
   of: Duplicate["of"],
 ): ImportIssue {
-  return { line: row.line, field: fieldLabel(of, row.format), code: duplicateCodes[of] };
+  return ofTeacher({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
+}
+
+/** What is said of the row of a teacher, with the number. */
+export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
+  const shown = shownNumber(regNo);
+  return { ...issue, ...(shown === undefined ? {} : { regNo: shown }), identity: regNo };
 }
 
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
   const after = statusesOn(content, today);
+  if (content.licenseRevokedOn !== null) tally.revoked++;
   if (before !== null) {
     const { license, certificate } = statusesOn(before, today);
     if (license === "VALID" && after.license !== "VALID") lost.validLicenses++;

@@ -1,74 +1,160 @@
 /** The names that other systems give to the columns of an extract. */
 
-import { fieldNamed, type ImportField, squeezed } from "./fields.ts";
+import { columnOfField, fieldNamed, type ImportField, importFields, squeezed } from "./fields.ts";
+
+/** Spellings of one word, the first of them as the lists below have it. */
+const spellings = [
+  "license lic licence licences licenses licensing licensure",
+  "certificate cert certs certification",
+  "registration reg regd regn registered trcn",
+  "number no nos num numbers nr",
+  "expiry exp expire expires expiration expiring",
+  "issue issued issuance",
+  "date dates dated dt on",
+  "revocation revoked revoke withdrawn withdrawal cancelled canceled cancellation struck deregistered deregistration",
+  "phone phones telephone tel mobile cell cellphone gsm handset",
+  "email emails mail",
+  "category cat categories",
+  "name names",
+  "full complete whole",
+  "teacher teachers educator",
+  "until till to upto",
+  "from since start starts begin begins beginning commencement effective",
+  "valid validity",
+  "end ends ending",
+  "reason reasons ground grounds",
+  "verification verified verify",
+  "photo photograph picture image passport",
+  "link url address",
+  "nin nationalid",
+  "id identity identification",
+].map((line) => line.split(" "));
+/** Words that say nothing in a name. */
+const stopWords = "of off the for in is and a an s".split(" ");
 
 type OtherNames = { readonly means: string; readonly mayMean?: string };
 
-/** As names are compared: lower case, without gaps. The second list may mean something else, too. */
+/** Names in any order of their words. The second list may mean something else, too. */
 const otherNames: Readonly<Partial<Record<ImportField, OtherNames>>> = {
   regNo: {
-    means:
-      "registrationno registrationnumber regnumber regnno regdno registrationid teacherregno teacherregistrationno teacherregistrationnumber",
-    mayMean: "licenseno licensenumber certificateno certificatenumber number registration",
+    means: "registration number, registration id, registration code",
+    mayMean: "license number, certificate number, number, registration, license registration number",
   },
-  tId: { means: "teacherid teacheridno teacheridnumber", mayMean: "id staffid staffno employeeid serialid" },
+  tId: {
+    means: "teacher id, teacher id number",
+    mayMean: "id, id number, staff id, staff number, employee id, serial id",
+  },
   name: {
-    means: "fullname teachername nameofteacher teachersname names fullnames surnameandothernames nameinfull",
+    means: "full name, teacher name, name surname other, surname other",
+    mayMean: "teacher, registrant, holder, holder name, registrant name, applicant name",
   },
-  nin: {
-    means:
-      "nationalid nationalidno nationalidnumber nationalidentitynumber nationalidentificationnumber ninno ninnumber",
-  },
-  ninVerified: { means: "ninchecked ninconfirmed isninverified ninverification", mayMean: "ninstatus" },
-  email: { means: "emailaddress emailid mailaddress", mayMean: "mail contact" },
+  nin: { means: "nin number, nin id, national id, national id number", mayMean: "id number" },
+  ninVerified: { means: "nin checked, nin confirmed, nin verification", mayMean: "nin status" },
+  email: { means: "email link, email id, email contact", mayMean: "contact" },
   phone: {
-    means:
-      "phonenumber phoneno mobile mobileno mobilenumber telephone telephonenumber telephoneno tel gsm gsmno gsmnumber cellphone",
-    mayMean: "contact contactno",
+    means: "phone number, phone contact",
+    mayMean: "contact, contact number, whatsapp, whatsapp number",
   },
-  state: { means: "statename", mayMean: "region province stateoforigin stateofresidence county district" },
-  category: { means: "teachercategory schoollevel", mayMean: "level cadre sector class type section" },
-  source: { means: "recordsource datasource sourcesystem", mayMean: "system origin" },
-  active: { means: "isactive activestatus activeyn", mayMean: "status employed inservice" },
+  state: {
+    means: "state name",
+    mayMean:
+      "region, province, state origin, state residence, state registration, state practice, state post, county, district",
+  },
+  category: {
+    means: "teacher category, school level, registration category",
+    mayMean: "level, cadre, sector, class, type, section",
+  },
+  source: { means: "record source, data source, source system", mayMean: "system, origin" },
+  active: { means: "is active, active status, active yn", mayMean: "status, employed, inservice" },
   certificateStatus: {
-    means: "certstatus certificateverification certificateverificationstatus certificateverified",
-    mayMean: "status verification verificationstatus qualificationstatus",
-  },
-  certificateIssueDate: {
     means:
-      "certificatedate certificateissued certificateissuedon datecertificateissued certdate dateofcertificate certissuedate",
-    mayMean: "issuedate dateissued issued registrationdate dateofregistration",
+      "certificate status, certificate standing, certificate verification, certificate verification status",
+    mayMean: "status, verification, verification status, qualification status",
   },
   licenseIssueDate: {
     means:
-      "licenseissued licenseissuedon licensestart licensestartdate licensefrom licensedate dateoflicense licensevalidfrom datelicenseissued",
-    mayMean: "issuedate dateissued issued validfrom startdate",
+      "license issue, license issue date, license from, license from date, license date, license valid from, license valid from date",
+    mayMean: "issue, issue date, valid from, valid from date, from, from date",
+  },
+  certificateIssueDate: {
+    means: "certificate issue, certificate issue date, certificate date",
+    mayMean: "issue, issue date, registration date",
   },
   licenseExpiryDate: {
     means:
-      "licenseexpiry licenseexpires licenseexpireson licenseend licenseenddate licensevalidto licensevaliduntil licenseexpirationdate dateoflicenseexpiry",
-    mayMean: "expirydate expiry expires expirationdate validto validuntil enddate renewaldate dateofexpiry",
+      "license expiry, license expiry date, license end, license end date, license until, license until date, license valid until, license valid until date",
+    mayMean:
+      "expiry, expiry date, valid until, valid until date, until, until date, end, end date, renewal date, renewal due date, next renewal date, valid date, registration expiry, registration expiry date, registration valid until, certificate expiry, certificate expiry date",
   },
   licenseRevokedOn: {
-    means: "revokedon revocationdate daterevoked licenserevocationdate licenserevoked daterevocation",
-    mayMean: "revoked withdrawnon",
+    means: "revocation date, license revocation, license revocation date",
+    mayMean: "revocation, registration revocation date",
   },
   licenseRevokedReason: {
-    means: "revocationreason reasonforrevocation revokedreason reasonrevoked",
+    means: "revocation reason, license revocation reason",
     mayMean: "reason",
   },
-  photoUrl: {
-    means: "photolink photoaddress passporturl pictureurl imageurl",
-    mayMean: "photo picture image passport",
-  },
+  photoUrl: { means: "photo link, photo address", mayMean: "photo" },
 };
 
-const namesOf = (list = "") => list.split(" ").filter((name) => name !== "");
+const canonical = new Map(
+  spellings.flatMap(([word = "", ...others]) => [word, ...others].map((one) => [one, word] as const)),
+);
+for (const word of stopWords) canonical.set(word, "");
+const phrases = Object.entries(otherNames) as [ImportField, OtherNames][];
+const phrasesOf = (list = "") => (list === "" ? [] : list.split(", "));
+for (const [, { means, mayMean }] of phrases)
+  for (const word of [...phrasesOf(means), ...phrasesOf(mayMean)].flatMap((one) => one.split(" ")))
+    if (!canonical.has(word)) canonical.set(word, word);
+for (const word of importFields.flatMap((field) => columnOfField[field].split("_")))
+  if (!canonical.has(word)) canonical.set(word, word);
+/** The longest first: `issued` before `issue`. */
+const vocabulary = [...canonical.keys()]
+  .filter((word) => word.length > 1)
+  .sort((a, b) => b.length - a.length);
+
+/** Longer names are no names of columns that are known. */
+const maxLength = 48;
+
+/** A word, or words without gaps between them, as they are compared; null where one is not known. */
+function wordsOf(token: string): readonly string[] | null {
+  const known = canonical.get(token);
+  if (known !== undefined) return [known];
+  for (const word of vocabulary) {
+    if (!token.startsWith(word)) continue;
+    const rest = wordsOf(token.slice(word.length));
+    if (rest !== null) return [canonical.get(word) ?? "", ...rest];
+  }
+  return null;
+}
+
+/** The words of a name, each once, in one order; null where one is not known. */
+function keyOf(name: string): string | null {
+  if (name.length > maxLength) return null;
+  const tokens = name
+    .replace(/(?<=\p{Ll})(?=\p{Lu})/gu, " ")
+    .toLowerCase()
+    .replace(/\be[\s-]?mail/g, "email")
+    .replace(/[#№]/g, " no ")
+    .split(/[^\p{L}]+/u)
+    .filter((token) => token !== "");
+  const words = tokens.map(wordsOf);
+  if (words.includes(null)) return null;
+  return [...new Set(words.flat())]
+    .filter((word) => word !== "")
+    .sort()
+    .join(" ");
+}
+
 const meaning = new Map<string, ImportField>();
 const possible = new Map<string, ImportField[]>();
-for (const [field, { means, mayMean }] of Object.entries(otherNames) as [ImportField, OtherNames][]) {
-  for (const name of namesOf(means)) meaning.set(name, field);
-  for (const name of namesOf(mayMean)) possible.set(name, [...(possible.get(name) ?? []), field]);
+for (const [field, { means, mayMean }] of phrases) {
+  for (const phrase of [columnOfField[field].replaceAll("_", " "), ...phrasesOf(means)])
+    meaning.set(keyOf(phrase) ?? phrase, field);
+  for (const phrase of phrasesOf(mayMean)) {
+    const key = keyOf(phrase) ?? phrase;
+    possible.set(key, [...(possible.get(key) ?? []), field]);
+  }
 }
 
 /** What a column's name says: the register's own name, another system's for the same, or one that may mean it. */
@@ -80,14 +166,32 @@ type NameReading =
 export function readName(name: string): NameReading {
   const own = fieldNamed(name);
   if (own !== undefined) return { kind: "own", field: own };
-  const key = squeezed(name).replace(/[^\p{L}\p{N}]/gu, "");
-  const field = meaning.get(key) ?? fieldNamed(key);
+  const key = keyOf(name);
+  if (key === null || key === "") return { kind: "unknown" };
+  const shorter = key.replace(/ ?\bteacher\b/, "").trim();
+  const field = meaning.get(key) ?? (possible.has(key) ? undefined : meaning.get(shorter));
   if (field !== undefined) return { kind: "known", field };
-  const fields = possible.get(key);
+  const fields = possible.get(key) ?? possible.get(shorter);
   return fields === undefined ? { kind: "unknown" } : { kind: "perhaps", fields };
 }
 
-/** Whether a column holds a part of a name, which nobody can join by a mapping. */
-export function isPartOfName(name: string): boolean {
-  return /^(?:sur|last|family|first|fore|given|middle|other|second|maiden)names?$/.test(squeezed(name));
+const given = /^(?:teachers?)?(?:first|fore|given|christian)names?$/;
+const between = /^(?:teachers?)?(?:middle|other|second|third)(?:names?|initials?)$/;
+const last = /^(?:teachers?)?(?:sur|last|family)names?$/;
+
+/** The place of a surname. */
+export const lastPlace = 2;
+
+/** Where a column's part of a name stands in the whole, given names first; null when it is no part of one. */
+export function placeInName(name: string): number | null {
+  const letters = squeezed(name).replace(/[^\p{L}]/gu, "");
+  const place = [given, between, last].findIndex((pattern) => pattern.test(letters));
+  return place < 0 ? null : place;
+}
+
+/** Whether a column's name says that its dates are of something that the register does not keep, or that it is private. */
+export function isOfAnother(name: string): boolean {
+  return /birth|\bd\.?o\.?b\b|appoint|employ|retire|promot|graduat|resum|posting|payment|paid|enrol|\bkin\b|address|bvn|\bbank|account|salary|password|religion|health|disab|marital|gender|\bsex\b|tribe/i.test(
+    name.replaceAll("_", " "),
+  );
 }

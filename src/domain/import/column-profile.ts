@@ -1,10 +1,15 @@
 /** What stands in the columns of a table that nobody knows yet: counts, and never a value of a person. */
 
 import { isCalendarDate } from "../clock.ts";
+import { holdsPersonalData } from "../personal-data.ts";
+import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
 import { dateReader, knownForms } from "./dates.ts";
 import { type ImportField, squeezed } from "./fields.ts";
+import { neverDate } from "./never-date.ts";
+import { meansWithdrawn } from "./status-column.ts";
+import { type SuspectKind, suspectIn } from "./suspect-text.ts";
 import { isOwnWord, otherWord } from "./words.ts";
 
 /** What a spreadsheet makes of a long number. */
@@ -37,6 +42,7 @@ export const looks: Readonly<
   active: { called: "yes or no", fits: isWordOf("active") },
   source: { called: "sources", fits: isWordOf("source") },
   certificateStatus: { called: "states of a certificate", fits: isWordOf("certificateStatus") },
+  licenseStatus: { called: "states of a licence", fits: isWordOf("licenseStatus") },
 };
 const lookedFor = Object.entries(looks) as [ImportField, NonNullable<(typeof looks)[ImportField]>][];
 
@@ -47,8 +53,13 @@ const serialDay = /^[2-5]\d{4}(?:[.,]\d+)?$/;
 /** How many of a column's dates a form reads, and the line of the first that no other form of the column reads. */
 type FormCount = { count: number; onlyAt: number | null };
 
+/** A value, as it was first written, and how often it stands there. */
+export type Counted = { readonly text: string; count: number };
+
 export type ColumnProfile = {
   readonly name: string;
+  /** Its place in the table, from 1. */
+  readonly position: number;
   filled: number;
   /** How many of its cells may be of a field, for the fields whose values look like something. */
   readonly fitting: Map<ImportField, number>;
@@ -56,16 +67,37 @@ export type ColumnProfile = {
   /** Dates of the register's own form. */
   isoDates: number;
   readonly forms: Map<string, FormCount>;
-  /** Different values, by how they are compared, each as it was first written, and how often; null beyond fifty. */
-  words: Map<string, { text: string; count: number }> | null;
+  /** Different values, by how they are compared; null beyond fifty. */
+  words: Map<string, Counted> | null;
+  /** Dates that mean none, such as 0000-00-00, as they are written; they are no dates of any form. */
+  readonly never: Map<string, Counted>;
+  /** Words for a licence that was withdrawn. */
+  readonly withdrawn: Map<string, Counted>;
+  /** Words for an empty cell, such as NULL. */
+  readonly nulls: Map<string, Counted>;
+  /** How many of its cells are damaged, by kind. */
+  readonly suspects: Map<SuspectKind, number>;
+  /** The earliest and the latest of the dates that can be read in one way alone. */
+  span: { readonly first: string; readonly last: string } | null;
+  /** The first value with a letter beyond ASCII. */
+  accented: string | null;
 };
 
 const maxWords = 50;
 const maxWordLength = 40;
+/** Letters of a word that says how a licence stands. */
+const maxStatusLength = 64;
+/** Different words for an empty cell, or dates for none, that are kept. */
+const maxKept = 20;
 
-export function newProfile(name: string): ColumnProfile {
-  const fitting = new Map(lookedFor.map(([field]) => [field, 0]));
-  return { name, filled: 0, fitting, shortened: 0, isoDates: 0, forms: new Map(), words: new Map() };
+export function newProfile(name: string, position: number): ColumnProfile {
+  return {
+    ...{ name, position, filled: 0, shortened: 0, isoDates: 0 },
+    fitting: new Map(lookedFor.map(([field]) => [field, 0])),
+    ...{ forms: new Map(), words: new Map(), never: new Map(), nulls: new Map() },
+    ...{ withdrawn: new Map(), suspects: new Map() },
+    ...{ span: null, accented: null },
+  };
 }
 
 /** Adds the cell of a row. */
@@ -75,22 +107,38 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
   for (const [field, { fits }] of lookedFor)
     if (fits(cell)) profile.fitting.set(field, (profile.fitting.get(field) ?? 0) + 1);
   if (isShortened(cell)) profile.shortened++;
-  if (isCalendarDate(cell)) profile.isoDates++;
-  else addDate(profile, cell, line);
+  if (neverDate(cell)) addTo(profile.never, cell);
+  else if (isCalendarDate(cell)) {
+    profile.isoDates++;
+    widen(profile, cell);
+  } else addDate(profile, cell, line);
   addWord(profile, cell);
+  if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
+  addSuspect(profile, cell);
+  if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
 }
 
-function addDate({ forms }: ColumnProfile, cell: string, line: number): void {
+function addDate(profile: ColumnProfile, cell: string, line: number): void {
   if (cell.length < 5 || cell.length > 30 || !/\d/.test(cell)) return;
-  const fitting = readers.filter(({ form, read }) =>
-    form === "excel" ? serialDay.test(cell) : read?.(cell) != null,
-  );
-  for (const { form } of fitting) {
-    const count = forms.get(form) ?? { count: 0, onlyAt: null };
+  const fitting = readers.flatMap(({ form, read }) => {
+    const date = form === "excel" && !serialDay.test(cell) ? null : (read?.(cell) ?? null);
+    return date === null ? [] : [{ form, date }];
+  });
+  for (const { form, date } of fitting) {
+    const count = profile.forms.get(form) ?? { count: 0, onlyAt: null };
     count.count++;
-    if (fitting.length === 1) count.onlyAt ??= line;
-    forms.set(form, count);
+    if (fitting.length === 1) {
+      count.onlyAt ??= line;
+      widen(profile, date);
+    }
+    profile.forms.set(form, count);
   }
+}
+
+function widen(profile: ColumnProfile, date: string): void {
+  const { first, last } = profile.span ?? { first: date, last: date };
+  if (date <= first || date >= last)
+    profile.span = { first: date < first ? date : first, last: date > last ? date : last };
 }
 
 function addWord(profile: ColumnProfile, cell: string): void {
@@ -102,7 +150,42 @@ function addWord(profile: ColumnProfile, cell: string): void {
   else profile.words.set(key, { text: cell, count: 1 });
 }
 
+function addSuspect({ suspects, nulls }: ColumnProfile, cell: string): void {
+  const kind = suspectIn(cell);
+  if (kind === null) return;
+  suspects.set(kind, (suspects.get(kind) ?? 0) + 1);
+  if (kind === "NULL_WORD") addTo(nulls, cell);
+}
+
+function addTo(kept: Map<string, Counted>, cell: string): void {
+  const known = kept.get(cell);
+  if (known !== undefined) known.count++;
+  else if (kept.size < maxKept) kept.set(cell, { text: cell, count: 1 });
+}
+
+/** A value as a message may repeat it: nothing personal, and nothing that steers a terminal. */
+export function valueLabel(text: string): string {
+  const isShown = text.length <= maxWordLength && !hasHiddenCharacter(text) && !holdsPersonalData(text);
+  return isShown ? text : "a value that is not shown";
+}
+
+/** Values with how often each stands there, the most frequent first. */
+export function listValues(values: Iterable<Counted>, most = 12): string {
+  const sorted = [...values].sort((one, other) => other.count - one.count);
+  const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
+  return (
+    sorted
+      .slice(0, most)
+      .map(({ text, count }) => `${valueLabel(text)} (${count})`)
+      .join(", ") + more
+  );
+}
+
 /** How many of the filled cells are dates of any form. */
-export function dateCount({ isoDates, forms }: ColumnProfile): number {
-  return isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
+export function dateCount({ isoDates, forms, never }: ColumnProfile): number {
+  return sumOf(never) + isoDates + Math.max(0, ...[...forms.values()].map(({ count }) => count));
+}
+
+export function sumOf(counted: ReadonlyMap<string, Counted>): number {
+  return [...counted.values()].reduce((sum, { count }) => sum + count, 0);
 }

@@ -7,6 +7,7 @@ import {
   readCertificateStatus,
   readDate,
   readEmail,
+  readLicenseStatus,
   readNin,
   readPhone,
   readPhotoUrl,
@@ -46,10 +47,13 @@ export const columns: Readonly<Record<ImportField, Column>> = {
   source: { read: readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
   // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
   active: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true or false; a teacher who is not active is found, but has no licence" },
+  hidden: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true hides the teacher from everybody but the operator; false and empty change nothing" },
   certificateStatus: { read: readCertificateStatus, absent: "CERTIFICATE_STATUS_INVALID", explanation: "VERIFIED, CLAIMED, LEGACY_RECORD or NOT_FOUND" },
   certificateIssueDate: { read: readDate, explanation: "date, YYYY-MM-DD" },
   licenseIssueDate: { read: readDate, explanation: "first day of the licence, YYYY-MM-DD" },
   licenseExpiryDate: { read: readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
+  // An empty word says nothing: the dates of the row, or those of the record, count alone.
+  licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
   licenseRevokedOn: { read: readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
   licenseRevokedReason: { read: (cell) => readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
   photoUrl: { read: readPhotoUrl, isConvenience: true, explanation: "https address of a photo" },

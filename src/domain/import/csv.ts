@@ -4,7 +4,15 @@ import { UnreadableError } from "./fields.ts";
 import type { Delimiter } from "./text.ts";
 
 /** A row of a table: its cells, and the line on which it begins, the first one being 1. */
-export type TableRecord = { readonly line: number; readonly cells: readonly string[] };
+export type TableRecord = {
+  readonly line: number;
+  readonly cells: readonly string[];
+  /** Cells of a workbook, by column, whose value cannot be known. */
+  readonly flaws?: readonly (readonly [column: number, flaw: CellFlaw])[];
+};
+
+/** A formula without a result, an error value, a cell that a merged one covers. */
+export type CellFlaw = "formula" | "error" | "merged";
 
 /** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
 const formula = /^'*[=+\-@＝＋－＠]/;
@@ -31,12 +39,15 @@ type CsvOptions = {
    * list as people write it: spaces around cells are dropped, a quote within a cell is one, any line end will do.
    */
   readonly rules: "strict" | "lenient";
+  /** Whether lines end in CR alone, as old programs of the Macintosh write them. */
+  readonly endsInCr?: boolean | undefined;
   /** What parts the cells; commas without it. */
   readonly delimiter?: Delimiter | undefined;
 };
 
 const rules = {
-  strict: { record_delimiter: ["\n", "\r\n"] },
+  // Some programs write the end of a line twice, as CR CR LF.
+  strict: { record_delimiter: ["\r\r\n", "\r\n", "\n"] },
   lenient: { relax_quotes: true, trim: true },
 };
 
@@ -53,6 +64,7 @@ export async function* readCsv(
   let line = 1;
   const parser = parse({
     ...rules[options.rules],
+    ...(options.endsInCr === true ? { record_delimiter: ["\r"] } : {}),
     delimiter: options.delimiter ?? ",",
     bom: true,
     relax_column_count: true,
@@ -60,7 +72,8 @@ export async function* readCsv(
     // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
     // on through the stream: to iterate over it costs as much again as to parse.
     on_record(cells: string[]) {
-      records.push({ line, cells });
+      // DOS programs end a text with Ctrl-Z.
+      if (cells.length > 1 || cells[0]?.trim() !== "\u001a") records.push({ line, cells });
       line += 1 + cells.reduce((sum, cell) => sum + lineEndsIn(cell), 0);
       return null;
     },

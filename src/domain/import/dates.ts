@@ -1,10 +1,9 @@
 /** Dates as an extract writes them, read into the register's own form, YYYY-MM-DD. */
 
 import { isCalendarDate } from "../clock.ts";
-import { dateOfSerial } from "./workbook.ts";
 
 /** Reads a date; null when it is none of this form. */
-type DateReader = (text: string) => string | null;
+export type DateReader = (text: string) => string | null;
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const parts = {
@@ -61,3 +60,26 @@ export const knownForms = [
   "MMM D, YYYY",
   "excel",
 ] as const;
+
+const dayMs = 86_400_000;
+
+/** The date of a serial number of a spreadsheet, which counts 29 February 1900, a day that never was. */
+export function dateSince1900(serial: number): string | null {
+  return isoDate(Date.UTC(1899, 11, serial < 61 ? 31 : 30) + Math.floor(serial) * dayMs);
+}
+
+export function dateSince1904(serial: number): string | null {
+  return isoDate(Date.UTC(1904, 0, 1) + Math.floor(serial) * dayMs);
+}
+
+function isoDate(ms: number): string | null {
+  const isInRange = ms >= Date.UTC(1900, 0, 1) && ms < Date.UTC(10_000, 0, 1);
+  return isInRange ? new Date(ms).toISOString().slice(0, 10) : null;
+}
+
+/** The date of a serial number as spreadsheets keep it, in the system that counts from 1900; null for other texts. */
+function dateOfSerial(text: string): string | null {
+  return /^\d{1,7}(?:[.,]\d+)?$/.test(text) && Number.parseInt(text, 10) > 0
+    ? dateSince1900(Number.parseInt(text, 10))
+    : null;
+}

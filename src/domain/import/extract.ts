@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer";
 import { TvsError } from "../errors.ts";
+import { isArchive, tooLarge } from "./archive.ts";
 import { requiredFields } from "./columns.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
@@ -11,14 +12,14 @@ import {
   asUtf8,
   type Delimiter,
   type Encoding,
-  headerLines,
+  isOldWorkbook,
   markedEncoding,
   refuseOtherKinds,
   refuseOtherSet,
   refuseUtf16,
   sniffDelimiter,
 } from "./text.ts";
-import { isWorkbook, readWorkbook, tooLarge, workbookLimits } from "./workbook.ts";
+import type { Sheet, SheetOptions } from "./workbook.ts";
 
 /** What the operator says of a file; what is said here wins over what a mapping says. */
 export type Reading = {
@@ -36,7 +37,15 @@ export type ImportInput = {
   readonly name: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly reading?: Reading | undefined;
+  /** Reads a workbook where the reading can be ended; without it, in this thread. */
+  readonly readSheet?: SheetReader | undefined;
 };
+
+export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
+
+/** The library is loaded for a workbook alone. */
+const readHere: SheetReader = async (file, options) =>
+  (await import("./workbook.ts")).readWorkbook(file, options);
 
 /** A file that was looked at, and is about to be read. */
 type OpenedExtract =
@@ -47,6 +56,8 @@ export type OpenedTable = {
   readonly format: TableLayout["format"];
   readonly delimiter: Delimiter;
   readonly records: AsyncIterable<readonly TableRecord[]>;
+  /** The sheet of a workbook that is read. */
+  readonly sheet?: string;
 };
 
 /** So much of a text is looked at before it is read. */
@@ -57,9 +68,10 @@ const beginningBytes = 64 * 1024;
  * @throws UnreadableError when it is nothing that can be read, or a given mapping does not fit
  * @throws TvsError REFUSED when the remembered mapping does not fit, nor has the file the register's own columns
  */
-export async function openExtract({ name, bytes, reading = {} }: ImportInput): Promise<OpenedExtract> {
-  const { beginning, whole } = await beginningOf(bytes);
-  if (isWorkbook(beginning)) return openWorkbook(whole, reading);
+export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
+  const { name, reading = {} } = input;
+  const { beginning, whole } = await beginningOf(input.bytes);
+  if (isWorkbook(beginning, name)) return openWorkbook(whole, input);
   if (isNdjson(name, beginning)) {
     refuseUtf16(beginning);
     return { format: "ndjson", bytes: whole };
@@ -70,7 +82,8 @@ export async function openExtract({ name, bytes, reading = {} }: ImportInput): P
   const encoding = marked ?? mapping?.encoding ?? "utf-8";
   if (marked === null) refuseOtherSet(beginning, encoding);
   const delimiter = delimiterOf(beginning, { reading, mapping, marked });
-  const records = recordsIn(whole, { encoding, delimiter });
+  const endsInCr = linesEndInCr(beginning);
+  const records = recordsIn(whole, { encoding, delimiter, endsInCr });
   return {
     format: "csv",
     delimiter,
@@ -81,11 +94,12 @@ export async function openExtract({ name, bytes, reading = {} }: ImportInput): P
 }
 
 /** Opens a file that nothing is known of, for who looks at it. @throws UnreadableError */
-export async function openTable({ name, bytes, reading = {} }: ImportInput): Promise<OpenedTable> {
-  const { beginning, whole } = await beginningOf(bytes);
-  if (isWorkbook(beginning)) {
-    const records = readWorkbook(await collected(whole), { sheet: reading.sheet });
-    return { format: "xlsx", delimiter: ",", records };
+export async function openTable(input: ImportInput): Promise<OpenedTable> {
+  const { name, reading = {} } = input;
+  const { beginning, whole } = await beginningOf(input.bytes);
+  if (isWorkbook(beginning, name)) {
+    const sheet = await sheetOf(whole, { sheet: reading.sheet }, input);
+    return { format: "xlsx", delimiter: ",", sheet: sheet.name, records: once(sheet.records) };
   }
   if (isNdjson(name, beginning))
     throw new UnreadableError(
@@ -95,12 +109,21 @@ export async function openTable({ name, bytes, reading = {} }: ImportInput): Pro
   const marked = reading.encoding ?? markedEncoding(beginning);
   const encoding = marked ?? "utf-8";
   const delimiter = delimiterOf(beginning, { reading, mapping: null, marked });
-  return { format: "csv", delimiter, records: recordsIn(whole, { encoding, delimiter }) };
+  return {
+    format: "csv",
+    delimiter,
+    records: recordsIn(whole, { encoding, delimiter, endsInCr: linesEndInCr(beginning) }),
+  };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
   const named = formatOfName(name);
   if (named === "xlsx") throw new UnreadableError(1, "the file is called .xlsx, and is no Excel workbook");
+  if (named === null && /^\s*\[\s*[{\]]/.test(new TextDecoder().decode(beginning.subarray(0, 1024))))
+    throw new UnreadableError(
+      1,
+      "this is one JSON array; write NDJSON, one object a line, with the members that the manual names, or CSV",
+    );
   return (
     named === "ndjson" || (named === null && new TextDecoder().decode(beginning).trimStart().startsWith("{"))
   );
@@ -135,9 +158,14 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
 
 function recordsIn(
   bytes: AsyncIterable<Uint8Array>,
-  { encoding, delimiter }: { encoding: Encoding; delimiter: Delimiter },
+  { encoding, ...how }: { encoding: Encoding; delimiter: Delimiter; endsInCr: boolean },
 ): AsyncGenerator<TableRecord[]> {
-  return readCsv(asUtf8(bytes, encoding), { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
+  return readCsv(asUtf8(bytes, encoding), { maxRecordBytes: maxRowLength, rules: "strict", ...how });
+}
+
+/** Whether the beginning of a text has lines, and none of them ends in LF. */
+function linesEndInCr(beginning: Uint8Array): boolean {
+  return beginning.includes(0x0d) && !beginning.includes(0x0a);
 }
 
 type Peek = {
@@ -165,38 +193,69 @@ async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly Table
     yield text;
   })();
   const delimiter = delimiterOf(beginning, peeked);
-  // Not to its end, which may be in the middle of a row.
-  const rows = readCsv(pieces, { maxRecordBytes: maxRowLength, rules: "strict", delimiter });
-  for await (const records of rows) return records;
+  // Not to its end, which may be in the middle of a row, unless the header alone is all that there is.
+  const rows = readCsv(pieces, {
+    maxRecordBytes: maxRowLength,
+    rules: "strict",
+    delimiter,
+    endsInCr: linesEndInCr(beginning),
+  });
+  for await (const records of rows) if (records.length > 0) return records;
   return [];
 }
 
-async function openWorkbook(bytes: AsyncIterable<Uint8Array>, reading: Reading): Promise<OpenedExtract> {
-  const file = await collected(bytes);
-  const sheet = reading.sheet ?? reading.mapping?.sheet;
-  const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
-  const records = readWorkbook(file, { sheet, preferred });
-  let first: TableRecord[] = [];
-  const pieces = records[Symbol.asyncIterator]();
-  const enough = Math.max(headerLines, reading.mapping?.header ?? 0, reading.remembered?.header ?? 0);
-  while ((first.at(-1)?.line ?? 0) <= enough) {
-    const next = await pieces.next();
-    if (next.done) break;
-    first = first.concat(next.value);
-  }
-  const { mapping, mappedBy } = await chooseMapping(async () => first, reading);
-  const layout = { format: "xlsx", delimiter: ",", mapping } as const;
-  return { ...layout, records: joined([first], pieces), layout, mappedBy };
+/** Whether a file is a workbook: of Excel or OpenDocument, an old one, or a table in HTML or XML, whatever its name. */
+function isWorkbook(beginning: Uint8Array, name: string): boolean {
+  return (
+    isArchive(beginning) ||
+    isOldWorkbook(beginning) ||
+    (formatOfName(name) !== "ndjson" && isMarkup(beginning))
+  );
 }
 
-/** A workbook is read from its end, where its list of parts is. */
+function isMarkup(beginning: Uint8Array): boolean {
+  const encoding = beginning[0] === 0xff ? "utf-16le" : beginning[0] === 0xfe ? "utf-16be" : "utf-8";
+  return new TextDecoder(encoding).decode(beginning.subarray(0, 1024)).trimStart().startsWith("<");
+}
+
+async function openWorkbook(bytes: AsyncIterable<Uint8Array>, input: ImportInput): Promise<OpenedExtract> {
+  const { reading = {} } = input;
+  const sheet = reading.sheet ?? reading.mapping?.sheet;
+  const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
+  const { name, records } = await sheetOf(bytes, { sheet, preferred }, input);
+  const { mapping, mappedBy } = await chooseMapping(async () => records, reading);
+  const layout = { format: "xlsx", delimiter: ",", mapping } as const;
+  return { ...layout, sheet: name, records: once(records), layout, mappedBy };
+}
+
+async function sheetOf(
+  bytes: AsyncIterable<Uint8Array>,
+  options: SheetOptions,
+  { reading = {}, readSheet = readHere }: ImportInput,
+): Promise<Sheet> {
+  const file = await collected(bytes);
+  if (!isMarkup(file)) return readSheet(file, options);
+  // What is no UTF-8 by its bytes is refused, as CSV is.
+  const encoding = reading.encoding ?? markedEncoding(file) ?? reading.mapping?.encoding ?? "utf-8";
+  let text = "";
+  for await (const piece of asUtf8(once(file), encoding)) text += Buffer.from(piece).toString();
+  return readSheet(text, options);
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
+}
+
+/** Bytes of a workbook, which is read from its end, where its list of parts is. */
+const maxWorkbookBytes = 64 * 1024 * 1024;
+
 async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of bytes) {
     pieces.push(piece);
     length += piece.length;
-    if (length > workbookLimits.fileBytes) throw new UnreadableError(1, tooLarge);
+    if (length > maxWorkbookBytes) throw new UnreadableError(1, tooLarge);
   }
   return Buffer.concat(pieces);
 }

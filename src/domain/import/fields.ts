@@ -2,8 +2,8 @@ import { type TeacherContent, teacherFields } from "../teachers/teachers.ts";
 
 type Fields = typeof teacherFields;
 
-/** A field of an extract: as the record names it, or what a blind index is made from. */
-export type ImportField = {
+/** A field of an extract that sets one of the record: as the record names it, or what a blind index is made from. */
+type RecordField = {
   [F in keyof Fields]: Fields[F] extends { csv: string }
     ? Fields[F] extends { kind: "bytes" }
       ? Fields[F]["csv"]
@@ -11,27 +11,34 @@ export type ImportField = {
     : never;
 }[keyof Fields];
 
+/** A field of an extract. `licenseStatus` is a word that the record has no field for: it revokes, or it is compared. */
+export type ImportField = RecordField | "licenseStatus";
+
 const listed = Object.entries(teacherFields).flatMap(([recordField, { kind, csv }]) =>
   csv === null ? [] : [{ field: kind === "bytes" ? csv : recordField, recordField, csv }],
 );
 
 /** The columns of an extract in CSV by field, which in NDJSON is the member. */
-export const columnOfField = Object.fromEntries(listed.map(({ field, csv }) => [field, csv])) as Readonly<
-  Record<ImportField, string>
->;
+export const columnOfField = Object.fromEntries(
+  listed.flatMap(({ field, csv }) => [
+    ...(field === "licenseRevokedOn" ? [["licenseStatus", "license_status"]] : []),
+    [field, csv],
+  ]),
+) as Readonly<Record<ImportField, string>>;
 
 /** The field of the record that a field of an extract sets. */
 export const recordFieldOf = Object.fromEntries(
   listed.map(({ field, recordField }) => [field, recordField]),
-) as Readonly<Record<ImportField, keyof TeacherContent>>;
+) as Readonly<Record<RecordField, keyof TeacherContent>>;
 
 export const importFields = Object.keys(columnOfField) as readonly ImportField[];
 
-type ExportField = Exclude<ImportField, "nin" | "email" | "phone">;
+type ExportField = Exclude<RecordField, "nin" | "email" | "phone">;
 
 /** The fields that `tvs teachers export` writes, in the order of an extract's columns: all but what is kept as a hash. */
 export const exportFields = importFields.filter(
-  (field): field is ExportField => teacherFields[recordFieldOf[field]].kind !== "bytes",
+  (field): field is ExportField =>
+    field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind !== "bytes",
 );
 
 /** A field that a file can bring: `profile` in NDJSON alone. */
@@ -40,11 +47,11 @@ export type ArrivedField = ImportField | "profile";
 /** Licence, the document, is spelled in two ways, in extracts too: both are one name. */
 const otherSpelling = (name: string) => name.replace(/^licence/, "license");
 
-/** A name as names are compared: case, gaps, dots and the spelling of licence make no other one. */
+/** A name as names are compared: case, gaps, marks such as the star of a required column, and the spelling of licence make no other one. */
 export function squeezed(name: string): string {
   return name
     .toLowerCase()
-    .replace(/[\s_.-]+/g, "")
+    .replace(/[\s_.*:'’-]+/g, "")
     .replaceAll("licence", "license");
 }
 
@@ -84,9 +91,12 @@ export type RawRow = {
   /** What was already wrong when the row was read. */
   readonly fault?: {
     readonly field: ImportField | null;
+    /** The whole row as it stands in the file, for its digest alone. */
+    readonly text?: string;
     readonly code:
       | "COLUMN_COUNT"
       | "ROWS_IN_A_CELL"
+      | "CELL_TOO_LONG"
       | "JSON_INVALID"
       | "JSON_TOO_DEEP"
       | "DUPLICATE_MEMBER"

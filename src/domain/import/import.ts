@@ -6,15 +6,12 @@ import { applyStaged } from "./apply.ts";
 import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import type { ImportInput } from "./extract.ts";
+import { type Losses, lossesBeyond, lossWindowMs } from "./losses.ts";
 import { type FilePiece, readPieces } from "./read.ts";
-import { type CodeTally, createCodeTally, type ImportResult, type Loss, reportText } from "./report.ts";
+import { createRejectionTally } from "./rejections.ts";
+import { type CodeTally, createCodeTally, type ImportResult, reportText, shownIssue } from "./report.ts";
 import type { ImportStore, Staging } from "./store.ts";
 
-/**
- * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
- * one import may take away without being told to. Below fifty of a kind a single one is more.
- */
-export const maxLostPercent = 2;
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
 const defaultMaxChunkRows = 8_000;
 
@@ -50,6 +47,8 @@ export type ImportOptions = {
   readonly isSample?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
+  /** Lists the rejected rows in the result. */
+  readonly listRejected?: boolean;
   readonly maxChunkRows?: number;
   /** Aborted, it stops the import where it is: the commit under way is finished, and none is begun. */
   readonly stop?: AbortSignal;
@@ -74,15 +73,20 @@ export async function importRegister(
 ): Promise<ImportResult> {
   const opened = await dependencies.imports.openStaging();
   const codes = createCodeTally();
+  const rejections = createRejectionTally(dependencies.blindIndex);
   const staging: Staging = {
     ...opened,
     addIssues(issues) {
       codes.add(issues);
+      rejections.add(issues);
       return opened.addIssues(issues);
     },
   };
   try {
-    const result = await runImport(input, { ...dependencies, staging, codes }, options);
+    const made = await runImport(input, { ...dependencies, staging, codes, rejections }, options);
+    const rejectedRows =
+      options.listRejected === true && made.rejected > 0 ? await listRejected(staging) : undefined;
+    const result = { ...made, ...(rejectedRows === undefined ? {} : { rejectedRows }) };
     await options.writeReport?.(reportText(result, staging.issues));
     return result;
   } finally {
@@ -90,7 +94,21 @@ export async function importRegister(
   }
 }
 
-type Dependencies = ImportDependencies & { readonly staging: Staging; readonly codes: CodeTally };
+async function listRejected(staging: Staging) {
+  const rows: ReturnType<typeof shownIssue>[] = [];
+  for (let after = 0; ; ) {
+    const page = await staging.issues("rejected", { after, limit: 1000 });
+    rows.push(...page.map(shownIssue));
+    if (page.length === 0) return rows;
+    after = page.at(-1)?.id ?? after;
+  }
+}
+
+type Dependencies = ImportDependencies & {
+  readonly staging: Staging;
+  readonly codes: CodeTally;
+  readonly rejections: ReturnType<typeof createRejectionTally>;
+};
 
 async function runImport(
   input: Extract,
@@ -113,11 +131,19 @@ async function runImport(
     },
   });
   const { sha256, rows, rejected, warnings, planned } = checked;
+  const { imports, codes, rejections } = dependencies;
+  const last = await imports.lastApplied();
+  const marks = {
+    ...unknownMark(checked),
+    ...(rejected === 0 ? {} : { sameRejections: rejections.areKnown(last?.rejections) }),
+    ...(last === null ? firstRevokes(checked) : {}),
+  };
   const base = {
     ...{ file: input.name, sha256, rows, rejected, warnings },
-    ...{ codes: dependencies.codes.counts(), ...unknownMark(checked) },
+    ...{ codes: codes.counts(checked.explanations), ...marks },
   };
-  const stopped = stopOf(checked, await dependencies.imports.lastApplied(), options);
+  const earlier = await imports.losses(checkedAt - lossWindowMs);
+  const stopped = stopOf(checked, { last, earlier }, options);
   if (stopped !== undefined) {
     return {
       ...base,
@@ -130,7 +156,18 @@ async function runImport(
     };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
-  return applyChecked(input, { ...dependencies, checked, checkedAt }, options);
+  const result = await applyChecked(input, { ...dependencies, checked, checkedAt }, options);
+  // Rows that were refused only when they were applied are among the rejected by now.
+  const same = result.rejected === 0 ? {} : { sameRejections: rejections.areKnown(last?.rejections) };
+  return { ...result, ...marks, ...same };
+}
+
+/** Whether the first extract revokes nobody, or everybody: then its revocations may stand in a column that is not read. */
+function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "firstRevokes"> {
+  const standing = planned.inserted + planned.updated + planned.unchanged;
+  if (standing === 0) return {};
+  if (revoked === 0) return { firstRevokes: "nobody" };
+  return revoked === standing ? { firstRevokes: "everybody" } : {};
 }
 
 function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[] } {
@@ -139,16 +176,14 @@ function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[]
 
 function stopOf(
   checked: CheckedFile,
-  last: AppliedImport | null,
+  { last, earlier }: { last: AppliedImport | null; earlier: Losses },
   options: ImportOptions,
 ): ImportResult["stopped"] {
   const { rejected, lost, holdings } = checked;
   if (options.strict && rejected > 0) return { by: "strict" };
   if (options.allowChange) return undefined;
   const missing = missingFrom(checked, last);
-  const losses = (Object.keys(holdings) as Loss["kind"][])
-    .map((kind): Loss => ({ kind, lost: lost[kind], of: holdings[kind] }))
-    .filter((loss) => loss.lost * 100 > loss.of * maxLostPercent);
+  const losses = lossesBeyond({ lost, of: holdings }, earlier);
   return losses.length + missing.length > 0 ? { by: "brake", losses, missing } : undefined;
 }
 
@@ -161,10 +196,12 @@ async function applyChecked(
   const { baseline = false, liftRevocations = false, isSample = false } = options;
   const { sha256, rows, format } = checked;
   const left = await imports.unfinished();
-  const kept = { baseline, liftRevocations, ...(isSample ? { sample: true } : {}) };
-  const key = { file: input.name, sha256, options: JSON.stringify(kept) };
+  const conditions = { baseline, liftRevocations, ...(isSample ? { sample: true } : {}) };
+  const key = { file: input.name, sha256, options: JSON.stringify(conditions) };
   const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
-  const begun = resumes ? left : await imports.begin({ ...key, at: clock.now() });
+  const losses = options.allowChange ? "allowed" : { lost: checked.lost, of: checked.holdings };
+  const begun = resumes ? left : await imports.begin({ ...key, losses, at: clock.now() });
+  if (resumes && options.allowChange) await imports.allow(begun);
   let applied = begun.applied;
   const run = await applyStaged(begun, rows, {
     ...dependencies,
@@ -184,9 +221,11 @@ async function applyChecked(
   const { inserted, updated, unchanged, events } = run;
   const rejected = rows - inserted - updated - unchanged;
   // Those of rows that were refused only when they were applied are among them by now.
-  const codes = dependencies.codes.counts();
+  const codes = dependencies.codes.counts(checked.explanations);
   const fields = [...checked.fields];
-  await imports.finish(run, { rejected, warnings: checked.warnings, codes, fields, at: clock.now() });
+  const kept = dependencies.rejections.kept();
+  const end = { rejected, warnings: checked.warnings, codes, fields, rejections: kept, at: clock.now() };
+  await imports.finish(run, end);
   return {
     file: input.name,
     sha256,
@@ -198,7 +237,6 @@ async function applyChecked(
     warnings: checked.warnings,
     events,
     codes,
-    ...unknownMark(checked),
     ...(resumes ? { resumedAfterRow: begun.applied } : {}),
     ...(left !== null && !resumes ? { abandoned: { file: left.file, row: left.applied } } : {}),
   };

@@ -1,12 +1,14 @@
 /** A mapping: how the file of another system is read as an extract (decision D7.10). */
 
 import * as v from "valibot";
+import { isCalendarDate } from "../clock.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
-import { teacherFields } from "../teachers/teachers.ts";
-import { dateReader } from "./dates.ts";
-import { columnOfField, fieldNamed, type ImportField, recordFieldOf, squeezed } from "./fields.ts";
+import { type DateReader, dateReader } from "./dates.ts";
+import { columnOfField, fieldNamed, type ImportField, squeezed } from "./fields.ts";
+import type { Explanations, RejectionCode } from "./report.ts";
 import { delimiters, encodings } from "./text.ts";
+import { isOwnWord, isWordField, mayBeEmpty, ownWords } from "./words.ts";
 
 const texts = v.record(v.string(), v.string());
 const lines = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_048_576));
@@ -36,7 +38,7 @@ export function parseMapping(text: string, name: string): Mapping {
   const wrong = (why: string) => new TvsError("INPUT_UNREADABLE", `${name}: ${why}`);
   let given: unknown;
   try {
-    given = JSON.parse(text);
+    given = JSON.parse(text.replace(/^\ufeff/, ""));
   } catch {
     throw wrong("it is not JSON; tvs teachers map FILE prints a mapping");
   }
@@ -45,6 +47,12 @@ export function parseMapping(text: string, name: string): Mapping {
   const flaw = flawOf(parsed.output);
   if (flaw !== null) throw wrong(flaw);
   return parsed.output;
+}
+
+/** What a mapping takes a column for: `name`, or `name.2`, the second part of a name that stands in several columns. */
+function targetOf(ours: string): { readonly column: string; readonly part: number | null } {
+  const [, column = ours, part] = /^\s*(name)\.([1-9])\s*$/i.exec(ours) ?? [];
+  return { column, part: part === undefined ? null : Number(part) };
 }
 
 function describeIssue(issue: v.BaseIssue<unknown>): string {
@@ -57,8 +65,9 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
 /** What is wrong with a mapping that has the right members; null when nothing is. */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
+  const targets = ours.map(targetOf);
   for (const [member, names] of [
-    ["columns", ours],
+    ["columns", targets.map(({ column }) => column)],
     ["values", Object.keys(mapping.values)],
     ["constants", Object.keys(mapping.constants)],
   ] as const) {
@@ -68,8 +77,12 @@ function flawOf(mapping: Mapping): string | null {
       return `${member} names the column ${stranger}, which the register does not have${known === null ? "" : `; did you mean ${known}?`}`;
     }
   }
-  const fields = ours.map((name) => fieldNamed(name));
-  const twice = ours.find((_, index) => fields.indexOf(fields[index]) !== index);
+  const fields = targets.map(({ column }) => fieldNamed(column));
+  const keys = targets.map(({ part }, index) => `${fields[index]} ${part ?? ""}`);
+  const whole = targets.find(({ part }, index) => part !== null && keys.includes(`${fields[index]} `));
+  if (whole !== undefined)
+    return `columns takes a column of the file for ${whole.column}, and others for its parts; one of them must go`;
+  const twice = ours.find((_, index) => keys.indexOf(keys[index] as string) !== index);
   if (twice !== undefined) return `columns takes two columns of the file for ${twice}`;
   const both = Object.keys(mapping.constants).find((name) => fields.includes(fieldNamed(name)));
   if (both !== undefined)
@@ -77,9 +90,34 @@ function flawOf(mapping: Mapping): string | null {
   const theirs = Object.keys(mapping.columns).map(squeezed);
   const same = theirs.find((name, index) => theirs.indexOf(name) !== index);
   if (same !== undefined) return `columns names ${same} twice, written in two ways`;
-  if (mapping.dates !== undefined && dateReader(mapping.dates) === null)
+  const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
+  if (mapping.dates !== undefined && dates === null)
     return `dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel`;
-  return null;
+  return deadEndOf(mapping, dates);
+}
+
+/** What of `values` and `constants` leads to nothing that the register knows; null when nothing does. */
+function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): string | null {
+  const reads = (field: ImportField, word: string, form: DateReader | null) => {
+    if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
+    return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
+  };
+  const found = [
+    ...Object.entries(values).flatMap(([column, words]) =>
+      Object.entries(words).map(([theirs, ours]) => ({ at: `values.${column}`, column, theirs, ours })),
+    ),
+    ...Object.entries(constants).map(([column, ours]) => ({ at: "constants", column, theirs: column, ours })),
+  ].find(({ at, column, ours }) => {
+    const field = fieldNamed(column);
+    return field !== undefined && !reads(field, ours, at === "constants" ? null : dates);
+  });
+  if (found === undefined) return null;
+  const { at, column, theirs, ours } = found;
+  const field = fieldNamed(column) as ImportField;
+  const known = isWordField(field) ? ownWords(field) : null;
+  const near = known === null ? null : didYouMean(ours, known);
+  const should = known === null ? "no date" : `none of ${known.join(", ")}`;
+  return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${near === null ? "" : `; did you mean ${near}?`}`;
 }
 
 /** @throws TvsError INPUT_UNREADABLE naming the questions that a mapping leaves open */
@@ -100,7 +138,10 @@ export type CompiledMapping = ReturnType<typeof compileMapping>;
 export function compileMapping(mapping: Mapping) {
   const columns = new Map<string, ImportField | null>(mapping.ignore.map((name) => [squeezed(name), null]));
   for (const [theirs, ours] of Object.entries(mapping.columns))
-    columns.set(squeezed(theirs), fieldNamed(ours) ?? null);
+    columns.set(squeezed(theirs), fieldNamed(targetOf(ours).column) ?? null);
+  const parts = new Map(
+    Object.entries(mapping.columns).map(([theirs, ours]) => [squeezed(theirs), targetOf(ours).part]),
+  );
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   const words = new Map(
     Object.entries(mapping.values).map(([column, values]) => [
@@ -111,16 +152,21 @@ export function compileMapping(mapping: Mapping) {
   return {
     /** The field of a column by its name; null when it is to be ignored, undefined when the mapping says nothing. */
     fieldOf: (name: string): ImportField | null | undefined => columns.get(squeezed(name)),
+    /** Which part of its field a column is, from 1; null when it is the whole. */
+    partOf: (name: string): number | null => parts.get(squeezed(name)) ?? null,
     translationOf(field: ImportField): Translation {
       const translated = words.get(field);
-      if (translated !== undefined) return (cell) => translated.get(squeezed(cell)) ?? cell;
       // What is no date of the form stays as it is, and is refused as any wrong date is.
-      return dates !== null && isDateField(field) ? (cell) => dates(cell) ?? cell : null;
+      const asDate = dates !== null && isDateField(field) ? (cell: string) => dates(cell) ?? cell : null;
+      if (translated === undefined) return asDate;
+      const asWord = (cell: string) => translated.get(squeezed(cell)) ?? cell;
+      return asDate === null ? asWord : (cell) => asDate(asWord(cell));
     },
     constants: Object.entries(mapping.constants).map(([column, value]): readonly [ImportField, string] => [
       fieldNamed(column) as ImportField,
       value,
     ]),
+    explanations: explanationsOf(mapping),
     /** Names of columns that a file must have for the mapping to fit it, as the mapping writes them. */
     columns: Object.keys(mapping.columns),
     header: mapping.header,
@@ -129,6 +175,35 @@ export function compileMapping(mapping: Mapping) {
   };
 }
 
+const codeOfField: Readonly<Partial<Record<ImportField, RejectionCode>>> = {
+  source: "SOURCE_INVALID",
+  certificateStatus: "CERTIFICATE_STATUS_INVALID",
+  licenseStatus: "LICENSE_STATUS_INVALID",
+  ninVerified: "BOOLEAN_INVALID",
+  active: "BOOLEAN_INVALID",
+};
+/** Words of a mapping that a message names, at most. */
+const namedWords = 20;
+
+/** What codes mean under a mapping: the form of dates that it names, and the words that it knows. */
+function explanationsOf({ dates, values }: Mapping): Explanations {
+  const explanations: Record<string, string> =
+    dates === undefined
+      ? {}
+      : { DATE_INVALID: `a date is written ${dates}, as the mapping says, and must exist` };
+  for (const [column, words] of Object.entries(values)) {
+    const field = fieldNamed(column);
+    const code = field === undefined ? undefined : codeOfField[field];
+    if (field === undefined || code === undefined || !isWordField(field)) continue;
+    const known = Object.keys(words).filter((word) => word !== "");
+    const more = known.length > namedWords ? ", and more" : "";
+    const before = explanations[code] === undefined ? "" : `${explanations[code]}; `;
+    explanations[code] =
+      `${before}${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${known.slice(0, namedWords).join(", ")}${more}`;
+  }
+  return explanations;
+}
+
 export function isDateField(field: ImportField): boolean {
-  return /_date$|_on$/.test(teacherFields[recordFieldOf[field]].column);
+  return /_date$|_on$/.test(columnOfField[field]);
 }

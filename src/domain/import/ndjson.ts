@@ -1,7 +1,7 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
+import { teacherFields } from "../teachers/teachers.ts";
 import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
-
 import {
   type ArrivedField,
   type ImportField,
@@ -9,8 +9,11 @@ import {
   maxRowLength,
   memberNamed,
   type RawRow,
+  recordFieldOf,
   UnreadableError,
 } from "./fields.ts";
+import { maxCellLength } from "./table.ts";
+import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
@@ -32,6 +35,7 @@ export async function* readJsonRows(
   names: ArrivedNames,
 ): AsyncGenerator<RawRow[]> {
   const find = createNameFinder(names);
+  const count = createWordCounter(names);
   let line = 0;
   let others = 0;
   let hasObject = false;
@@ -41,8 +45,16 @@ export async function* readJsonRows(
       line++;
       if (one.trim() === "") continue;
       const reading = readObject(one);
-      rows.push("code" in reading ? faulty(reading.code, line) : rowOf(reading.members, line));
-      if ("members" in reading) for (const name of Object.keys(reading.members)) find(name);
+      rows.push(
+        "code" in reading
+          ? faulty({ field: null, code: reading.code, text: one }, line)
+          : rowOf(reading.members, line, one),
+      );
+      if ("members" in reading)
+        for (const [name, value] of Object.entries(reading.members)) {
+          find(name);
+          count(name, value);
+        }
       hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
       if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
     }
@@ -69,6 +81,37 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
     const near = nearField(name);
     if (++count <= maxUnknown.told || near !== null)
       unknown.push({ label: nameLabel(name, `member ${count}`), near });
+  };
+}
+
+/** Members of members are looked at so deep, and so many of them by name. */
+const maxCounted = { depth: 3, names: 500 } as const;
+
+/** Counts the words of members that are not read. */
+function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
+  const columns = new Map<string, UnreadColumn>();
+  const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {
+    if (typeof value === "object" && value !== null) {
+      if (depth >= maxCounted.depth) return;
+      // Of an array each element is a value of the member.
+      const entries = Array.isArray(value) ? value.map((one) => [name, one] as const) : Object.entries(value);
+      for (const [inner, one] of entries) count(inner, one, false, depth + 1);
+      return;
+    }
+    if (value === null || value === undefined) return;
+    const key = name.slice(0, maxUnknown.letters);
+    let column = columns.get(key);
+    if (column === undefined) {
+      if (columns.size >= maxCounted.names) return;
+      column = unreadColumn(key, nameLabel(name, `member ${columns.size + 1}`), isOwn);
+      columns.set(key, column);
+      unread?.push(column);
+    }
+    countWord(column, String(value));
+  };
+  return (name, value) => {
+    const field = memberNamed(name);
+    if (field === undefined || field === "licenseStatus") count(name, value, field !== undefined, 0);
   };
 }
 
@@ -103,16 +146,16 @@ function readObject(text: string): { members: Record<string, unknown> } | { code
   return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
 }
 
-function faulty(code: Fault, line: number): RawRow {
-  return { ...rowOf({}, line), fault: { field: null, code } };
+function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
+  return { line, format: "ndjson", cells: {}, fault };
 }
 
-function rowOf(found: Record<string, unknown>, line: number): RawRow {
+function rowOf(found: Record<string, unknown>, line: number, written: string): RawRow {
   const members: Partial<Record<ArrivedField, unknown>> = {};
   for (const [name, value] of Object.entries(found)) {
     const field = memberNamed(name);
     if (field === undefined) continue;
-    if (field in members) return faulty("DUPLICATE_MEMBER", line);
+    if (field in members) return faulty({ field: null, code: "DUPLICATE_MEMBER", text: written }, line);
     members[field] = value;
   }
   const cells: Partial<Record<ImportField, string>> = {};
@@ -120,8 +163,8 @@ function rowOf(found: Record<string, unknown>, line: number): RawRow {
     const value = members[field];
     if (value === undefined) continue;
     const text = cellOf(field, value);
-    if (text === null)
-      return { line, format: "ndjson", cells: {}, fault: { field, code: "VALUE_TYPE_INVALID" } };
+    if (text === null) return faulty({ field, code: "VALUE_TYPE_INVALID", text: written }, line);
+    if (text.length > maxCellLength) return faulty({ field, code: "CELL_TOO_LONG", text: written }, line);
     cells[field] = text;
   }
   return { line, format: "ndjson", cells, profile: members.profile };
@@ -132,5 +175,6 @@ function cellOf(field: ImportField, value: unknown): string | null {
   if (value === null) return "";
   if (typeof value === "string") return value.trim();
   if (typeof value === "number") return field === "tId" ? String(value) : null;
-  return typeof value === "boolean" && (field === "active" || field === "ninVerified") ? String(value) : null;
+  const isFlag = field !== "licenseStatus" && teacherFields[recordFieldOf[field]].kind === "flag";
+  return typeof value === "boolean" && isFlag ? String(value) : null;
 }

@@ -1,12 +1,14 @@
 import type { CalendarDate } from "../clock.ts";
 import {
   contentFields,
+  licenseStatusOn,
   type StoredTeacher,
   type TeacherContent,
   teacherFields,
 } from "../teachers/teachers.ts";
 import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
+import type { LicenseWord } from "./values.ts";
 
 /**
  * What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number; and the blind
@@ -14,7 +16,10 @@ import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
  */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
-  Pick<TeacherContent, "regNo">;
+  Pick<TeacherContent, "regNo"> & {
+    /** The word of the licence. {@link effectOf} makes it a revocation, or nothing. */
+    readonly licenseStatus?: LicenseWord;
+  };
 
 const plainFields = contentFields.filter((field) => !["bytes", "json"].includes(teacherFields[field].kind));
 const jsonFields = contentFields.filter((field) => teacherFields[field].kind === "json");
@@ -33,11 +38,14 @@ const newTeacher: Partial<TeacherContent> = {
   ),
   ninVerified: false,
   active: true,
+  hidden: false,
 };
 
 /** A row with the record that it names, as it is and as the row would make it. */
 export type RowEffect = {
   readonly patch: TeacherPatch;
+  /** What the patch sets, its word for the licence as the revocation that it means. */
+  readonly set: TeacherPatch;
   readonly before: StoredTeacher | null;
   readonly content: TeacherContent;
   /** The fields in which the record would change; null for a teacher who is new. */
@@ -46,29 +54,60 @@ export type RowEffect = {
 
 /**
  * What a row does to a record. A NIN that changed is not verified, unless the row says so itself. A revocation that the
- * operator made stays as the command set it, unless revocations are to be lifted.
+ * operator made stays as the command set it, unless revocations are to be lifted. A hidden teacher stays hidden.
  */
 export function effectOf(
   before: StoredTeacher | null,
   patch: TeacherPatch,
-  { liftRevocations }: { liftRevocations: boolean },
+  { liftRevocations, today }: { liftRevocations: boolean; today: CalendarDate },
 ): RowEffect {
+  const set = withRevocationOf(before, patch, today);
   const indexes: Partial<Record<IndexField, Uint8Array>> = {};
   for (const field of indexFields) {
-    const hex = patch[field];
+    const hex = set[field];
     if (typeof hex === "string") indexes[field] = Uint8Array.fromHex(hex);
   }
   const base = before === null ? newTeacher : contentOf(before);
-  const content = { ...base, ...patch, ...indexes } as TeacherContent;
+  const content = { ...base, ...set, ...indexes } as TeacherContent;
   const ninChanged = before !== null && !sameBytes(before.ninIndex, content.ninIndex);
-  const ninVerified = ninChanged && patch.ninVerified === undefined ? false : content.ninVerified;
+  const ninVerified = ninChanged && set.ninVerified === undefined ? false : content.ninVerified;
   // Into the copy that was made above: another one of so many fields costs as much as all the rest of this.
-  Object.assign(content, { ninVerified }, revocationAfter(before, content, liftRevocations));
-  return { patch, before, content, changed: before === null ? null : changedFields(before, content) };
+  const hidden = content.hidden || before?.hidden === true;
+  Object.assign(content, { ninVerified, hidden }, revocationAfter(before, content, liftRevocations));
+  return { patch, set, before, content, changed: before === null ? null : changedFields(before, content) };
 }
 
 export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean {
   return changed?.length === 0;
+}
+
+/** The reason of a revocation that a word alone made. */
+const wordReason = "extract";
+
+/**
+ * What a row sets, with its word for the licence as a revocation. REVOKED revokes as of the day of the import where the
+ * row has no date of its own, and keeps the day of a teacher who is revoked already. Any other word takes a revocation
+ * back, as an empty date does, where the file has no column for the date.
+ */
+function withRevocationOf(
+  before: StoredTeacher | null,
+  patch: TeacherPatch,
+  today: CalendarDate,
+): TeacherPatch {
+  if (patch.licenseStatus === undefined) return patch;
+  const { licenseStatus, ...set } = patch;
+  const known = before?.licenseRevokedOn ?? null;
+  if (licenseStatus !== "REVOKED") {
+    if (set.licenseRevokedOn !== undefined || known === null) return set;
+    return { ...set, licenseRevokedOn: null, licenseRevokedReason: set.licenseRevokedReason ?? null };
+  }
+  if (set.licenseRevokedOn != null) return set;
+  const reason = known === null ? wordReason : (before?.licenseRevokedReason ?? null);
+  return {
+    ...set,
+    licenseRevokedOn: known ?? today,
+    licenseRevokedReason: set.licenseRevokedReason ?? reason,
+  };
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
@@ -116,7 +155,7 @@ function sameBytes(a: Uint8Array | null, b: Uint8Array | null): boolean {
 /** What is to be said about the record that a row would make. */
 export function checkContent(
   row: Pick<RawRow, "line" | "format">,
-  { patch, before, content }: RowEffect,
+  { patch, set, before, content }: RowEffect,
   today: CalendarDate,
 ): ImportIssue[] {
   const { licenseIssueDate: issued, licenseExpiryDate: expires, licenseRevokedOn: revoked } = content;
@@ -126,12 +165,35 @@ export function checkContent(
   if (issued !== null && expires !== null && expires < issued)
     add("licenseExpiryDate", "EXPIRY_BEFORE_ISSUE");
   if (issued !== null && expires === null) add("licenseExpiryDate", "LICENSE_WITHOUT_EXPIRY");
-  if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
+  const wrongDay = patch.licenseRevokedOn == null ? null : flawOfDay(patch.licenseRevokedOn, issued);
+  if (wrongDay !== null) add("licenseRevokedOn", wrongDay);
+  else if (revoked !== null && revoked > today) add("licenseRevokedOn", "REVOKED_IN_FUTURE");
   if (losesRevocation({ before, content })) add("licenseRevokedOn", "REVOCATION_CLEARED");
-  const kept = keptFrom(patch, content);
+  const kept = keptFrom(set, content);
   if (kept !== undefined) add(kept, "REVOCATION_KEPT");
+  else if (differsFromDates(patch, content, today)) add("licenseStatus", "STATUS_DIFFERS");
   if (before !== null && !before.active && content.active) add("active", "REACTIVATED");
   return issues;
+}
+
+/** The first day on which a teacher of today's registers can have lost a licence. */
+const firstRevocation = "1950-01-01";
+
+/** Why a row's day of revocation cannot be one; null when it can. Other systems write such days for "never". */
+function flawOfDay(day: CalendarDate, issued: CalendarDate | null): RejectionCode | null {
+  if (day < firstRevocation) return "REVOCATION_TOO_OLD";
+  return issued !== null && day < issued ? "REVOKED_BEFORE_ISSUE" : null;
+}
+
+/** Whether a row's word is another than what its dates say. An inactive teacher's licence is compared as if they were active. */
+function differsFromDates(
+  { licenseStatus }: TeacherPatch,
+  content: TeacherContent,
+  today: CalendarDate,
+): boolean {
+  if (licenseStatus === undefined) return false;
+  const byDates = licenseStatusOn({ ...content, active: true }, today);
+  return licenseStatus !== (byDates === "NOT_FOUND" ? "NONE" : byDates);
 }
 
 /** What the row says of a revocation and the record does not take over. */

@@ -5,8 +5,10 @@ import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
 import { type ImportInput, openExtract } from "./extract.ts";
 import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
+import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 import { readTable } from "./table.ts";
+import { refuseOverlooked, type UnreadColumn } from "./unread-columns.ts";
 
 /**
  * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
@@ -23,24 +25,30 @@ export type FilePiece = {
   readonly totals: readonly number[];
   /** By which mapping it is read: the one that was given, the one that is remembered, or none. */
   readonly mappedBy: "given" | "remembered" | null;
+  /** What codes mean where the mapping says how a cell is written. */
+  readonly explanations: Explanations;
+  /** The sheet of a workbook that is read; null for other files. */
+  readonly sheet: string | null;
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
 
 /** What the pieces brought so far, beside the rows themselves. */
 type Arriving = { -readonly [K in "format" | "rows"]: Arrival[K] } & {
+  explanations: Explanations;
   readonly fields: Set<ArrivedField>;
   readonly unknown: UnknownName[];
 };
 
 export function nothingArrived(): Arriving {
-  return { format: "csv", rows: 0, fields: new Set(), unknown: [] };
+  return { format: "csv", rows: 0, explanations: {}, fields: new Set(), unknown: [] };
 }
 
 /** Adds what a piece brings, its rows too. */
 export function addArrived(arriving: Arriving, piece: FilePiece): void {
   arriving.format = piece.format;
   arriving.rows += piece.rows.length;
+  arriving.explanations = piece.explanations;
   for (const field of piece.fields) arriving.fields.add(field);
   arriving.unknown.push(...piece.unknown);
 }
@@ -53,7 +61,8 @@ export function addArrived(arriving: Arriving, piece: FilePiece): void {
  */
 export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
   const digest = createHash("sha256");
-  const names: ArrivedNames = { fields: [], unknown: [], totals: [] };
+  const unread: UnreadColumn[] = [];
+  const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread };
   let read = 0;
   /** What arrived since the piece before. */
   const arrived = () => {
@@ -77,12 +86,18 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   try {
     const opened = await openExtract({ ...input, bytes: watched() });
     const isTable = opened.format !== "ndjson";
-    const how = { format: opened.format, mappedBy: isTable ? opened.mappedBy : null };
+    const how = {
+      format: opened.format,
+      mappedBy: isTable ? opened.mappedBy : null,
+      explanations: (isTable ? opened.layout.mapping?.explanations : undefined) ?? {},
+      sheet: isTable ? (opened.sheet ?? null) : null,
+    };
     const rows = isTable
       ? readTable(opened.records, opened.layout, names)
       : readJsonRows(asText(opened.bytes), names);
     for await (const some of rows)
       yield { ...how, ...arrived(), rows: some.map((row) => checkRow(row, blindIndex)), sha256: null };
+    refuseOverlooked(unread, { name: input.name, format: opened.format });
     yield { ...how, ...arrived(), rows: [], sha256: digest.digest("hex") };
   } catch (error) {
     throw unreadable(input.name, error);

@@ -1,5 +1,5 @@
-import type { Holdings } from "../teachers/store.ts";
 import type { Missing } from "./arrival.ts";
+import type { Loss } from "./losses.ts";
 
 /**
  * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
@@ -10,6 +10,8 @@ const rejectionCodes = {
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
   ROWS_IN_A_CELL:
     "the cell runs over several lines and holds the end of one row and the beginning of another: look for a quote that is missing",
+  CELL_TOO_LONG:
+    "a cell has more than 32,767 characters, the most that a spreadsheet keeps; look for a quote that is not closed",
   JSON_INVALID:
     "the line is no JSON object of at most a mebibyte; look for one that was cut short, and write one object a line",
   JSON_TOO_DEEP: "the JSON is nested deeper than any teacher's",
@@ -28,9 +30,14 @@ const rejectionCodes = {
   NIN_INVALID: "a NIN is exactly 11 digits",
   SOURCE_INVALID: "the source is new_system or legacy",
   CERTIFICATE_STATUS_INVALID: "the certificate status is VERIFIED, NOT_FOUND, CLAIMED or LEGACY_RECORD",
+  LICENSE_STATUS_INVALID: "the licence status is REVOKED, EXPIRED, NONE or VALID",
   BOOLEAN_INVALID: "a yes-or-no column holds true, false, 1, 0, yes or no",
-  DATE_INVALID: "a date is written YYYY-MM-DD and must exist",
+  DATE_INVALID: "a date is written YYYY-MM-DD, or as the mapping says, and must exist",
   EXPIRY_BEFORE_ISSUE: "the licence ends before it begins",
+  REVOKED_BEFORE_ISSUE:
+    "the licence was revoked before it began; where the date means never, a mapping's values give the empty text for it",
+  REVOCATION_TOO_OLD:
+    "the revocation is dated before 1950; where the date means never, a mapping's values give the empty text for it",
   PROFILE_INVALID: "the profile is not {qualifications: [...], employment: [...]} with the members described",
   DUPLICATE_REG_NO: "an earlier row has the same registration number; that one stands",
   DUPLICATE_T_ID: "an earlier row or another teacher of the register has this teacher id",
@@ -47,9 +54,13 @@ const warningCodes = {
   PHONE_INVALID: "the phone number cannot be read; the teacher has none on file now",
   PHOTO_URL_INVALID: "a photo needs an https URL without personal data; the teacher has none on file now",
   LICENSE_WITHOUT_EXPIRY: "a licence without an expiry date does not count as one",
-  REVOCATION_CLEARED: "an empty cell has taken back a revocation",
+  REVOCATION_CLEARED: "an empty cell, or another word than REVOKED, has taken back a revocation",
   REVOCATION_KEPT:
     "the operator's command has revoked the licence; what the row says of it was left out, the rest was applied; only tvs teachers reinstate or --lift-revocations lifts it",
+  STATUS_DIFFERS:
+    "the licence status of the row is another than its dates say; the dates count, and a revocation above all",
+  TEXT_SUSPECT:
+    "the text looks like a placeholder or damaged; a mapping's values give the right text for it, or the empty one",
   REACTIVATED: "the row has put a deactivated teacher back; look whether that is meant",
   REVOKED_IN_FUTURE: "the date of the revocation is in the future; the licence is revoked from now on",
 } as const;
@@ -57,12 +68,19 @@ const warningCodes = {
 export type RejectionCode = keyof typeof rejectionCodes;
 export type WarningCode = keyof typeof warningCodes;
 
+/** What codes mean in an import, where it is more than what they mean in each. */
+export type Explanations = Readonly<Partial<Record<ImportIssue["code"], string>>>;
+
 /** One line of the report. `line` is the physical line on which the row begins, the header being 1. */
 export type ImportIssue = {
   readonly line: number;
   /** The column, as the file names it; null when the whole row is meant. */
   readonly field: string | null;
   readonly code: RejectionCode | WarningCode;
+  /** The row's registration number, where it has one that is no personal data. */
+  readonly regNo?: string | undefined;
+  /** By what the row is recognised in the next import; it is stored as a keyed digest alone. */
+  readonly identity?: string | undefined;
 };
 
 export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
@@ -79,8 +97,12 @@ export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
   /** In the order in which they were found, which is the file's but for rows that were refused late. */
-  readonly first: readonly Pick<ImportIssue, "line" | "field">[];
+  readonly first: readonly Place[];
+  /** What it means in this import, where a mapping says how a cell is written. */
+  readonly meaning?: string | undefined;
 };
+
+type Place = Pick<ImportIssue, "line" | "field" | "regNo">;
 
 /** Rows of each code whose places are kept: enough to see what they have in common. */
 const keptPlaces = 20;
@@ -91,24 +113,31 @@ export type CodeTally = ReturnType<typeof createCodeTally>;
 type OpenCount = {
   rows: number;
   lastLine: number;
-  readonly first: Pick<ImportIssue, "line" | "field">[];
+  readonly first: Place[];
 };
 
 export function createCodeTally() {
   const counts = new Map<ImportIssue["code"], OpenCount>();
   return {
     add(issues: readonly ImportIssue[]): void {
-      for (const { code, line, field } of issues) {
+      for (const { code, line, field, regNo } of issues) {
         const count = counts.get(code) ?? { rows: 0, lastLine: -1, first: [] };
         counts.set(code, count);
-        if (count.first.length < keptPlaces) count.first.push({ line, field });
+        if (count.first.length < keptPlaces)
+          count.first.push({ line, field, ...(regNo === undefined ? {} : { regNo }) });
         // Two dates of one row may be wrong: the row counts once. Unknown columns all stand in the first one.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },
     /** Rejections first, then remarks, the most frequent first. */
-    counts: (): CodeCount[] => inOrder([...counts].map(([code, { rows, first }]) => ({ code, rows, first }))),
+    counts: (explanations: Explanations = {}): CodeCount[] =>
+      inOrder(
+        [...counts].map(([code, { rows, first }]) => {
+          const meaning = explanations[code];
+          return { code, rows, first, ...(meaning === undefined ? {} : { meaning }) };
+        }),
+      ),
   };
 }
 
@@ -135,12 +164,20 @@ export function firstRejected(counts: readonly CodeCount[], limit: number): Impo
  * A code as it is printed: what it counts, what it means, and where its first rows stand. One that an older release knew
  * says only its name.
  */
-export function describeCode({ code, rows, first }: CodeCount) {
-  return { code, rejects: isRejection({ code }), rows, meaning: explanations[code] ?? code, first };
+export function describeCode({ code, rows, first, meaning }: CodeCount) {
+  return {
+    code,
+    rejects: isRejection({ code }),
+    rows,
+    meaning: meaning ?? explanations[code] ?? code,
+    first,
+  };
 }
 
 export type ImportResult = {
   readonly file: string;
+  /** The sheet of a workbook that was read. */
+  readonly sheet?: string;
   /** Of the file's bytes, in hex. */
   readonly sha256: string;
   /** `rows` = `inserted` + `updated` + `unchanged` + `rejected`, unless the import was stopped. */
@@ -155,6 +192,12 @@ export type ImportResult = {
   readonly codes: readonly CodeCount[];
   /** Columns or members that are not known and were left out, by name; absent when there are none. */
   readonly unknownColumns?: readonly string[];
+  /** Whether every rejected row was rejected by the last import too, for the same reason; absent where none was. */
+  readonly sameRejections?: boolean;
+  /** Of the first extract of a register: that it revokes nobody, or everybody; absent where it revokes some. */
+  readonly firstRevokes?: "nobody" | "everybody";
+  /** The rejected rows, each with its reasons, where they were asked for. */
+  readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */
   readonly stopped?:
@@ -165,9 +208,6 @@ export type ImportResult = {
   /** An import of another file, or with other options, that was left unfinished and is given up now. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
-
-/** A kind of holdings of which too many would be lost: how many, and how many there are. */
-export type Loss = { readonly kind: keyof Holdings; readonly lost: number; readonly of: number };
 
 /** Reads a page of the rejections or of the warnings, in the order in which they were added. */
 export type IssuePages = (
@@ -189,8 +229,15 @@ export async function* reportText(result: ImportResult, issues: IssuePages): Asy
     yield* issueLines(issues, kind);
     yield "],\n";
   }
-  const met = Object.entries(explanations).filter(([known]) => codes.some(({ code }) => code === known));
+  const met = Object.keys(explanations).flatMap((known) =>
+    codes.filter(({ code }) => code === known).map((one) => [known, describeCode(one).meaning]),
+  );
   yield `  "codes": ${JSON.stringify(Object.fromEntries(met), null, 2).replaceAll("\n", "\n  ")}\n}\n`;
+}
+
+/** An issue as it is written: without what only this import needs. */
+export function shownIssue({ line, regNo, field, code }: ImportIssue) {
+  return { line, ...(regNo === undefined ? {} : { regNo }), field, code };
 }
 
 async function* issueLines(issues: IssuePages, kind: "rejected" | "warnings"): AsyncGenerator<string> {
@@ -198,7 +245,7 @@ async function* issueLines(issues: IssuePages, kind: "rejected" | "warnings"): A
   for (;;) {
     const page = await issues(kind, { after, limit: pageRows });
     if (page.length === 0) break;
-    const lines = page.map(({ line, field, code }) => JSON.stringify({ line, field, code }));
+    const lines = page.map((issue) => JSON.stringify(shownIssue(issue)));
     yield `${after === 0 ? "" : ","}\n    ${lines.join(",\n    ")}`;
     after = page.at(-1)?.id ?? after;
   }

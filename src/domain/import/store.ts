@@ -3,6 +3,7 @@ import type { TeacherContent } from "../teachers/teachers.ts";
 import type { AppliedImport } from "./arrival.ts";
 import type { Contention } from "./batch-size.ts";
 import type { ArrivedField } from "./fields.ts";
+import type { Losses, RecordedLosses } from "./losses.ts";
 import type { RowEffect } from "./patch.ts";
 import type { CodeCount, ImportIssue, IssuePages } from "./report.ts";
 
@@ -82,6 +83,11 @@ export type ImportHistory = {
    * none, nor are the made-up teachers of a sandbox.
    */
   lastApplied(): Promise<AppliedImport | null>;
+  /**
+   * What the imports that began since a time have taken away together, since losses were last allowed. The one that is
+   * under way, or was killed and goes on, is not among them.
+   */
+  losses(since: number): Promise<Losses>;
 };
 
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
@@ -108,15 +114,25 @@ type ImportEnd = {
   readonly codes: readonly CodeCount[];
   /** What the next import must bring too. */
   readonly fields: readonly ArrivedField[];
+  /** The digests of its rejections, for the next import; null where they were too many. */
+  readonly rejections: readonly string[] | null;
   readonly at: number;
 };
 
-export type ImportStore = Pick<ImportHistory, "lastApplied"> & {
+export type ImportStore = Pick<ImportHistory, "lastApplied" | "losses"> & {
   openStaging(): Promise<Staging>;
   /** The import that was begun last, if it was neither finished nor given up. */
   unfinished(): Promise<ImportRun | null>;
   /** Begins an import and gives up an unfinished one. */
-  begin(run: { file: string; sha256: string; options: string; at: number }): Promise<ImportRun>;
+  begin(run: {
+    file: string;
+    sha256: string;
+    options: string;
+    losses: RecordedLosses;
+    at: number;
+  }): Promise<ImportRun>;
+  /** Records that the operator allowed what a run that goes on takes away. */
+  allow(run: ImportRun): Promise<void>;
   /** Writes a chunk and moves the progress from `run` to `next`, in one commit, all of it or nothing. */
   commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
   finish(run: ImportRun, end: ImportEnd): Promise<void>;

@@ -4,23 +4,35 @@
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
-import { nameLabel } from "./arrival.ts";
-import { isPartOfName, readName } from "./column-names.ts";
+import { lastPlace, placeInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import { requiredFields } from "./columns.ts";
 import type { TableRecord } from "./csv.ts";
 import type { OpenedTable } from "./extract.ts";
-import { columnOfField, fieldNamed, type ImportField, squeezed, UnreadableError } from "./fields.ts";
-import { compileMapping, isDateField, type Mapping } from "./mapping.ts";
-import { type Chosen, type ColumnReading, chooseColumns, type Question } from "./suggested-columns.ts";
-import { findHeader, isFilled, isTotal, readTable } from "./table.ts";
+import { columnOfField, UnreadableError } from "./fields.ts";
+import { compileMapping, type Mapping } from "./mapping.ts";
+import { readSample, showRows } from "./shown-rows.ts";
+import { type Chosen, chooseColumns, labelOf, plainName, type Question } from "./suggested-columns.ts";
+import { askForRevoked, chooseDates, chooseNever, offerDates, withDates } from "./suggested-dates.ts";
+import { askForEncoding, askForTexts } from "./suggested-texts.ts";
+import { askForStatuses, chooseWords } from "./suggested-words.ts";
+import {
+  findHeader,
+  isFilled,
+  isTotal,
+  maxCellLength,
+  maxColumns,
+  oneLine,
+  refuseFlaws,
+  tooManyColumns,
+} from "./table.ts";
 import { headerLines } from "./text.ts";
-import { readCertificateStatus, readSource } from "./values.ts";
-import { isOwnWord, isWordField, otherWord } from "./words.ts";
 
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
 const shownRows = 3;
+/** Rows of another width than the header's that are looked at. */
+const maxUneven = 100;
 
 /**
  * Looks at a whole table and proposes a mapping.
@@ -31,38 +43,59 @@ export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
-  const { beginning, header, profiles, first } = await profile(table);
+  const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
   const taken = chooseColumns(profiles);
+  const { chosen, parts } = taken;
+  const read = new Set([...chosen.values(), ...parts]);
+  for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
   const questions = [...taken.questions];
-  const { dates, why } = chooseDates(taken.chosen, questions);
-  const values = chooseWords(taken.chosen, questions);
-  askForMissing(taken.chosen, profiles, questions);
-  if (known.isEncodingGuessed === true)
-    questions.push({
-      about: "encoding",
-      question: "the file is not UTF-8; look whether the names in the rows shown are right in windows-1252",
-    });
-  const fields = new Map([...taken.chosen].map(([field, column]) => [column.name, columnOfField[field]]));
-  const mapping = withHeader(header, beginning, {
+  const { dates, why } = chooseDates(chosen, questions);
+  const values = merged(
+    chooseWords(chosen, profiles, questions),
+    chooseNever(chosen, questions),
+    askForTexts(chosen, parts, questions),
+  );
+  askForStatuses(chosen, profiles, questions);
+  askForRevoked(chosen, rows, questions);
+  offerDates(chosen, profiles, questions);
+  askForName(chosen, parts, profiles, questions);
+  askForMissing(chosen, parts, questions);
+  if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, questions);
+  const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
+  for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);
+  const proposed: Mapping = {
     columns: Object.fromEntries(fields),
     ignore: profiles
-      .map(({ name }) => name)
-      .filter((name) => !fields.has(name) && nameLabel(name, "") !== ""),
+      .filter((column) => !fields.has(column.name) && plainName(column) !== "")
+      .map(({ name }) => name),
     values,
     constants: {},
     ...(dates === undefined ? {} : { dates }),
     ...(table.format === "csv" && table.delimiter !== "," ? { delimiter: table.delimiter } : {}),
     ...(known.encoding === undefined ? {} : { encoding: known.encoding }),
     ...(known.sheet === undefined ? {} : { sheet: known.sheet }),
-    open: [...new Set(questions.map(({ about }) => about))],
-  });
+    open: [],
+  };
+  // The first row shows whether each row ends with more delimiters than the header.
+  const [top] = first;
+  const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
+  if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, questions);
+  const open = [...new Set(questions.map(({ about }) => about))];
+  const mapping = withHeader(header, beginning, { ...proposed, open });
   return {
     mapping,
     columns: taken.columns.map((one) => withDates(one, why)),
     questions,
     /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
-    rows: await showRows(table, { header, first, mapping }),
+    rows: await showRows(table, { header, records: first, mapping }),
   };
+}
+
+function merged(...all: readonly Mapping["values"][]): Mapping["values"] {
+  const values: Mapping["values"] = {};
+  for (const [field, words] of all.flatMap((one) => Object.entries(one)))
+    values[field] = { ...values[field], ...words };
+  return values;
 }
 
 /** The line of the header stands in the mapping only where an import would not find it: titles come and go. */
@@ -77,10 +110,18 @@ async function profile(table: OpenedTable) {
   let header: TableRecord | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
+  let rows = 0;
+  /** Some of the rows with more or fewer cells than the header. */
+  const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
-  const count = ({ line, cells }: TableRecord) => {
+  const flawed: TableRecord[] = [];
+  const count = ({ line, cells, flaws }: TableRecord) => {
+    rows++;
+    if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
+    if (cells.length !== profiles.length && uneven.length < maxUneven) uneven.push({ line, cells });
     if (first.length < shownRows) first.push({ line, cells });
-    for (const [index, column] of profiles.entries()) addCell(column, (cells[index] ?? "").trim(), line);
+    for (const [index, column] of profiles.entries())
+      addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
   const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
     for (const record of records) {
@@ -90,7 +131,8 @@ async function profile(table: OpenedTable) {
     }
   };
   const begin = (found: TableRecord) => {
-    profiles = found.cells.map((cell) => newProfile(cell.trim()));
+    if (found.cells.length > maxColumns) throw new UnreadableError(found.line, tooManyColumns);
+    profiles = found.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
     add(beginning, found);
     header = found;
   };
@@ -105,7 +147,7 @@ async function profile(table: OpenedTable) {
   if (last !== undefined && !last.cells.some(isTotal)) count(last);
   if (header === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
-  return { beginning, header, profiles, first };
+  return { beginning, header, profiles, first, rows, uneven, flawed };
 }
 
 /** The line with the most names that are known, of those with the most the first; else the first that is as wide as most. */
@@ -135,132 +177,58 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
   return widest;
 }
 
-/** What is kept as a keyed hash alone is not shown either. */
-const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
-
-async function showRows(
-  { format, delimiter }: OpenedTable,
-  { header, first, mapping }: { header: TableRecord; first: readonly TableRecord[]; mapping: Mapping },
-): Promise<Record<string, string>[]> {
-  const rows: Record<string, string>[] = [];
-  const compiled = compileMapping({ ...mapping, header: header.line });
-  const unheard = { fields: [], unknown: [], totals: [] };
-  const records = (async function* () {
-    yield [{ ...header, cells: header.cells.map(onceEach) }, ...first];
-  })();
-  const missing = requiredFields.filter(
-    (field) => !Object.values(mapping.columns).some((name) => fieldNamed(name) === field),
-  );
-  const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
-  for await (const some of readTable(records, { format, delimiter, mapping: filled }, unheard)) {
-    for (const { cells } of some)
-      rows.push(
-        Object.fromEntries(
-          Object.entries(cells)
-            .filter(([field, value]) => !unshown.has(field) && value !== "")
-            .map(([field, value]) => [columnOfField[field as ImportField], asRead(field, value)]),
-        ),
-      );
-  }
-  return rows;
+/** Asks about rows that an import would reject because they are wider or narrower than the header. */
+async function askForUneven(
+  table: OpenedTable,
+  sample: Parameters<typeof readSample>[1],
+  questions: Question[],
+): Promise<void> {
+  const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
+  const [first] = rejected;
+  if (first === undefined) return;
+  const count =
+    rejected.length === maxUneven
+      ? `${maxUneven} rows or more have`
+      : rejected.length === 1
+        ? "1 row has"
+        : `${rejected.length} rows have`;
+  questions.push({
+    about: "rows",
+    question: `${count} more or fewer cells than the header, the first in line ${first.line}, and would be rejected; look there for a delimiter that is not inside quotes`,
+  });
 }
 
-/** A name that stands there twice would be refused: which column is meant is asked. */
-function onceEach(name: string, index: number, names: readonly string[]): string {
-  return names.findIndex((other) => squeezed(other) === squeezed(name)) === index ? name : "";
-}
-
-/** A word of the register's own where it is read as one. */
-function asRead(field: string, text: string): string {
-  const read =
-    field === "source"
-      ? readSource(text)
-      : field === "certificateStatus"
-        ? readCertificateStatus(text)
-        : null;
-  return read !== null && "value" in read ? read.value : text;
-}
-
-// What dates and words of another system mean, as far as the file says it, and the questions where it does not.
-
-/** The form of the text dates of all columns that are dates; undefined when all are of the register's own form. */
-function chooseDates(chosen: Chosen, questions: Question[]): { dates?: string; why: string } {
-  const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
-  const forms = new Map<string, { count: number; onlyAt: number | null }>();
-  for (const column of columns)
-    for (const [form, { count, onlyAt }] of column.forms) {
-      const sum = forms.get(form) ?? { count: 0, onlyAt: null };
-      forms.set(form, { count: sum.count + count, onlyAt: sum.onlyAt ?? onlyAt });
-    }
-  const [best, ...others] = [...forms].sort(([, one], [, other]) => other.count - one.count);
-  if (best === undefined) return { why: "" };
-  const [form, { count, onlyAt }] = best;
-  const equal = others.filter(([, other]) => other.count === count).map(([other]) => other);
-  const rival = others.find(([, other]) => other.onlyAt !== null);
-  if (equal.length > 0)
+/** Asks whether a name in parts is put together in the right order, and whether a name beside a surname is whole. */
+function askForName(
+  chosen: Chosen,
+  parts: readonly ColumnProfile[],
+  profiles: readonly ColumnProfile[],
+  questions: Question[],
+) {
+  const whole = chosen.get("name");
+  if (parts.length > 0)
     questions.push({
-      about: "dates",
-      question: `the dates may be ${[form, ...equal].join(" or ")}: no value is above 12, so none decides; set \`dates\``,
+      about: "name",
+      question: `the name is put together from ${parts.map(labelOf).join(" and ")}, in this order; if it is another, change the numbers of name.1 and name.2`,
     });
-  else if (rival !== undefined)
+  const surname = profiles.find((column) => placeInName(column.name) === lastPlace);
+  if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
     questions.push({
-      about: "dates",
-      question: `most dates are ${form}, but line ${rival[1].onlyAt} can only be ${rival[0]}; tvs reads one form in a file`,
+      about: "name",
+      question: `${labelOf(surname)} is left out; if ${labelOf(whole)} lacks the surname, take them for name.1 and name.2`,
     });
-  return {
-    dates: form,
-    why: onlyAt === null ? `written ${form}` : `written ${form}, as line ${onlyAt} shows`,
-  };
 }
 
-function withDates(column: ColumnReading, why: string): ColumnReading {
-  const field = column.taken === null ? undefined : fieldNamed(column.taken);
-  return field === undefined || !isDateField(field) || why === ""
-    ? column
-    : { ...column, why: `${column.why}, ${why}` };
-}
-
-/** How the words of another system are read; whether it means the same by them, only the operator knows. */
-function chooseWords(chosen: Chosen, questions: Question[]): Mapping["values"] {
-  const values: Mapping["values"] = {};
-  for (const [field, { words }] of chosen) {
-    const strange = [...(words ?? [])].filter(
-      ([, { text }]) => isWordField(field) && !isOwnWord(field, text),
-    );
-    if (strange.length === 0) continue;
-    const name = columnOfField[field];
-    const meant = strange.flatMap(([, { text }]) => {
-      const value = otherWord(field, text);
-      return value === undefined ? [] : [[text, value] as const];
-    });
-    if (meant.length > 0) values[name] = Object.fromEntries(meant);
-    const shown = strange.map(([, { text }]) => nameLabel(text, "a value that is not shown")).slice(0, 12);
-    const proposed = meant.length > 0 ? ", where some are proposed" : "";
-    questions.push({
-      about: name,
-      question: `what is meant by ${shown.join(", ")}? say it in \`values\`${proposed}`,
-    });
-  }
-  return values;
-}
-
-function askForMissing(chosen: Chosen, profiles: readonly ColumnProfile[], questions: Question[]) {
+function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], questions: Question[]) {
   for (const field of requiredFields.filter((one) => !chosen.has(one))) {
+    if (field === "name" && parts.length > 0) continue;
     const about = columnOfField[field];
-    const parts = profiles.filter(({ name }) => isPartOfName(name)).map(({ name }) => name);
-    if (field === "name" && parts.length > 1)
-      questions.push({
-        about,
-        question: `the name stands in ${parts.join(" and ")}; join them to one column, which tvs cannot do`,
-      });
-    else if (field === "source" || field === "certificateStatus") {
-      const values = field === "source" ? sources : certificateStatuses;
-      questions.push({
-        about,
-        question: `no column says it; if all rows have the same, give it in \`constants\`, one of ${values.join(", ")}`,
-      });
-    } else
-      questions.push({ about, question: "no column was found for it, and no teacher can be without it" });
+    const values = field === "source" ? sources : field === "certificateStatus" ? certificateStatuses : null;
+    const question =
+      values === null
+        ? "no column was found for it, and no teacher can be without it"
+        : `no column says it; if all rows have the same, give it in \`constants\`, one of ${values.join(", ")}`;
+    questions.push({ about, question });
   }
   if (!chosen.has("licenseExpiryDate"))
     questions.push({

@@ -1,10 +1,12 @@
-/** What the columns of a table are taken for, by their names and by what stands in them, and why. */
+/** What the columns of a table are taken for, by their names and by their values, and why. */
 
+import { holdsPersonalData } from "../personal-data.ts";
 import { nameLabel } from "./arrival.ts";
-import { isPartOfName, readName } from "./column-names.ts";
-import { type ColumnProfile, dateCount, looks } from "./column-profile.ts";
+import { isOfAnother, placeInName, readName } from "./column-names.ts";
+import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
+import { isStatusName, maxStatusWords } from "./status-column.ts";
 import { isWordField } from "./words.ts";
 
 /** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
@@ -15,84 +17,144 @@ export type ColumnReading = {
   readonly sure: boolean;
 };
 
-/** What the file does not say. `about` is a column of the register's, `dates` or `encoding`: it stands in `open`. */
+/** What the file does not say. `about` is a column, `dates` or `encoding`: it stands in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
-/** How many of a column's cells must be what it is taken for. */
-const enough = 0.8;
+/** The column that was taken for a field. */
+export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
+
 type Candidate = {
   readonly field: ImportField;
   readonly why: string;
   readonly sure: boolean;
   readonly rank: number;
 };
-/** The column that was taken for a field. */
-export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
+
+/** How many of a column's cells must be what it is taken for. */
+const enough = 0.8;
+/** Parts of a name that a mapping joins. */
+const maxParts = 9;
 
 export function chooseColumns(profiles: readonly ColumnProfile[]) {
   const chosen = new Map<ImportField, ColumnProfile>();
   const readings = new Map<ColumnProfile, ColumnReading>();
   const questions: Question[] = [];
+  const parts = partsOfName(profiles);
+  const written = countNames(profiles);
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
   for (const { column, field, why, sure } of candidates.sort((one, other) => one.rank - other.rank)) {
     if (readings.has(column) || chosen.has(field)) continue;
-    const isRepeated = profiles.some(
-      (other) => other !== column && squeezed(other.name) === squeezed(column.name),
-    );
+    if (field === "name" && !sure && parts.length > 0) continue;
+    const isRepeated = (written.get(squeezed(column.name)) ?? 0) > 1;
     chosen.set(field, column);
-    const name = columnOfField[field];
-    readings.set(column, { name: labelOf(column, profiles), taken: name, why, sure: sure && !isRepeated });
+    const taken = columnOfField[field];
+    readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
     if (isRepeated)
       questions.push({
-        about: name,
-        question: `two columns are called ${column.name}; rename the one that is not meant`,
+        about: taken,
+        question: `two columns are called ${labelOf(column)}; rename the one that is not meant`,
       });
-    else if (!sure)
-      questions.push({ about: name, question: `is ${labelOf(column, profiles)} meant? ${why}` });
+    else if (!sure && field !== "licenseStatus")
+      questions.push({ about: taken, question: `is ${labelOf(column)} meant? ${why}` });
   }
+  const isJoined = parts.length > 0 && !chosen.has("name");
+  if (isJoined)
+    for (const [index, column] of parts.entries()) {
+      const why = "a part of the name";
+      readings.set(column, { name: labelOf(column), taken: `name.${index + 1}`, why, sure: true });
+    }
   const columns = profiles.map(
-    (column) =>
-      readings.get(column) ?? { name: labelOf(column, profiles), taken: null, ...whyLeftOut(column, chosen) },
+    (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
   );
-  return { chosen, columns, questions };
+  return { chosen, parts: isJoined ? parts : [], columns, questions };
 }
 
-/** A name as it may be shown: what stands in a header may be anything. */
-function labelOf(column: ColumnProfile, profiles: readonly ColumnProfile[]): string {
-  return column.name === "" ? "" : nameLabel(column.name, `column ${profiles.indexOf(column) + 1}`);
+function countNames(profiles: readonly ColumnProfile[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { name } of profiles) counts.set(squeezed(name), (counts.get(squeezed(name)) ?? 0) + 1);
+  return counts;
 }
 
-/** What a column may be, the likeliest with the lowest rank. */
-function candidatesFor(column: ColumnProfile): Candidate[] {
-  // What is no name is not shown, and stands in no mapping.
-  if (nameLabel(column.name, "") === "") return [];
+/** The columns whose parts make the whole name: given names first, the surname last; none unless there are both. */
+function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile[] {
+  const placed = profiles
+    .map((column) => ({ column, place: placeInName(column.name) }))
+    .filter((one): one is { column: ColumnProfile; place: number } => one.place !== null)
+    .sort((one, other) => one.place - other.place);
+  const places = new Set(placed.map(({ place }) => place));
+  const names = new Set(placed.map(({ column }) => squeezed(column.name)));
+  const isWhole = places.size > 1 && names.size === placed.length && placed.length <= maxParts;
+  return isWhole ? placed.map(({ column }) => column) : [];
+}
+
+/** A column's name as it may be shown: a header may hold anything. */
+export function labelOf(column: ColumnProfile): string {
+  return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
+}
+
+/** A column's name without the signs that forms put beside it; empty where it may not be shown. */
+export function plainName({ name }: ColumnProfile): string {
+  return nameLabel(
+    name
+      .replace(/[*:'’"]/g, "")
+      .replace(/\s+/g, " ")
+      .trim(),
+    "",
+  );
+}
+
+function candidatesFor(column: ColumnProfile): readonly Candidate[] {
+  if (column.name === "" || holdsPersonalData(column.name)) return [];
   const reading = readName(column.name);
+  const status = statusCandidate(column, reading.kind !== "unknown");
   if (reading.kind === "own" || reading.kind === "known") {
     const { field } = reading;
     const share = shareOf(column, field);
-    const said = reading.kind === "own" ? "its name is the register's own" : "by its name";
+    const said = reading.kind === "own" ? "the register's own name" : "the name fits";
     if (share === null || share >= enough)
       return [{ field, why: describe(said, column, field), sure: true, rank: 0 }];
-    const few = `${said}, but only ${percent(share)} of its values are ${kindOf(field)}`;
+    const few = `not sure: ${said}, but only ${percent(share)} of its values are ${kindOf(field)}`;
     return [{ field, why: few, sure: share > 0.5 && reading.kind === "own", rank: 2 }];
   }
   if (reading.kind === "perhaps") {
-    return reading.fields
-      .filter((field) => (shareOf(column, field) ?? 0) >= enough)
-      .map((field) => ({
-        field,
-        why: describe("its name may mean it, and its values are such", column, field),
-        sure: false,
-        rank: 3,
-      }));
+    const fields = reading.fields.filter((field) => (shareOf(column, field) ?? 0) >= enough);
+    const why = "probably: the name and the values fit";
+    return [...fields.map((field) => ({ field, why, sure: false, rank: 3 })), ...status];
   }
-  return valueFields
+  const byValues = valueFields
     .filter((field) => column.filled > 0 && (shareOf(column, field) ?? 0) >= 0.95)
-    .map((field) => ({ field, why: describe("by its values alone", column, field), sure: false, rank: 4 }));
+    .map((field) => ({
+      field,
+      why: describe("probably: the values fit, the name does not say it", column, field),
+      sure: false,
+      rank: 4,
+    }));
+  return [...status, ...byValues];
 }
 
 /** What is known by its values alone. */
 const valueFields: readonly ImportField[] = ["regNo", "nin", "email", "certificateStatus", "source"];
+
+/** Whether a column says how licences stand, by its name or by a word such as REVOKED, and holds no dates. */
+export function saysStatus(column: ColumnProfile): boolean {
+  if (column.filled === 0 || dateCount(column) / column.filled > 0.5) return false;
+  return column.withdrawn.size > 0 || isStatusName(column.name);
+}
+
+function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly Candidate[] {
+  if (column.words === null || column.words.size > maxStatusWords || !saysStatus(column)) return [];
+  const field = "licenseStatus";
+  if (column.withdrawn.size > 0)
+    return [
+      {
+        field,
+        why: "it says whose licence was withdrawn",
+        sure: false,
+        rank: isStatusName(column.name) ? 1 : 2,
+      },
+    ];
+  return [{ field, why: "probably: the name of a licence's status", sure: false, rank: isNameTaken ? 4 : 3 }];
+}
 
 function describe(said: string, column: ColumnProfile, field: ImportField): string {
   const { shortened } = column;
@@ -108,13 +170,14 @@ function percent(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** The share of a column's values that a field may have; null when it has none. */
+/** The share of a column's values that a field may have, words for an empty cell left out; null when it has none. */
 function shareOf(column: ColumnProfile, field: ImportField): number | null {
-  const { filled, fitting, words } = column;
-  if (filled === 0) return null;
-  if (isDateField(field)) return dateCount(column) / filled;
+  const { fitting, words, suspects } = column;
+  const filled = column.filled - (isWordField(field) ? 0 : (suspects.get("NULL_WORD") ?? 0));
+  if (filled <= 0) return null;
+  if (isDateField(field)) return Math.min(dateCount(column) / filled, 1);
   // So many words are none of those of which there are a few.
-  return isWordField(field) && words === null ? 0 : (fitting.get(field) ?? filled) / filled;
+  return isWordField(field) && words === null ? 0 : Math.min((fitting.get(field) ?? filled) / filled, 1);
 }
 
 function kindOf(field: ImportField): string {
@@ -124,14 +187,26 @@ function kindOf(field: ImportField): string {
 function whyLeftOut(column: ColumnProfile, chosen: Chosen): { why: string; sure: boolean } {
   if (column.name === "")
     return { why: column.filled === 0 ? "it is blank" : "it has no name", sure: column.filled === 0 };
+  if (holdsPersonalData(column.name))
+    return { why: "its name holds personal data; rename the column", sure: false };
   const reading = readName(column.name);
   const fields = reading.kind === "perhaps" ? reading.fields : "field" in reading ? [reading.field] : [];
   const other = fields.map((field) => chosen.get(field)).find((one) => one !== undefined);
-  if (other !== undefined) return { why: `${other.name} is taken for the same`, sure: false };
-  if (isPartOfName(column.name))
-    return { why: "a part of a name, which tvs cannot join to a whole", sure: false };
-  return {
-    why: "the register has no such column, by its name and its values",
-    sure: reading.kind === "unknown",
-  };
+  const values = shownValues(column);
+  const held = values === "" ? "" : `; values: ${values}`;
+  if (other !== undefined) return { why: `${labelOf(other)} is taken for the same${held}`, sure: false };
+  if (placeInName(column.name) !== null) return { why: "a part of a name", sure: false };
+  return { why: `not recognised${held}`, sure: reading.kind === "unknown" };
+}
+
+const maxShownWords = 20;
+
+/** The three most frequent values of a column that has few, where none of them is personal. */
+function shownValues(column: ColumnProfile): string {
+  const { name, words, filled } = column;
+  const isPrivate = isOfAnother(name) || /name/i.test(name) || placeInName(name) !== null;
+  if (words === null || filled === 0 || words.size > maxShownWords || isPrivate) return "";
+  const values = [...words.values()];
+  if (dateCount(column) / filled > 0.5 || values.some(({ text }) => valueLabel(text) !== text)) return "";
+  return listValues(values, 3).replace(/ and \d+ more$/, "");
 }

@@ -13,6 +13,7 @@ import {
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
 import { type Delimiter, headerLines } from "./text.ts";
+import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** How a table is to be read. */
 export type TableLayout = {
@@ -23,13 +24,28 @@ export type TableLayout = {
   readonly mapping: CompiledMapping | null;
 };
 
-type Column = { readonly field: ImportField | null; readonly translate: Translation };
-type Header = ReturnType<typeof readHeader>;
+export const tooManyColumns = "the row has more than 256 columns; remove what is no teacher's data";
+
+type Column = {
+  readonly field: ImportField | null;
+  /** Which part of the field it is, from 1; null when it is the whole. */
+  readonly part: number | null;
+  /** Where its words are counted; null when it is read, or left out on purpose. */
+  readonly unread: UnreadColumn | null;
+  readonly translate: Translation;
+};
+type Header = ReturnType<typeof readHeader> & {
+  /** Empty cells that each row of CSV has beyond the header's; undefined before the first row. */
+  surplus?: number;
+};
 
 /** The field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
-  return mapped === undefined ? fieldNamed(name) : mapped;
+  if (mapped !== undefined) return mapped;
+  const field = fieldNamed(name);
+  // "Licence Status" is also what other systems call it, with words of their own: a mapping says what they mean.
+  return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
@@ -103,8 +119,8 @@ export async function* readTable(
 }
 
 /** Whether a row is not blank: spreadsheets leave rows of commas behind. */
-export function isFilled({ cells }: TableRecord): boolean {
-  return cells.some((cell) => cell.trim() !== "");
+export function isFilled({ cells, flaws }: TableRecord): boolean {
+  return cells.some((cell) => cell.trim() !== "") || flaws?.some(([, flaw]) => flaw !== "merged") === true;
 }
 
 /** Whether a row is the sum below a table: without a registration number, and with a cell that says so. */
@@ -116,15 +132,20 @@ function saysTotal({ cells }: TableRecord, { columns }: Header): boolean {
 
 /** Whether a cell says that its row is a sum. */
 export function isTotal(cell: string): boolean {
-  return /^\s*(?:grand|sub)?[\s-]*totals?\b/i.test(cell);
+  return /^(?:grand|sub)?[\s-]*totals?\b/i.test(cell.trim().slice(0, 40));
 }
 
 function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: ArrivedNames) {
   const { mapping, format, delimiter } = layout;
   const constants = mapping?.constants ?? [];
-  const headings = cells.map((cell) => cell.trim());
+  if (cells.length > maxColumns) throw new UnreadableError(line, tooManyColumns);
+  const headings = cells.map(oneLine);
   const fields = headings.map((name) => fieldOfName(name, mapping));
-  const twice = fields.find((field, index) => field != null && fields.indexOf(field) !== index);
+  const parts = headings.map((name) => mapping?.partOf(name) ?? null);
+  const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
+  const twice = fields.find(
+    (_, index) => keys[index] !== null && keys.indexOf(keys[index] as string) !== index,
+  );
   if (twice != null)
     throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
   const both = constants.find(([field]) => fields.includes(field));
@@ -152,13 +173,28 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
       names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
+  const unread = (name: string, index: number): UnreadColumn | null => {
+    const field = fields[index];
+    const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
+    if (field !== undefined && !isOwn) return null;
+    const column = unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn);
+    names.unread?.push(column);
+    return column;
+  };
   const columns = fields.map(
-    (field = null): Column => ({
+    (field = null, index): Column => ({
       field,
+      part: parts[index] ?? null,
+      unread: unread(headings[index] ?? "", index),
       translate: field === null ? null : (mapping?.translationOf(field) ?? null),
     }),
   );
   return { line, columns, constants };
+}
+
+/** The name of a column on one line: a header cell may be broken over several. */
+export function oneLine(name: string): string {
+  return name.trim().replace(/\s+/g, " ");
 }
 
 export const delimiterNames: Readonly<Record<Delimiter, string>> = {
@@ -179,30 +215,64 @@ function holdsRows(cell: string, index: number, columns: number, delimiter: Deli
   return parts(first) === columns - 1 - index && parts(last) === index;
 }
 
-function rowOf(
-  { line, cells }: TableRecord,
-  { columns, constants }: Header,
-  { format, delimiter }: TableLayout,
-): RawRow {
+const flawWords = {
+  formula: "formulas without results; open the file in a spreadsheet and save it there",
+  error: "an error value such as #REF!; correct the cell in a spreadsheet and save the file",
+  merged: "merged cells, of which one row alone has the value; split them in a spreadsheet and save the file",
+} as const;
+
+/** @throws UnreadableError when a cell of a column that is read has no value that can be known */
+export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: number) => boolean): void {
+  const found = flaws.find(([column]) => isRead(column));
+  if (found !== undefined)
+    throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
+}
+
+/** The most characters that a spreadsheet keeps in a cell. */
+export const maxCellLength = 32_767;
+/** The most columns of a table in any format. */
+export const maxColumns = 256;
+
+/**
+ * Whether the cells of a row are those of the header. Empty cells at the end of CSV are read only where each row has
+ * them: in one row alone a delimiter more, or one fewer, shows that cells have moved.
+ */
+function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
+  const { columns } = header;
+  if (format !== "csv") return cells.length <= columns.length;
+  const isEmpty = cells.slice(columns.length).every((cell) => cell.trim() === "");
+  header.surplus ??= isEmpty ? Math.max(0, cells.length - columns.length) : 0;
+  return isEmpty && cells.length === columns.length + header.surplus;
+}
+
+function rowOf(record: TableRecord, header: Header, { format, delimiter }: TableLayout): RawRow {
+  const { line, cells } = record;
+  const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
-  const fault = (field: ImportField | null, code: "COLUMN_COUNT" | "ROWS_IN_A_CELL"): RawRow => ({
+  /** The parts of the name, by their numbers. */
+  const joined: string[] = [];
+  const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
     line,
     format,
     cells: {},
-    fault: { field, code },
+    fault: { field, code, text: cells.join("\u001f") },
   });
-  // A sheet keeps no cells that are empty.
-  if (format === "csv" ? cells.length !== columns.length : cells.length > columns.length)
-    return fault(null, "COLUMN_COUNT");
+  refuseFlaws(record, (column) => columns[column]?.field != null);
+  if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
+  if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");
   for (let index = 0; index < columns.length; index++) {
-    const { field, translate } = columns[index] as Column;
+    const { field, part, unread, translate } = columns[index] as Column;
     const cell = cells[index] ?? "";
     if (format === "csv" && holdsRows(cell, index, columns.length, delimiter))
       return fault(field, "ROWS_IN_A_CELL");
+    if (unread !== null) countWord(unread, unguardedCell(cell.trim()));
     if (field === null) continue;
     const text = unguardedCell(cell.trim());
-    row[field] = translate === null ? text : translate(text);
+    const value = translate === null ? text : translate(text);
+    if (part === null) row[field] = value;
+    else joined[part] = value;
   }
+  if (joined.length > 0) row.name = joined.filter((part) => part !== undefined && part !== "").join(" ");
   for (const [field, value] of constants) row[field] = value;
   return { line, format, cells: row };
 }

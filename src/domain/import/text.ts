@@ -53,15 +53,20 @@ export function refuseUtf16(first: Uint8Array): void {
     throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
 }
 
-/** What a file is that is neither text nor a workbook, by its first bytes, and what would make it readable. */
-export function refuseOtherKinds([a, b, c, d]: Uint8Array): void {
-  if (a === 0x1f && b === 0x8b) throw new UnreadableError(1, "the file is compressed; unpack it first");
-  if (a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0)
-    throw new UnreadableError(
-      1,
-      "this is an Excel file of the old kind (.xls), or one with a password; save it as .xlsx without a password, or as CSV",
-    );
-  if (a === 0x25 && b === 0x50 && c === 0x44 && d === 0x46)
+/** Whether a file begins as workbooks of before 2007 do (.xls), and those with a password. */
+export function isOldWorkbook([a, b, c, d]: Uint8Array): boolean {
+  return a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
+}
+
+/** How compressed files and archives begin that are not read: gzip, xz, bzip2, Zstandard, 7z, RAR. */
+const compressed = ["1f8b", "fd377a58", "425a68", "28b52ffd", "377abcaf", "52617221"];
+
+/** Refuses a file that is neither text nor a workbook by its first bytes, and says what would make it readable. */
+export function refuseOtherKinds(first: Uint8Array): void {
+  const begins = Buffer.from(first.subarray(0, 4)).toString("hex");
+  if (compressed.some((mark) => begins.startsWith(mark)))
+    throw new UnreadableError(1, "the file is compressed; unpack it first");
+  if (begins === "25504446")
     throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 

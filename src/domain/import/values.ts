@@ -30,8 +30,13 @@ export function isFailedFormula(cell: string): boolean {
   return cell.startsWith("#") && failedFormula.test(cell);
 }
 
+/** White space that may be folded into a text of the allowed length. */
+const maxGaps = 1000;
+
 /** Text for people, on one line. @param maxLength in characters */
 export function readText(cell: string, maxLength: number): Read<string | null> {
+  // To normalise many marks takes the square of their number; four of them at most become one character.
+  if (cell.length > 4 * maxLength + maxGaps) return { code: "TEXT_TOO_LONG" };
   const text =
     plainText.test(cell) && !cell.includes("  ") ? cell : cell.normalize("NFC").replace(whiteSpace, " ");
   if (text === "") return { value: null };
@@ -102,6 +107,16 @@ export function readSource(cell: string): Read<Source> {
 export function readCertificateStatus(cell: string): Read<CertificateStatus> {
   const value = certificateWords.get(cell) ?? certificateWords.get(squeezed(cell));
   return value === undefined ? { code: "CERTIFICATE_STATUS_INVALID" } : { value };
+}
+
+/** The words of `license_status`. NONE: there is no licence. */
+export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
+export type LicenseWord = (typeof licenseWords)[number];
+const licenseWordOf = wordsOf(licenseWords);
+
+export function readLicenseStatus(cell: string): Read<LicenseWord> {
+  const value = licenseWordOf.get(cell) ?? licenseWordOf.get(squeezed(cell));
+  return value === undefined ? { code: "LICENSE_STATUS_INVALID" } : { value };
 }
 
 export function readEmail(cell: string): Read<string | null> {

@@ -31,6 +31,7 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
   const digits = String(number).padStart(2, "0");
   return {
     ...usual,
+    hidden: false,
     regNo: `TR/2019/LA/0000${digits}`,
     tId: 1000 + number,
     nin: `999000000${digits}`,

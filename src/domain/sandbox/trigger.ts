@@ -114,6 +114,8 @@ export async function triggerEvent(
   let left = first;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const teacher = await requireTeacher(teachers, key);
+    if (teacher.hidden)
+      throw new TvsError("REFUSED", "the teacher is hidden: tvs teachers unhide shows them again");
     const now = clock.now();
     const today = calendar.dateAt(now);
     if (isDueByCalendar(teacher, today)) {

@@ -17,10 +17,7 @@ import {
 const maxAttempts = 10;
 const maxReasonLength = 500;
 
-export type TeacherAction = Extract<
-  HistoryEntry["action"],
-  "revoke" | "reinstate" | "deactivate" | "reactivate"
->;
+export type TeacherAction = Exclude<HistoryEntry["action"], "import" | "sweep">;
 
 type ChangeDependencies = {
   readonly teachers: TeacherStore;
@@ -88,7 +85,7 @@ export function checkReason(text: string): string {
 export async function changeTeacher(
   dependencies: ChangeDependencies,
   key: TeacherKey,
-  change: { action: TeacherAction; reason: string | null },
+  change: { action: TeacherAction; reason: string },
 ) {
   const { teachers, calendar, clock } = dependencies;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -119,7 +116,7 @@ export async function changeTeacher(
 function planChange(
   teacher: StoredTeacher,
   content: TeacherContent,
-  change: ChangeDependencies & { action: TeacherAction; reason: string | null },
+  change: ChangeDependencies & { action: TeacherAction; reason: string },
 ): TeacherWrite {
   const { calendar, clock, action, actor, reason } = change;
   const at = clock.now();
@@ -137,6 +134,8 @@ const outcomes: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => boole
   reinstate: ({ licenseRevokedOn }) => licenseRevokedOn === null,
   deactivate: ({ active }) => !active,
   reactivate: ({ active }) => active,
+  hide: ({ hidden }) => hidden,
+  unhide: ({ hidden }) => !hidden,
 };
 
 /**
@@ -159,7 +158,7 @@ async function readBack(
 
 function changedContent(
   teacher: StoredTeacher,
-  { action, reason, today }: { action: TeacherAction; reason: string | null; today: string },
+  { action, reason, today }: { action: TeacherAction; reason: string; today: string },
 ): TeacherContent {
   const refusal = refusals[action](teacher);
   if (refusal !== null) throw new TvsError("REFUSED", refusal);
@@ -177,6 +176,10 @@ function changedContent(
       return { ...teacher, active: false };
     case "reactivate":
       return { ...teacher, active: true };
+    case "hide":
+      return { ...teacher, hidden: true };
+    case "unhide":
+      return { ...teacher, hidden: false };
   }
 }
 
@@ -196,6 +199,8 @@ const refusals: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => strin
   reinstate: ({ licenseRevokedOn }) => (licenseRevokedOn === null ? "the licence is not revoked" : null),
   deactivate: ({ active }) => (active ? null : "the teacher is deactivated already"),
   reactivate: ({ active }) => (active ? "the teacher is not deactivated" : null),
+  hide: ({ hidden }) => (hidden ? "the teacher is hidden already" : null),
+  unhide: ({ hidden }) => (hidden ? null : "the teacher is not hidden"),
 };
 
 /** One line of what happened to a teacher: a change of the record, or an event that partners were told. */

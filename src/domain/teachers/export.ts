@@ -17,13 +17,17 @@ export async function* exportTeachers(
   dependencies: ListDependencies,
   { format, filter = {} }: { format: ImportFormat; filter?: TeacherFilter },
 ) {
-  if (format === "csv") yield { text: csvOf([exportFields.map((field) => columnOfField[field])]), ...none };
+  const header = [exportFields.map((field) => columnOfField[field])];
+  if (format === "csv") yield { text: byteOrderMark + csvOf(header), ...none };
   for await (const teachers of eachTeacher(dependencies, filter)) {
     const text = format === "csv" ? csvOf(teachers.map(cellsOf)) : teachers.map(lineOf).join("");
     const profiles = format === "csv" ? teachers.filter(({ profile }) => profile !== null).length : 0;
     yield { text, teachers: teachers.length, profilesLeftOut: profiles };
   }
 }
+
+/** Excel takes CSV without this mark for another character set. */
+const byteOrderMark = "\ufeff";
 
 const none = { teachers: 0, profilesLeftOut: 0 };
 

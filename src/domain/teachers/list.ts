@@ -4,8 +4,9 @@ import { foldRegNo } from "../../partner/reg-no.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
+import { maxTermLength } from "./mistyped-term.ts";
 import { nameTest } from "./name-search.ts";
-import { maxTermLength, searchKeys } from "./search-term.ts";
+import { searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**
@@ -217,7 +218,7 @@ function canonicalStart(text: string): string {
 
 /** A row of a list as it is printed: what the register says of the teacher today. */
 export function describeRow(teacher: TeacherRow, today: CalendarDate) {
-  const { regNo, tId, name, state, category, active, certificateStatus, licenseExpiryDate } = teacher;
+  const { regNo, tId, name, state, category, active, hidden, certificateStatus, licenseExpiryDate } = teacher;
   return {
     regNo,
     tId,
@@ -225,6 +226,7 @@ export function describeRow(teacher: TeacherRow, today: CalendarDate) {
     state,
     category,
     active,
+    hidden,
     licenseStatus: licenseStatusOn(teacher, today),
     licenseExpiryDate,
     certificateStatus,

@@ -3,6 +3,9 @@
 import { withAsciiDigits } from "../personal-data.ts";
 import { canonicalRegNo } from "./teachers.ts";
 
+/** Characters of a term at most: far above any e-mail address or registration number; a longer one names nobody. */
+export const maxTermLength = 320;
+
 /** What is typed for a slash: any dash, a minus sign, a backslash, with spaces on both sides of it or on none. */
 const otherSlash = /\s+[/\p{Pd}\u2212\\]\s+|[/\p{Pd}\u2212\\]/u;
 /** Between two parts, and not that of an address: no number has an empty part. */
@@ -19,9 +22,10 @@ const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
  * None of it makes one person's number of another's. A number of the register has three slashes, whatever else is in it;
  * so other signs are read as slashes only where there are not three, and where there are three of all kinds together.
  * @param term the trimmed term
- * @returns the term itself where nothing was mistyped
+ * @returns the term itself where nothing was mistyped, or where it is too long to name anybody
  */
 export function meantTerm(term: string): string {
+  if (term.length > maxTermLength) return term;
   const plain = withAsciiDigits(term)
     .replace(/\s*[./]$/, "")
     .replace(doubledSlash, "/");

@@ -1,4 +1,4 @@
-import { foldedName } from "./name-search.ts";
+import { foldedName, maxNameRead } from "./name-search.ts";
 
 /**
  * Whether a name as somebody listed it can be the registered one: a number of somebody else's must not pass under
@@ -7,6 +7,7 @@ import { foldedName } from "./name-search.ts";
  * @returns null when no name is listed
  */
 export function nameMatches(listed: string, registered: string): boolean | null {
+  if (listed.length > maxNameRead) return false;
   const given = partsOf(listed);
   if (given.length === 0) return null;
   const known = partsOf(registered);

@@ -30,8 +30,12 @@ const plainName = /^[a-z ]*$/;
 /** What stands within a part of a name (Ma'aruf) and is often left out. */
 const apostrophe = /['’‘ʼʾʿ`´]/gu;
 
+/** Characters of a name that are read, at most: taking marks off takes the square of their number. */
+export const maxNameRead = 1_000;
+
 /** A name without case and marks, its parts a blank apart, with a blank before each. */
-export function foldedName(name: string): string {
+export function foldedName(text: string): string {
+  const name = text.slice(0, maxNameRead);
   const lower = name.toLowerCase();
   if (plainName.test(lower)) return ` ${lower}`;
   const letters = lower

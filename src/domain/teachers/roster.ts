@@ -87,11 +87,23 @@ export async function judgeRosterRow(
   if (await namesAnother(teacher, keys.slice(1), dependencies.teachers)) {
     return { ...nobody, line: place.line, error: "IDENTIFIERS_DISAGREE" };
   }
-  const { found, status, eligible, reasons } = eligibilityResult(teacher, dependencies);
-  const answer = { line: place.line, found, status, eligible, reasons, error: null };
-  if (teacher === null) return { ...answer, ...askedNumber(key), name: null, nameMatches: null };
+  const { found, status, ...judged } = eligibilityResult(teacher, dependencies);
+  const answer = { line: place.line, found, status, error: null };
+  const verdict = listedVerdict(judged, teacher, listedName(cells, place.header));
+  if (teacher === null) return { ...answer, ...verdict, ...askedNumber(key), name: null };
   const { regNo, tId, name } = teacher;
-  return { ...answer, regNo, tId, name, nameMatches: nameMatches(listedName(cells, place.header), name) };
+  return { ...answer, ...verdict, regNo, tId, name };
+}
+
+/** The verdict on a teacher as one row lists them: under another name than the registered one nobody is eligible. */
+export function listedVerdict(
+  { eligible, reasons }: { eligible: boolean; reasons: readonly Reason[] },
+  teacher: Teacher | null,
+  listed: string,
+): { eligible: boolean; reasons: Reason[]; nameMatches: boolean | null } {
+  const matches = teacher === null ? null : nameMatches(listed, teacher.name);
+  if (matches !== false) return { eligible, reasons: [...reasons], nameMatches: matches };
+  return { eligible: false, reasons: [...reasons, "NAME_DIFFERS"], nameMatches: matches };
 }
 
 function listedName(cells: readonly string[], { places }: RosterHeader): string {

@@ -1,13 +1,29 @@
 import { parsePhoneNumberFromString } from "libphonenumber-js/min";
 import type { BlindIndex } from "../blind-index.ts";
-import { meantTerm } from "./mistyped-term.ts";
+import { withAsciiDigits } from "../personal-data.ts";
+import { maxTermLength, meantTerm } from "./mistyped-term.ts";
 import { canonicalRegNo, maxTId, type TeacherKey } from "./teachers.ts";
 
 /** A NIN: exactly eleven digits (contract C6). */
 export const ninPattern = /^\d{11}$/;
 
-/** Characters of a term at most: far above any e-mail address or registration number; a longer one names nobody. */
-export const maxTermLength = 320;
+/** Characters that are read of what somebody typed: invisible ones among them do not count as the term's. */
+const maxTypedLength = 4 * maxTermLength;
+
+/**
+ * The term in what somebody typed or pasted. White space around it, invisible characters and the groups in which numbers
+ * are printed ("999 000 000 01") are removed; full-width characters become ordinary ones.
+ * @returns a text that is too long for a term, unchanged
+ */
+export function cleanTerm(text: string): string {
+  if (text.length > maxTypedLength) return text;
+  const clean = text
+    .normalize("NFKC")
+    .replace(/\p{Cf}/gu, "")
+    .trim();
+  const plain = withAsciiDigits(clean);
+  return /^\+?[\d\s().-]+$/.test(plain) ? plain.replace(/[\s().-]/g, "") : clean;
+}
 
 /**
  * The keys that a public search term may mean, in the order in which they are tried.

@@ -2,7 +2,14 @@ import type { Calendar } from "../clock.ts";
 import type { Statuses, TeacherEvent } from "../events.ts";
 import { createEvents, statusesBefore, statusesOn } from "../events.ts";
 import type { TeacherListStore } from "./list.ts";
-import type { StoredTeacher, Teacher, TeacherContent, TeacherKey, TeacherReader } from "./teachers.ts";
+import type {
+  StoredTeacher,
+  Teacher,
+  TeacherContent,
+  TeacherKey,
+  TeacherReader,
+  UniqueKey,
+} from "./teachers.ts";
 
 /** How much the register holds of what an import must not lose unnoticed, on a date. */
 export type Holdings = {
@@ -14,7 +21,15 @@ export type Holdings = {
 /** One line of a teacher's history, for the operator. */
 export type HistoryEntry = {
   readonly at: number;
-  readonly action: "import" | "revoke" | "reinstate" | "deactivate" | "reactivate" | "sweep";
+  readonly action:
+    | "import"
+    | "revoke"
+    | "reinstate"
+    | "deactivate"
+    | "reactivate"
+    | "hide"
+    | "unhide"
+    | "sweep";
   readonly actor: string;
   readonly reason: string | null;
   readonly before: Statuses | null;
@@ -35,6 +50,8 @@ export type TeacherWrite = {
 export type TeacherStore = TeacherReader &
   TeacherListStore & {
     findStored(key: TeacherKey): Promise<StoredTeacher | null>;
+    /** As `findEach`, with hidden teachers: whose each number is. */
+    findOwners(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
     /** Records by registration number, in one read: what an import compares with. */
     findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
     /**
@@ -53,6 +70,8 @@ export type TeacherStore = TeacherReader &
     announcedAhead(today: string, limit: number): Promise<StoredTeacher[]>;
     countHoldings(today: string): Promise<Holdings>;
     isEmpty(): Promise<boolean>;
+    /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
+    isLoaded(): Promise<boolean>;
   };
 
 /**
@@ -80,7 +99,8 @@ export function planWrite(
     before === null ||
     known.license !== after.license ||
     known.certificate !== after.certificate ||
-    known.active !== after.active;
+    known.active !== after.active ||
+    known.hidden !== after.hidden;
   const { action, actor, reason = null, at } = change;
   return {
     replaces: before === null ? null : { id: before.id, version: before.version },

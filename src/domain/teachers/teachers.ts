@@ -6,7 +6,7 @@ import type {
   Profile,
   Source,
 } from "../../partner/contract.ts";
-import { foldRegNo } from "../../partner/reg-no.ts";
+import { foldRegNo, maxRegNoLength } from "../../partner/reg-no.ts";
 import type { CalendarDate } from "../clock.ts";
 import { daysBetween } from "../clock.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -47,6 +47,8 @@ export const teacherFields = {
   category: { column: "category", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "category" },
   source: { column: "source", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "source" },
   active: { column: "active", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "active" },
+  // Nobody but the operator finds the teacher.
+  hidden: { column: "hidden", kind: "flag", nullable: false, inLookups: true, isContent: true, csv: "hidden" },
   certificateStatus: { column: "certificate_status", kind: "text", nullable: false, inLookups: true, isContent: true, csv: "certificate_status" },
   certificateIssueDate: { column: "certificate_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "certificate_issue_date" },
   licenseIssueDate: { column: "license_issue_date", kind: "text", nullable: true, inLookups: true, isContent: true, csv: "license_issue_date" },
@@ -112,9 +114,12 @@ export type UniqueKey =
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
 export type TeacherReader = {
-  /** The one teacher that the key names; null when none does, or when a contact belongs to several. */
+  /**
+   * The one teacher that the key names and who is not hidden; null when none is, or when a contact belongs to several.
+   * @throws TvsError REGISTER_EMPTY where nobody is found and no extract was ever applied to its end
+   */
   find(key: TeacherKey): Promise<Teacher | null>;
-  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys. */
+  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
   findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
 };
 
@@ -123,6 +128,7 @@ export type TeacherReader = {
  * @returns null when the text is no registration number
  */
 export function canonicalRegNo(text: string): string | null {
+  if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
   // A number is no spelling: not even the joiners that names may hold belong to it.
   if (folded.length > 100 || /[\u200c\u200d]/.test(folded)) return null;
@@ -135,15 +141,18 @@ export function canonicalRegNo(text: string): string | null {
 /** The largest teacher id that JSON carries without loss. */
 export const maxTId = Number.MAX_SAFE_INTEGER;
 
-type LicenseFields = Pick<Teacher, "active" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn">;
+type LicenseFields = Pick<
+  Teacher,
+  "active" | "hidden" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
+>;
 
 /**
  * The licence status on a date. A licence is VALID through its expiry day; without an expiry date there
  * is nothing that says how long it holds, and so no licence.
  */
 export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
-  const { active, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
-  if (!active) return "NOT_FOUND";
+  const { active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
+  if (!active || hidden) return "NOT_FOUND";
   if (licenseRevokedOn !== null) return "REVOKED";
   if (licenseExpiryDate === null) return "NOT_FOUND";
   if (licenseIssueDate !== null && licenseIssueDate > today) return "NOT_FOUND";
@@ -154,6 +163,7 @@ export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): Li
 export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate): boolean {
   return (
     teacher.active &&
+    !teacher.hidden &&
     teacher.licenseRevokedOn === null &&
     teacher.licenseExpiryDate !== null &&
     teacher.licenseIssueDate !== null &&

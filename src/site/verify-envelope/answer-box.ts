@@ -9,24 +9,28 @@ import { reasonTexts } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdict-box.ts";
 
-/** Only an answer that says yes is good, and only while the licence that it speaks of lasts. */
+/** Only an answer that says yes is good, and only while its licence lasts. "Nobody found" is bad news about nobody. */
 export function answerTone({ result, age }: Verification): Tone {
+  if (result?.found === false) return "nobody";
   if (result?.eligible !== true) return "bad";
   return (age?.licenseEndedOn ?? null) === null ? "good" : "none";
 }
 
-/** With the day: it is an answer of that day, and of no other. */
+/** The answer in the look-up page's words, with its day: it is an answer of that day, and of no other. */
 export function answerTitle(
   { found, status, eligible }: EligibilityResult,
   { verifiedAt }: Verification,
   { verdicts, locale }: EnvelopeTexts,
 ): string {
   const day = dayInWords(verifiedAt ?? "", locale);
-  return found ? verdicts.answer(eligible, day, status) : verdicts.nobody(day);
+  if (!found) return verdicts.nobody(day);
+  const answer = verdicts.answer(status, day);
+  if (eligible === (status === "VALID")) return answer;
+  return eligible ? verdicts.butEligible(answer) : verdicts.butNotEligible(answer);
 }
 
 /** In the register's words, as the look-up page says it. */
-function summaryOf({ status, teacher, license }: EligibilityResult, texts: EnvelopeTexts): HTMLElement {
+function summaryOf({ status, teacher, license }: EligibilityResult, texts: EnvelopeTexts): string {
   const { meanings, signed, locale } = texts;
   const name = teacher?.name ?? "";
   const expiry = license?.expiryDate ?? null;
@@ -37,7 +41,7 @@ function summaryOf({ status, teacher, license }: EligibilityResult, texts: Envel
     REVOKED: () => meanings.answer.revoked(name),
     NOT_FOUND: () => meanings.answer.notLicensed(name),
   };
-  return el("p", {}, el("strong", {}, `${signed.statuses[status]}.`), " ", sentences[status]());
+  return sentences[status]();
 }
 
 /** As large as the first verdict, and in a colour of its own. */
@@ -52,7 +56,7 @@ export function answerBox(
     answerTone(verification),
     answerTitle(result, verification, texts),
     found && teacher !== null ? summaryOf(result, texts) : answer.nobody,
-    reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
+    !found || reasons.length === 0 ? null : answer.because(reasonTexts(result, texts)),
   );
 }
 

@@ -93,10 +93,9 @@ function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
 }
 
 /** With keys from elsewhere, nobody but who pasted them says whose answer it is. */
-function markForeign({ verification }: Judged): boolean {
+function markForeign({ verification }: Judged): void {
   const isOwn = keys.source === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
-  return !isOwn;
 }
 
 /** A statement's sheet for the wall; nothing of a row that is shown alone. */
@@ -119,12 +118,9 @@ function certificateButton(judged: Judged, back: () => Shown): HTMLElement | nul
   const words = texts.certificate;
   return actionButton(words.make, async () => {
     const { source } = keys;
-    const registry = markForeign(judged) ? "" : served("registry");
+    markForeign(judged);
     const { certificateOf } = await loadExtras();
-    const made = await certificateOf(
-      { judged, jws, proof: proven, source, registry, now: new Date() },
-      texts,
-    );
+    const made = await certificateOf({ judged, jws, proof: proven, source, now: new Date() }, texts);
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
     showPrinted(made, words.fileTitle(about, day), back);
@@ -142,7 +138,8 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
   const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
-  const judging = { expected, ...trusted, proof: opened, ownIssuer, loadExtras };
+  const registry = served("registry") || null;
+  const judging = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
   const all: Judged[] = [];
   for (const one of given) {
     for await (const judged of judge(one, judging)) {

@@ -9,7 +9,7 @@ import { evidenceLine } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";
-import { recordFacts, signatureFacts, writtenTime } from "./signed-values.ts";
+import { purposeFact, recordFacts, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { verdictBox } from "./verdict-box.ts";
 
@@ -24,8 +24,6 @@ type Certified = {
   /** The proof that was accepted with it. */
   readonly proof: string | null;
   readonly source: KeySource;
-  /** The registry's name; empty where nobody said it, or where the keys were not this service's own. */
-  readonly registry: string;
   readonly now: Date;
 };
 
@@ -101,15 +99,14 @@ function verdictsPart(judged: Judged, result: EligibilityResult, texts: Envelope
 /** Whether it is a yes, and why not, stands in the verdict above. */
 function factsPart({ judged, source, now }: Certified, texts: EnvelopeTexts): HTMLElement | null {
   const words = texts.certificate;
-  const { verification } = judged;
-  const { result } = verification;
+  const { result } = judged.verification;
   if (result === null) return null;
   return el(
     "dl",
     { class: "facts" },
     recordFacts(result, texts),
-    fact(words.purpose, words.purposeUnsigned),
-    signatureFacts(verification, texts),
+    purposeFact(texts),
+    signatureFacts(judged.verification, texts),
     fact(words.checked, words.checkedWith[source](writtenTime(now.toISOString(), texts))),
   );
 }
@@ -129,14 +126,13 @@ function list(sentences: readonly string[]): HTMLElement {
  */
 export async function certificateOf(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
-  const { judged, registry } = certified;
-  const { issuer, verifiedAt, result } = judged.verification;
-  const who = registry === "" ? (issuer ?? "") : words.named(registry, issuer ?? "");
+  const { judged } = certified;
+  const { verifiedAt, result } = judged.verification;
   return el(
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, words.title),
-    el("p", { class: "lead" }, words.attests(who, writtenTime(verifiedAt ?? "", texts))),
+    el("p", { class: "lead" }, words.attests(signerOf(judged, texts), writtenTime(verifiedAt ?? "", texts))),
     result === null ? null : verdictsPart(judged, result, texts),
     factsPart(certified, texts),
     el(

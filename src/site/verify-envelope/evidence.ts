@@ -53,9 +53,10 @@ export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement 
   return line("none", title, [...logged(evidence, texts), ...words], texts);
 }
 
-/** Whether a list was asked if a valid answer still holds, and of which day it was. */
-export function standingLine({ statusList }: Verification, texts: EnvelopeTexts): HTMLElement {
+/** Whether a list was asked if a valid answer still holds, and of which day it was. No list has an answer of nobody. */
+export function standingLine({ statusList, result }: Verification, texts: EnvelopeTexts): HTMLElement | null {
   const { standing } = texts;
+  if (statusList === null && result?.found === false) return null;
   const time = writtenTime(statusList?.signedAt ?? "", texts);
   const words =
     statusList === null ? standing.notAsked : statusList.withdrawn ? standing.no(time) : standing.by(time);

@@ -2,6 +2,7 @@
 
 import { fileKind, maxFileBytes } from "../../certificate/pixels.ts";
 import { type CodesReading, joinCodes } from "../../partner/envelope-codes.ts";
+import { decodeProof, decodeText } from "../../partner/file-text.ts";
 import type { PictureAnswer, PictureJob } from "./scanner.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
@@ -132,9 +133,6 @@ async function readPictures(
   return reading;
 }
 
-/** A mark of byte order stays, because a proof has none. */
-const exactText = new TextDecoder("utf-8", { ignoreBOM: true });
-
 const proofBeginning = "c2sp.org/tlog-proof@";
 
 /** Whether a text says of itself that it is a proof; what is wrong with it is for the verification to say. */
@@ -143,8 +141,7 @@ export function isProofText(text: string): boolean {
 }
 
 function isProofFile({ name, bytes }: OpenedFile): boolean {
-  const beginning = new TextDecoder().decode(bytes.subarray(0, 1024));
-  return isProofText(beginning) || /\.tlog-proof$/i.test(name);
+  return isProofText(decodeText(bytes) ?? "") || /\.tlog-proof$/i.test(name);
 }
 
 /** The one proof of all that was put in. @throws PageProblem for several */
@@ -161,7 +158,7 @@ function readTexts(files: readonly OpenedFile[], words: Words): Input {
   return {
     given: others.map(({ name, bytes }) => ({ name, content: bytes })),
     proof: oneProof(
-      proofs.map(({ name, bytes }) => ({ name, text: exactText.decode(bytes) })),
+      proofs.map(({ name, bytes }) => ({ name, text: decodeProof(bytes) ?? "" })),
       words,
     ),
   };

@@ -27,6 +27,8 @@ export type Judged = {
   readonly jws: string | null;
   /** Whether it was judged with a proof of the evidence log. */
   readonly hasProof: boolean;
+  /** The name of the registry that signed it: only where this service did, by its own keys, and names its registry. */
+  readonly registry: string | null;
   /** The other service than this one that it claims to be from, when its key is not known; nothing proves it. */
   readonly elsewhere: string | null;
   /** Since when its key is compromised, `YYYY-MM-DDTHH:MM:SSZ`; null for a key that is not, or is not known. */
@@ -46,6 +48,8 @@ type Judging = {
   readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;
+  /** The name of this service's registry; null where nobody gave one. */
+  readonly registry: string | null;
 };
 
 /** No service can have this address, because no header or claim may hold it. */
@@ -119,6 +123,7 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
       envelope: null,
       jws: null,
       compromisedSince: null,
+      registry: null,
       elsewhere: null,
     };
     return { ...shared, verification, ...none };
@@ -127,8 +132,10 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
   const since = compromisedSince(judging.keys, verification.kid);
   const { claimedIssuer } = verification;
   const elsewhere = judging.ownIssuer === null || claimedIssuer === judging.ownIssuer ? null : claimedIssuer;
-  const read = { statement, notCompared, ...signatureOf(item.value), compromisedSince: since, elsewhere };
-  return { ...shared, verification, ...read };
+  const isOwn = judging.ownIssuer !== null && verification.issuer === judging.ownIssuer;
+  const registry = isOwn ? judging.registry : null;
+  const read = { statement, notCompared, ...signatureOf(item.value), compromisedSince: since };
+  return { ...shared, verification, ...read, registry, elsewhere };
 }
 
 /** White space around a pasted signature came with the pasting; inside it, it is refused. */

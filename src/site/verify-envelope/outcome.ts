@@ -14,7 +14,7 @@ import {
 } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
-import { answerFacts, differencesOf, signatureFacts, writtenTime } from "./signed-values.ts";
+import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { pair, type Tone, verdictBox } from "./verdict-box.ts";
 
@@ -56,8 +56,8 @@ export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
 
 function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
   const { meanings } = texts;
-  const { reason, issuer } = judged.verification;
-  if (reason === null) return meanings.valid(issuer ?? "");
+  const { reason } = judged.verification;
+  if (reason === null) return meanings.valid(signerOf(judged, texts));
   if (isChanged(reason)) return meanings.changed;
   if (reason === "ISSUER_MISMATCH") return meanings.otherIssuer;
   if (reason === "WITHDRAWN_SINCE") return meanings.withdrawn;
@@ -137,7 +137,10 @@ function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
   const { result } = verification;
   if (result === null && isAboutProof(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [...answerFacts(result, texts), ...signatureFacts(verification, texts)];
+  const facts = [
+    ...answerFacts(result, texts),
+    ...signatureFacts(verification, texts, signerOf(judged, texts)),
+  ];
   const { verificationId, verifiedAt, issuer, audience, kid } = verification;
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));

@@ -5,6 +5,7 @@ import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
 import { el, fact } from "./dom.ts";
+import type { Judged } from "./judge.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 
 /** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC", which no reader takes for another day. */
@@ -49,9 +50,14 @@ export function recordFacts(result: EligibilityResult, texts: EnvelopeTexts): (H
     fact(words.tId, teacher?.tId?.toString()),
     fact(words.state, teacher?.state),
     fact(words.category, teacher?.category),
-    fact(words.license, license === null ? result.status : licenseText(license, texts)),
+    fact(words.license, license === null ? null : licenseText(license, texts)),
     fact(words.certificate, certificate === null ? null : certificateText(certificate, texts)),
   ];
+}
+
+/** An envelope has no purpose, and a reader who is not told so supplies one. */
+export function purposeFact({ signed }: EnvelopeTexts): HTMLElement | null {
+  return fact(signed.purpose, signed.purposeUnsigned);
 }
 
 /** Who was asked about, and what was answered. */
@@ -59,18 +65,29 @@ export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (H
   const words = texts.signed;
   return [
     ...recordFacts(result, texts),
-    fact(words.eligible, result.eligible ? words.yes : words.no),
+    result.found ? fact(words.eligible, result.eligible ? words.yes : words.no) : null,
     fact(words.reasons, reasonTexts(result, texts)),
+    purposeFact(texts),
   ];
 }
 
+/** The signer's address, after the registry's name where this page knows that the address is the registry's. */
+export function signerOf({ verification, registry }: Judged, { signed }: EnvelopeTexts): string {
+  const issuer = verification.issuer ?? "";
+  return registry === null ? issuer : signed.named(registry, issuer);
+}
+
 /** Who signed it, when, for whom, and with which key. */
-export function signatureFacts(verification: Verification, texts: EnvelopeTexts): (HTMLElement | null)[] {
+export function signatureFacts(
+  verification: Verification,
+  texts: EnvelopeTexts,
+  signer = verification.issuer,
+): (HTMLElement | null)[] {
   const { signed: words } = texts;
-  const { verifiedAt, issuer, audience, kid, verificationId } = verification;
+  const { verifiedAt, audience, kid, verificationId } = verification;
   const code = (text: string | null) => (text === null ? null : el("code", {}, text));
   return [
-    fact(words.issuer, issuer),
+    fact(words.issuer, signer),
     fact(words.audience, audience),
     fact(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt, texts)),
     fact(words.verificationId, code(verificationId)),

@@ -6,16 +6,19 @@ import { pageOfIssuer } from "../../partner/envelope-codes.ts";
 import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
-import { signatureFacts, writtenTime } from "./signed-values.ts";
+import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdict-box.ts";
 
 type Shown = ShownStatement["stated"];
 
+/** A statement of an earlier release says eligible of a row under another name, too. */
+const isEligible = ({ eligible, nameMatches }: StatementRow) => eligible && nameMatches !== false;
+
 /** Good only where all are eligible: a share of them is neither good nor bad. */
 export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
   const [row] = rows;
-  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
+  if (rows.length === 1 && row !== undefined) return isEligible(row) ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
@@ -24,7 +27,7 @@ function statementTitle(shown: Shown, judged: Judged, { statement: words, locale
   const { listed, distinct, eligible, percentEligible } = shown.summary;
   const [row] = shown.rows;
   return shown.rows.length === 1 && listed > 1 && row !== undefined
-    ? words.rowTitle(row.eligible, day)
+    ? words.rowTitle(isEligible(row), day)
     : words.title(day, eligible, distinct, percentEligible);
 }
 
@@ -55,7 +58,7 @@ function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts)
   const { nameMatches } = row;
   const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
   const why = row.reasons.length === 0 ? "" : ` (${row.reasons.join(", ")})`;
-  const verdict = `${row.eligible ? words.yes : words.no}${why}`;
+  const verdict = `${isEligible(row) ? words.yes : words.no}${why}`;
   const licence = row.reasons.includes("TEACHER_NOT_FOUND") ? words.nobody : signed.statuses[row.status];
   return [row.regNo ?? "", String(row.tId ?? ""), licence, verdict, name];
 }
@@ -68,7 +71,12 @@ export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts
   const head = [first, ...heads].map((text) => el("th", { scope: "col" }, text));
   const body = shown.rows.map((row) => {
     const cells = cellsOf(row, texts).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
-    return el("tr", {}, el("th", { scope: "row" }, String(row.row)), cells);
+    return el(
+      "tr",
+      row.nameMatches === false ? { class: "differs" } : {},
+      el("th", { scope: "row" }, String(row.row)),
+      cells,
+    );
   });
   const caption = el("caption", {}, words.rows);
   return el(
@@ -84,13 +92,17 @@ export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts
 export function sheetOf(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
   const words = texts.statement;
   const { issuer, verifiedAt } = judged.verification;
-  const eligible = shown.rows.filter((row) => row.eligible);
+  const eligible = shown.rows.filter(isEligible);
   const numbers = new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")));
   return el(
     "article",
     { id: "certificate", "aria-labelledby": "certificate-title" },
     el("h2", { id: "certificate-title", tabindex: "-1" }, `${words.sheet.title}: ${shown.list.name}`),
-    el("p", { class: "lead" }, words.sheet.lead(issuer ?? "", writtenTime(verifiedAt ?? "", texts))),
+    el(
+      "p",
+      { class: "lead" },
+      words.sheet.lead(signerOf(judged, texts), writtenTime(verifiedAt ?? "", texts)),
+    ),
     el("div", { class: "verdicts" }, statementBox(shown, judged, texts)),
     el("dl", { class: "facts" }, listFacts(shown, texts), signatureFacts(judged.verification, texts)),
     el("h3", {}, words.sheet.rows),

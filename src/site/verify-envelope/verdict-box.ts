@@ -2,10 +2,10 @@
 
 import { el } from "./dom.ts";
 
-export type Tone = "good" | "bad" | "warn" | "none";
+export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
 /** The mark says in a shape what the colour says; the word beside it says it to everybody. */
-const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓" };
+const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 
 /** Its heading takes the focus, so that a screen reader reads the answer next. */
 export function verdictBox(

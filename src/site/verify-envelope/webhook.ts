@@ -1,6 +1,7 @@
 /** The check of a received webhook delivery, by the partner library, and what the page shows of it. */
 
 import {
+  findSecretProblem,
   verifyWebhook,
   type WebhookVerification,
   webhookRefusalReasons,
@@ -103,9 +104,10 @@ function outcome(verification: WebhookVerification, texts: EnvelopeTexts): HTMLE
  */
 export async function checkDelivery(file: File | null, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.problems;
-  const secret = byId("secret", HTMLInputElement).value;
+  const secret = byId("secret", HTMLInputElement).value.trim();
   const rawBody = await readBody(file, words);
   if (secret === "") throw new PageProblem(words.noSecret);
+  if (findSecretProblem(secret) !== null) throw new PageProblem(words.badSecret);
   const now = readArrival(words);
   const signature = byId("signature-header", HTMLInputElement).value.trim();
   return outcome(await verifyWebhook({ rawBody, signature, secret, now }), texts);

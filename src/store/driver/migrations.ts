@@ -19,6 +19,8 @@ import attestationIndexes from "./migrations/014_attestation_indexes.sql" with {
 import statementPeople from "./migrations/015_statements.sql" with { type: "text" };
 import statusLists from "./migrations/016_status_lists.sql" with { type: "text" };
 import selfService from "./migrations/017_self_service.sql" with { type: "text" };
+import hiddenTeachers from "./migrations/018_hidden_teachers.sql" with { type: "text" };
+import importLosses from "./migrations/019_import_losses.sql" with { type: "text" };
 import { openNative } from "./native.ts";
 
 type Migration = {
@@ -46,6 +48,8 @@ const migrations: readonly Migration[] = [
   { sql: statementPeople, rolls: true },
   { sql: statusLists, rolls: true },
   { sql: selfService, rolls: false },
+  { sql: hiddenTeachers, rolls: false },
+  { sql: importLosses, rolls: true },
 ];
 
 /** The schema that this program makes. */

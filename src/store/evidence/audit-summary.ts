@@ -9,8 +9,8 @@ const queries = {
     "SELECT key_id AS id, CASE WHEN revoked_at IS NULL THEN 'issued' ELSE 'revoked' END AS state FROM api_keys",
   certificate: "SELECT fingerprint AS id, 'registered' AS state FROM certificates",
   // Only those that have lost their standing: one that is missing is in good standing.
-  teacher: `SELECT reg_no AS id, CASE WHEN active = 0 THEN 'deactivated' ELSE 'revoked' END AS state
-    FROM teachers WHERE active = 0 OR license_revoked_on IS NOT NULL`,
+  teacher: `SELECT reg_no AS id, CASE WHEN hidden = 1 THEN 'hidden' WHEN active = 0 THEN 'deactivated' ELSE 'revoked' END AS state
+    FROM teachers WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1`,
 } as const;
 
 const counted = ["attestations", "history", "events"] as const;

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkAccessLog } from "../../../cli/doctor/log.ts";
-import { checkTempDirectory, checkTls } from "../../../cli/doctor/machine.ts";
+import { checkTempDirectory, checkTls, judgeDisk } from "../../../cli/doctor/machine.ts";
 import { judgeSigning } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
@@ -116,7 +116,7 @@ describe("tvs doctor", () => {
       const dataDir = join(folder, "none");
       const { code, ok, of, stderr } = await doctor(dataDir);
       expect({ code, ok }).toEqual({ code: 2, ok: false });
-      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; set --data or TVS_DATA to where it is\n`);
+      expect(stderr).toBe(`tvs: there is no register at ${dataDir}; tvs init makes one\n`);
       expect(of("runtime")?.result).toBe("ok");
       expect(of("data-directory")?.result).toBe("warn");
       expect(of("database")?.result).toBe("fail");
@@ -292,4 +292,16 @@ describe("the certificate of the service", () => {
       expect(checkTls({ port: 0, certFile, keyFile }, now).result).toBe("fail");
       expect(checkTls(undefined, now).result).toBe("ok");
     }));
+});
+
+test.each([
+  [0, "fail", "the service refuses partners until then"],
+  [10 * 2 ** 20, "fail", "writes are about to be refused"],
+  [500 * 2 ** 20, "warn", "before the next import or backup"],
+  [5 * 2 ** 30, "ok", null],
+])("of a disk with %d bytes free, doctor says what that means now", (bytes, result, advice) => {
+  const check = judgeDisk("/srv", bytes);
+  expect(check.result).toBe(result as typeof check.result);
+  if (advice === null) expect(check.advice).toBeNull();
+  else expect(check.advice).toContain(advice);
 });

@@ -9,6 +9,8 @@ import { withTestOperator } from "../../harness/service.ts";
 
 const tls = { port: 8443, certFile: "chain.pem", keyFile: "key.pem" };
 
+const now = Date.parse("2026-11-23T12:00:00Z");
+
 describe("the proxy", () => {
   test.each([
     ["127.0.0.1", [], undefined],
@@ -42,7 +44,10 @@ describe("client certificates", () => {
     ["some, and who knows how the service is started", off, 2],
     ["some, at a port of their own", { ...off, tls, trustedProxies: ["127.0.0.1"] }, 2],
   ])("%s: nothing to warn of", (_name, config, registered) => {
-    expect(checkClientCertificates(config, registered)).toMatchObject({ result: "ok", advice: null });
+    expect(checkClientCertificates(config, { certificates: registered, now })).toMatchObject({
+      result: "ok",
+      advice: null,
+    });
   });
 
   test.each([
@@ -57,11 +62,22 @@ describe("client certificates", () => {
       "--client-cert-from",
     ],
   ])("%s is warned of, with advice", (_name, config, registered, found, advice) => {
-    const check = checkClientCertificates(config, registered);
+    const check = checkClientCertificates(config, { certificates: registered, now });
     expect(check).toMatchObject({ name: "client-certificates", result: "warn" });
     expect(check.found).toMatch(found);
     expect(check.advice).toContain(advice);
   });
+});
+
+test("doctor warns for 24 hours of a Client-Cert that could not be read, with the form that it needs", () => {
+  const config = { clientCertFrom: ["10.0.0.5"], trustedProxies: [], tls: undefined };
+  const unreadableAt = new Date(now - 3_600_000).toISOString();
+  const check = checkClientCertificates(config, { certificates: 1, unreadableAt, now });
+  expect(check).toMatchObject({ name: "client-certificates", result: "warn" });
+  expect(check.found).toContain(`a Client-Cert from 10.0.0.5 could not be read at ${unreadableAt}`);
+  expect(check.advice).toContain("RFC 9440");
+  const later = checkClientCertificates(config, { certificates: 1, unreadableAt, now: now + 86_400_000 });
+  expect(later.found).not.toContain("could not be read");
 });
 
 describe("the receivers' names", () => {

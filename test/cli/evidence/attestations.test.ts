@@ -193,6 +193,20 @@ describe("tvs attestations check", () => {
     ]);
   });
 
+  test("a signature that mail has folded is undecided and not altered, and UTF-16 is read", async () => {
+    const file = join(dataDir, "given");
+    const { signature } = sample();
+    const folded = signature.replace(/(.{76})/g, "$1\n");
+    for (const text of [folded, JSON.stringify({ ...sample(), signature: folded })]) {
+      await writeFile(file, text);
+      const { code, stdout, stderr } = await runTvs(["attestations", "check", file], { dataDir });
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain("mail has folded it");
+    }
+    await writeFile(file, Buffer.from(`\uFEFF${JSON.stringify(sample())}`, "utf16le"));
+    expect((await runTvs(["attestations", "check", file], { dataDir })).code).toBe(0);
+  });
+
   /** The same header and claims under other signature bytes. */
   function otherSignature({ signature }: SignedEnvelope): string {
     const [header, payload, bytes = ""] = signature.split(".");

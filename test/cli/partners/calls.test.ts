@@ -121,7 +121,7 @@ describe("tvs calls", () => {
       for (const words of both)
         expect(await runTvs(words, { dataDir: folder })).toMatchObject({
           code: 2,
-          stderr: `tvs: there is no register at ${folder}; set --data or TVS_DATA to where it is\n`,
+          stderr: `tvs: there is no register at ${folder}; tvs init makes one\n`,
         });
       expect(readdirSync(folder)).toEqual([]);
       await makeRegister(folder);

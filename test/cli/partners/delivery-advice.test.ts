@@ -51,6 +51,18 @@ describe("what to do for a dead delivery", () => {
     expect(words).not.toContain("PARTNER");
   });
 
+  test.each(["ENDPOINT_INVALID", "ADDRESS_REFUSED"])(
+    "%s names the option that tvs serve lacks as the cause, and as the way for a test",
+    (lastError) => {
+      expect(explainAttempt({ error: lastError, status: null })).toContain(
+        "without --allow-private-webhooks",
+      );
+      expect(nextStep(aDeadOne({ lastError }), running)).toContain(
+        "restart tvs serve with --allow-private-webhooks",
+      );
+    },
+  );
+
   test("a status has a remedy of its own", () => {
     const words = (lastStatus: number) =>
       nextStep(aDeadOne({ lastError: "BAD_STATUS", lastStatus }), running);

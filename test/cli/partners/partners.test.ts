@@ -8,7 +8,7 @@ import { runTvs } from "../../harness/command.ts";
 import { useQuota } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 import { onTerminal } from "../terminal/terminal.ts";
 
 const dataDir = sharedFolder();
@@ -61,6 +61,7 @@ describe("tvs partners add", () => {
     const add = async (id: string) =>
       (await onTerminal(["partners", "add", id, ...terms], { dataDir: told })).text;
     const told = join(dataDir, "told");
+    await makeRegister(told);
     const unknown = (await add("early")).replace(/\s+/g, " ");
     expect(unknown).toContain("whose issuer is not known yet");
     expect(unknown).not.toContain("http://");

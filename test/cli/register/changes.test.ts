@@ -167,7 +167,7 @@ describe("each change says who made it:", () => {
 
   test("those of a teacher, in the history and among all that an operator changed", async () => {
     await json(`teachers deactivate ${regNo} --reason Duplicate --by ada`);
-    await json(`teachers reactivate ${regNo} --by bola`);
+    await json(`teachers reactivate ${regNo} --reason Back --by bola`);
     const history = await json(`teachers history ${regNo} --by ada`);
     expect(history).toMatchObject([{ type: "change", action: "deactivate", actor: "cli:ada" }]);
     const all: Change[] = await json("changes --by bola");
@@ -214,7 +214,9 @@ test("a setting says who told it, whether by init or by who started the service"
 /** Commands that change something, and are not for a sandbox alone. */
 const changing = [
   ...["init", "serve", "restore", "log epoch", "webhooks retry", "webhooks release"],
-  ...["import", "revoke", "reinstate", "deactivate", "reactivate", "sweep"].map((name) => `teachers ${name}`),
+  ...["import", "revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide", "sweep"].map(
+    (name) => `teachers ${name}`,
+  ),
   ...["add", "set", "disable", "enable", "key issue", "key revoke"].map((name) => `partners ${name}`),
   ...["cert add", "cert remove"].map((name) => `partners ${name}`),
   ...["set", "rotate-secret", "disable", "enable", "remove", "test"].map(

@@ -37,7 +37,7 @@ async function rows(csv: string | Uint8Array) {
 }
 
 test("finds by number, teacher id and NIN, and the first column with a value counts", async () => {
-  const csv = `name,NIN,t_id,reg_no\nx,,,a/b/c/1\nx,,11,\nx,${nin},,\nx,31415926536,11,A/B/C/1\nx,,13,\nx,,99,\n`;
+  const csv = `name,NIN,t_id,reg_no\n,,,a/b/c/1\n,,11,\n,${nin},,\n,31415926536,11,A/B/C/1\n,,13,\n,,99,\n`;
   const answer = await rows(csv);
   expect(answer).toMatchObject({
     code: 1,
@@ -81,7 +81,20 @@ test("a row whose numbers belong to different teachers is nobody's", async () =>
   expect(results).toMatchObject([refused, refused, refused, { regNo: "A/B/C/2", error: null }]);
 });
 
-test("marks a listed name that differs from the registered one, and judges by the number all the same", async () => {
+test("a teacher listed under another name is not eligible, and the reason is NAME_DIFFERS", async () => {
+  const {
+    results,
+    eligible,
+    rows: count,
+  } = await rows("reg_no,name\nA/B/C/1,Ada the First\nA/B/C/1,Chidi Okeke\n");
+  expect([eligible, count]).toEqual([1, 2]);
+  expect(results).toMatchObject([
+    { eligible: true, status: "VALID", reasons: [] },
+    { eligible: false, status: "VALID", reasons: ["NAME_DIFFERS"] },
+  ]);
+});
+
+test("marks a listed name that differs from the registered one, and says how many there are", async () => {
   const csv = `reg_no,Name\nA/B/C/3,"OBI, Ada"\nA-B-C-3,Chidi Okeke\nA/B/C/3,\nX/Y/Z/1,Ada Obi\n`;
   const { results } = await rows(csv);
   expect(results.map((row: { nameMatches: boolean | null }) => row.nameMatches)).toEqual([
@@ -93,7 +106,7 @@ test("marks a listed name that differs from the registered one, and judges by th
   const { stdout } = await roster(csv);
   expect(stdout).toMatch(/^LINE +REG NO +T ID +NAME +LISTED NAME +STATUS +ELIGIBLE +WHY$/m);
   expect(stdout).toMatch(/^3 +A\/B\/C\/3 +13 +Ada Obi +DIFFERS +EXPIRED +no/m);
-  expect(stdout).toContain("(0 %); 1 listed under another name than the registered one");
+  expect(stdout).toContain("(0 %), 1 under another name than the registered one");
   const out = join(outDir, "names.csv");
   await roster(csv, "--out", out);
   const columns = (await readFile(out, "utf8")).split("\n").map((line) => line.split(",").at(-1));

@@ -37,6 +37,7 @@ describe.concurrent("the register looked into", () => {
       state: "Lagos",
       category: null,
       active: true,
+      hidden: false,
       licenseStatus: "VALID",
       licenseExpiryDate: "2090-02-28",
       certificateStatus: "VERIFIED",

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runJson, runTvs, runWell } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
+import { onTerminal } from "../terminal/terminal.ts";
 
 setDefaultTimeout(patienceMs);
 const folder = sharedFolder();
@@ -66,7 +67,7 @@ describe("tvs teachers map", () => {
 
   test.each([
     ["UTF-16 without a mark", Buffer.from(board(...rows), "utf16le"), "give --encoding utf-16le"],
-    ["an old workbook", Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0, 0]), "save it as .xlsx"],
+    ["an old workbook", Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0, 0]), "save it again, as .xlsx"],
     ["an archive", Buffer.from([0x1f, 0x8b, 8, 0]), "unpack it first"],
     ["nothing", "", "the file is empty"],
   ])("ends with 2 for %s, and says what would make it readable", async (_name, content, says) => {
@@ -79,6 +80,73 @@ describe("tvs teachers map", () => {
     expect(await usage("x.csv", "--show")).toContain("name the extract, or give --show or --forget");
     expect(await usage("x.csv", "--delimiter", "#")).toContain("--delimiter is one of");
     expect(await usage("x.csv", "--encoding", "ebcdic")).toContain("--encoding is one of");
+  });
+});
+
+describe("what tvs teachers map prints at a terminal", () => {
+  const wide = `${header};Standing`;
+  const content = () => `${[wide, ...rows.map((row) => `${row};STRUCK OFF`)].join("\n")}\n`;
+
+  test.each([80, 160])(
+    "is a table of %d columns without control codes as text, beside the mapping in a file",
+    async (columns) => {
+      const path = file(`wide-${columns}.csv`, content());
+      const stdoutFile = join(folder, `mapping-${columns}.json`);
+      const { code, text } = await onTerminal(["teachers", "map", path], {
+        ...{ columns, stdoutFile, isColorful: true },
+      });
+      expect(code).toBe(1);
+      expect(JSON.parse(readFileSync(stdoutFile, "utf8"))).toMatchObject({ open: expect.any(Array) });
+      expect(text).not.toContain("\\u001b");
+      expect(text).toContain("\u001b[1mcolumn\u001b[22m");
+      const lines = Bun.stripANSI(text).split("\n");
+      for (const line of lines) expect([line, line.length <= columns]).toEqual([line, true]);
+      expect(lines[0]).toMatch(/^column +taken for +why$/);
+      // What does not fit stands below its own column, not at the margin.
+      const why = lines[0]?.indexOf("why") ?? 0;
+      const second = lines.find((line) => line.startsWith("NIN"));
+      expect(second?.slice(why)).toMatch(/^the register's own name/);
+      const shown = lines.findIndex((line) => line.startsWith("The columns are"));
+      for (const line of lines.slice(1, shown))
+        expect([line, /^\S/.test(line) || line.startsWith(" ".repeat(why))]).toEqual([line, true]);
+      if (columns === 160) expect(shown).toBe(8);
+    },
+  );
+
+  test("says in plain words what is asked, and where the answer goes", async () => {
+    const { code, stderr, stdout } = await runTvs(["teachers", "map", file("asks.csv", content())]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'Questions. Answer each in mapping.json, then delete it from the list "open":\n  certificate_status: ',
+    );
+    expect(stderr).toContain("2 rows say STRUCK OFF");
+    expect(JSON.parse(stdout)).toMatchObject({ values: { license_status: { "STRUCK OFF": "REVOKED" } } });
+  });
+
+  test("is escaped where a header or a mapping holds control and bidirectional characters", async () => {
+    const name = "Full\u202e Name\u009b";
+    const path = file("steering.csv", content().replace("Full Name", name));
+    const { stdout, stderr } = await runTvs(["teachers", "map", path]);
+    expect(JSON.parse(stdout).columns).toMatchObject({ [name]: "name" });
+    expect(stdout + stderr).not.toMatch(/[\u009b\u202e]/);
+
+    const mapping = { ...JSON.parse(stdout), open: undefined };
+    await runWell([
+      ...[
+        "teachers",
+        "import",
+        path,
+        "--map",
+        file("steering.json", JSON.stringify(mapping)),
+        "--data",
+        data,
+      ],
+    ]);
+    for (const words of [[], ["--json"]]) {
+      const shown = await runWell(["teachers", "map", "--show", "--data", data, ...words]);
+      expect(shown.stdout).not.toMatch(/[\u009b\u202e]/);
+      expect(JSON.parse(shown.stdout).columns).toMatchObject({ [name]: "name" });
+    }
   });
 });
 
@@ -147,6 +215,6 @@ describe("an import by a mapping", () => {
     const { code, stderr } = await runTvs(importing(path, "--map", file("wrong.json", mapping)));
     expect(code).toBe(2);
     expect(stderr).toContain(says);
-    expect((await runTvs(["status", "--data", data])).code).toBe(2);
+    expect((await runTvs(["teachers", "show", "1001", "--data", data])).code).not.toBe(0);
   });
 });

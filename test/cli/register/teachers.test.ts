@@ -91,10 +91,13 @@ describe.concurrent("tvs teachers", () => {
         1,
         /^tvs: the licence is revoked already, since \d{4}-\d{2}-\d{2}\n$/,
       );
-      const back = await runTvs(["teachers", "reinstate", "100123"], { dataDir });
+      const back = await runTvs(["teachers", "reinstate", "100123", "--reason", "appeal 3"], { dataDir });
       expect(back.code).toBe(0);
       expect(back.stdout).toContain("REVOKED -> VALID");
       expect(back.stdout).not.toContain("exam-body-a");
+      expect((await runTvs(["teachers", "history", regNo], { dataDir })).stdout).toMatch(
+        / reinstate .* appeal 3\n/,
+      );
       const history = await runTvs(["teachers", "history", regNo, "--json"], { dataDir });
       expect(JSON.parse(history.stdout).map((line: { action?: string; eventType?: string }) => line.action ?? line.eventType)).toEqual([
         "import", "license.verified", "certificate.verified", "revoke", "license.revoked", "reinstate", "license.reinstated",
@@ -113,8 +116,11 @@ describe.concurrent("tvs teachers", () => {
       expect(shown.stdout).not.toContain("\u001b");
       const revoked = await runTvs(["teachers", "revoke", regNo, "--reason", "1"], { dataDir });
       expect(revoked.stdout).toMatch(/licence +NOT_FOUND \(unchanged\); recorded, and counts when/);
-      expect((await runTvs(["teachers", "reinstate", regNo], { dataDir })).code).toBe(0);
-      expect((await runTvs(["teachers", "reactivate", regNo], { dataDir })).code).toBe(0);
+      for (const action of ["reinstate", "reactivate"]) {
+        const without = await runTvs(["teachers", action, regNo], { dataDir });
+        expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--reason")]);
+        expect((await runTvs(["teachers", action, regNo, "--reason", "2"], { dataDir })).code).toBe(0);
+      }
       const json = JSON.parse((await runTvs(["teachers", "show", regNo, "--json"], { dataDir })).stdout);
       expect(json).toMatchObject({
         active: true,
@@ -124,6 +130,49 @@ describe.concurrent("tvs teachers", () => {
       });
       const swept = await runTvs(["teachers", "sweep", "--json"], { dataDir });
       expect(JSON.parse(swept.stdout)).toMatchObject({ expired: 0, started: 0, events: 0 });
+    }));
+});
+
+describe.concurrent("tvs teachers hide", () => {
+  test("marks the record in every list of the operator, and unhide takes the mark away", () =>
+    withTempDir(async (dataDir) => {
+      await withTestOperator(dataDir, (operator) => put(operator));
+      const run = async (...words: string[]) => {
+        const { code, stdout, stderr } = await runTvs(["teachers", ...words], { dataDir });
+        return { code, stdout, stderr };
+      };
+      for (const action of ["hide", "unhide"])
+        expect(await run(action, regNo)).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining("--reason"),
+        });
+      const hidden = await run("hide", "100123", "--reason", "Duplicate of TR/2019/LA/2");
+      expect(hidden).toMatchObject({ code: 0, stderr: "" });
+      expect(hidden.stdout).toMatch(/hidden +no -> yes\n/);
+      expect(hidden.stdout).toMatch(/events +teacher.deactivated/);
+      expect((await run("show", regNo)).stdout).toMatch(/hidden +yes/);
+      expect(JSON.parse((await run("show", regNo, "--json")).stdout)).toMatchObject({
+        hidden: true,
+        active: true,
+      });
+      for (const words of [["list"], ["find", regNo], ["find", "100123"]]) {
+        expect((await run(...words)).stdout).toMatch(/ hidden /);
+        expect(JSON.parse((await run(...words, "--json")).stdout)).toMatchObject([{ regNo, hidden: true }]);
+      }
+      expect((await run("history", regNo)).stdout).toMatch(/ hide .*Duplicate of TR\/2019\/LA\/2/);
+      const revoked = await run("revoke", regNo, "--reason", "1");
+      expect(revoked.stdout).toMatch(
+        /licence +NOT_FOUND \(unchanged\); recorded, and counts when .*\s+shown again\n/,
+      );
+      expect((await run("reinstate", regNo, "--reason", "2")).code).toBe(0);
+      const changes = await runTvs(["changes", "--json"], { dataDir });
+      expect(JSON.parse(changes.stdout)).toContainEqual(
+        expect.objectContaining({ action: "hide", subject: `teacher:${regNo}` }),
+      );
+      const shown = await run("unhide", regNo, "--reason", "No duplicate");
+      expect(shown.stdout).toMatch(/hidden +yes -> no\n/);
+      expect(shown.stdout).toMatch(/events +license.reinstated, certificate.verified/);
+      expect((await run("list")).stdout).not.toContain("hidden");
     }));
 });
 

@@ -38,6 +38,7 @@ describe("tvs console", () => {
   });
 
   test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
+    await makeRegister(folder);
     service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
     const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
     try {
@@ -50,7 +51,9 @@ describe("tvs console", () => {
       const entered = await open(made.url);
       const Cookie = (entered.headers.get("set-cookie") ?? "").replace(/;.*$/, "");
       const page = await (await fetch(new URL("/", made.url), { headers: { Cookie } })).text();
-      expect(page).toContain("The register is empty: every teacher would be answered as not found.");
+      expect(page).toContain(
+        "The register is empty: lookups and checks are answered with 503 until an extract is applied.",
+      );
       await fetch(`${service.url}/teacher/verify-license?searchTerm=1`);
       await fetch(`${service.url}/v1/inter-agency/eligibility-check`, { method: "POST", body: "{}" });
       await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);

@@ -2,6 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { withTempDir } from "../../harness/folder.ts";
 import { programWords } from "../../harness/program.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
+import { withTestOperator } from "../../harness/service.ts";
 
 /** A namespace of process ids of its own, as a container has; only root may make one. */
 const apart = ["unshare", "-pf", "--mount-proc", "--kill-child"];
@@ -54,6 +56,9 @@ test.skipIf(cannotBeApart)(
   `over a file, a service in a namespace of its own sees the lock of the other${why}`,
   () =>
     withTempDir(async (dataDir) => {
+      await withTestOperator(dataDir, ({ stores }) =>
+        stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001", {})]),
+      );
       const first = serve(dataDir, []);
       expect(await isHealthy(first)).toBe(true);
       const second = await serve(dataDir, [], apart).ended;

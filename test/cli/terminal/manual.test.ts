@@ -69,6 +69,16 @@ describe("tvs help", () => {
   });
 });
 
+test("tvs help of a word that names nothing lists the topics, in one line", async () => {
+  const names = topics.map(({ name }) => name).join(", ");
+  await expectRefusal(runTvs(["help", "nosuch"]), 2, `no command or topic "nosuch"; the topics are ${names}`);
+});
+
+test("a link to a place in the same page is printed as its words alone", async () => {
+  const { stdout } = await runTvs(["help", "service"]);
+  expect(stdout).not.toMatch(/\(#\w/);
+});
+
 describe("at a terminal", () => {
   test.each(topics.map(({ name }) => name))(
     "%s fits 80 columns, but for what is to be pasted",

@@ -7,21 +7,26 @@ export type TerminalOptions = {
   readonly dataDir?: string;
   readonly columns?: number;
   readonly rows?: number;
+  /** Whether it shows colours and bold letters. */
+  readonly isColorful?: boolean;
+  /** The file that has the standard output, as behind `>`. */
+  readonly stdoutFile?: string;
   /** What is typed, each once the text before it was shown. */
   readonly typed?: readonly (readonly [shown: string, keys: string])[];
 };
 
 /** Runs one command line on a terminal. @returns what stood on it, without the terminal's line ends */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<Seen> {
-  const { dataDir, columns = 80, rows = 60, typed = [] } = options;
+  const { dataDir, columns = 80, rows = 60, isColorful = false, stdoutFile, typed = [] } = options;
   const inherited = Object.entries(process.env).filter(([name]) => !/^(TVS_|NO_COLOR$|COLUMNS$)/.test(name));
   let text = "";
   const waiting = [...typed];
   const decoder = new TextDecoder();
-  const child = Bun.spawn([...programWords, ...args], {
+  const redirected = stdoutFile === undefined ? [] : ["sh", "-c", 'exec "$@" > "$0"', stdoutFile];
+  const child = Bun.spawn([...redirected, ...programWords, ...args], {
     env: {
       ...(Object.fromEntries(inherited) as Record<string, string>),
-      NO_COLOR: "1",
+      ...(isColorful ? {} : { NO_COLOR: "1" }),
       TERM: "xterm-256color",
       ...(dataDir === undefined ? {} : { TVS_DATA: dataDir }),
     },

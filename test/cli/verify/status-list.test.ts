@@ -31,7 +31,7 @@ function codeOf(reasons: readonly ReturnType<typeof dueReason>[]): number {
   return verdicts.includes("refused") ? 1 : verdicts.includes("undecidable") ? 2 : 0;
 }
 
-describe("the verdict of the command on twenty envelopes", () => {
+describe("the verdict of the command on twenty-one envelopes", () => {
   test.each(Object.entries(kinds))(
     "with a list %s, in a file of its own and in a pack",
     async (name, kind) => {

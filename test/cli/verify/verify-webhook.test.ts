@@ -86,6 +86,35 @@ describe("tvs verify-webhook", () => {
     expect((await run([bodyFile, ...rest, "--secret", "whsec_other"], { env })).code).toBe(1);
   });
 
+  test.each<[name: string, content: string | Uint8Array, why: string]>([
+    ["a byte order mark", `\uFEFF${genuine.secret}\n`, "byte order mark"],
+    ["UTF-16 and a mark", Buffer.from(`\uFEFF${genuine.secret}`, "utf16le"), "UTF-16"],
+    ["UTF-16 without a mark", Buffer.from(genuine.secret, "utf16le"), "UTF-16"],
+    ["a space before it", ` ${genuine.secret}`, "white space"],
+    ["spaces after it", `${genuine.secret}  \n`, "white space"],
+    ["two line ends", `${genuine.secret}\n\n`, "white space"],
+    ["a hard space", `${genuine.secret}\u00a0`, "white space"],
+    ["an accented letter", `${genuine.secret}\u00e9`, "characters that no secret has"],
+    ["a byte that is no UTF-8", Buffer.concat([Buffer.from(genuine.secret), Buffer.of(0xe9)]), "characters"],
+  ])("a secret file with %s is unreadable, and no webhook is refused", async (_name, content, why) => {
+    const file = join(folder, "odd-secret.txt");
+    await writeFile(file, content);
+    const rest = ["--signature", genuine.signature, "--now", genuine.now];
+    const { code, stdout, stderr } = await run([bodyFile, "--secret", `@${file}`, ...rest]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^tvs: .+\n$/);
+    expect(stderr).toContain(why);
+    expect(stderr).not.toContain(genuine.secret.slice(6));
+  });
+
+  test("a secret with white space in the environment is unreadable", async () => {
+    const env = { TVS_WEBHOOK_SECRET: `${genuine.secret}\n` };
+    const rest = ["--signature", genuine.signature, "--now", genuine.now];
+    const { code, stderr } = await run([bodyFile, ...rest], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain("white space");
+  });
+
   test("without --now the machine's time counts", async () => {
     const { secret, signature } = genuine;
     const old = await run([bodyFile, "--secret", secret, "--signature", signature, "--json"]);

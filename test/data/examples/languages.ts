@@ -25,7 +25,7 @@ export function judgedBy<T>({ isWhole }: Language, list: readonly T[]): readonly
 
 /** What languages keep for their next run, they keep in the folder. */
 export function environment(folder: string, more: Readonly<Record<string, string>> = {}) {
-  const own = { HOME: folder, GOCACHE: join(folder, "go-cache"), PYTHONDONTWRITEBYTECODE: "1" };
+  const own = { HOME: folder, PYTHONDONTWRITEBYTECODE: "1" };
   return { ...process.env, ...own, ...more };
 }
 
@@ -86,33 +86,6 @@ const java: Language = {
   }),
 };
 
-const go: Language = {
-  name: "go",
-  isHere: has("go"),
-  isWhole: true,
-  file: (program) => join(examples, "go", `${program}.go`),
-  prepare: once(async (program, folder) => {
-    const output = join(folder, `go-${program}`);
-    await runWell(["go", "build", "-o", output, go.file(program)], folder);
-    return [output];
-  }),
-};
-
-const newtonsoft = "/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll";
-
-const csharp: Language = {
-  name: "csharp",
-  isHere: has("mcs", "mono") && Bun.file(newtonsoft).size > 0,
-  isWhole: false,
-  file: (program) => join(examples, "csharp", `${capital(program)}.cs`),
-  prepare: once(async (program, folder) => {
-    const output = join(folder, `${program}.exe`);
-    const libraries = [`-r:${newtonsoft}`, "-r:System.Net.Http.dll"];
-    await runWell(["mcs", "-warnaserror", ...libraries, `-out:${output}`, csharp.file(program)], folder);
-    return ["mono", output];
-  }),
-};
-
 const shellNeeds = ["sh", "curl", "gzip", "jq", "openssl", "base64", "od"];
 
 export const languages: readonly Language[] = [
@@ -121,6 +94,4 @@ export const languages: readonly Language[] = [
   script("python", "py", python === undefined ? null : [python]),
   script("php", "php", has("php") ? ["php"] : null),
   java,
-  go,
-  csharp,
 ];

@@ -46,9 +46,10 @@ async function statusOf(url: string, request: RequestInit): Promise<number> {
 }
 
 /** A delivery of this moment, with as many digests as are given; `genuine` stands for the right one. */
-function delivery(secret: string, digests: readonly string[]): RequestInit {
+function delivery(secret: string, digests: readonly string[], bytes = 0): RequestInit {
   const data = { tId: 1, regNo: "LA/2019/PRI/04417" };
-  const body = JSON.stringify({ eventId: "1", eventType: "license.revoked", occurredAt: "", data });
+  const event = JSON.stringify({ eventId: "1", eventType: "license.revoked", occurredAt: "", data });
+  const body = event.padEnd(bytes, " ");
   const time = Math.floor(Date.now() / 1000);
   const genuine = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex");
   const written = digests.map((digest) => `,v1=${digest === "genuine" ? genuine : digest}`).join("");
@@ -81,6 +82,25 @@ describe.each([...languages])("$name's receive", (language) => {
     expect(await child.exited).not.toBe(0);
   });
 
+  test.skipIf(!language.isHere)(
+    `refuses to begin with a secret that no secret can be, in ${language.name}`,
+    async () => {
+      const start = await language.prepare("receive", folder);
+      for (const secret of ["whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
+        const [{ body, signature }] = vectors as [Vector];
+        await writeFile(join(folder, "body.json"), body);
+        const child = Bun.spawn([...start, "--check", join(folder, "body.json"), signature, "0"], {
+          env: environment(folder, { TVS_WEBHOOK_SECRET: secret }),
+          stdout: "pipe",
+          stderr: "pipe",
+        });
+        expect(await new Response(child.stderr).text()).toContain("TVS_WEBHOOK_SECRET");
+        expect(await new Response(child.stdout).text()).toBe("");
+        expect([secret, await child.exited]).toEqual([secret, 2]);
+      }
+    },
+  );
+
   test(`takes the header by the same pattern as all others, also where ${language.name} is not at hand`, async () => {
     const source = await readFile(language.file("receive"), "utf8");
     expect(source).toContain("t=(0|[1-9][0-9]{0,11}),v1=([0-9a-f]{64})");
@@ -91,7 +111,7 @@ const servers = languages.filter(({ name }) => name !== "curl");
 
 describe.each(servers)("$name's receive as a server (a shell is none)", (language) => {
   test.skipIf(!language.isHere)(
-    `answers 204 to a genuine delivery and 400 to a forged one, in ${language.name}`,
+    `answers 204 to a genuine delivery, 400 to a forged one and 413 to more than 64 KiB, in ${language.name}`,
     async () => {
       const [secret, port] = ["whsec_receiver", await freePort()];
       const child = Bun.spawn([...(await language.prepare("receive", folder))], {
@@ -107,6 +127,12 @@ describe.each(servers)("$name's receive as a server (a shell is none)", (languag
         expect(await deliver("0".repeat(64), "genuine")).toBe(204);
         expect(await deliver("0".repeat(64))).toBe(400);
         expect(await deliver()).toBe(400);
+        const url = `http://127.0.0.1:${port}/`;
+        const large = delivery(secret, ["genuine"], 64 * 1024);
+        expect(await statusOf(url, large)).toBe(204);
+        expect(await statusOf(url, delivery(secret, ["genuine"], 64 * 1024 + 1))).toBe(413);
+        expect(await statusOf(url, { method: "POST", body: "x".repeat(4_000_000) })).toBe(413);
+        expect(await deliver("genuine")).toBe(204);
         const unsigned = { method: "POST", body: "{}" };
         expect(await statusOf(`http://127.0.0.1:${port}/`, unsigned)).toBe(400);
       } finally {

@@ -2,12 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RefusalReason, refusalReasons } from "../../../src/partner/reasons.ts";
+import { damagedTexts, utf16 } from "../../fixtures/damaged-texts.ts";
 import {
   audience,
   envelope,
   type FixtureCase,
   folder as fixtures,
   issuer,
+  keys,
+  signTexts,
 } from "../../fixtures/envelope-tokens.ts";
 import { dueReason, envelopesAt, kindsAt, offlinePack } from "../../fixtures/status-lists.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -39,7 +42,7 @@ function wordsOf(input: string, jwks: string | null, keyHistory: string | null):
 }
 
 /**
- * The examples judge one envelope; a file of several is for `tvs verify`. Three languages judge every fixture, the others
+ * The examples judge one envelope; a file of several is for `tvs verify`. Two languages judge every fixture, the others
  * all that their own libraries could let through.
  */
 function fixtureCases(language: Language): Case[] {
@@ -76,7 +79,7 @@ async function clockCases(folder: string): Promise<Case[]> {
   );
 }
 
-/** What every language judges of the lists; three judge all of it. */
+/** What every language judges of the lists; two judge all of it. */
 const ofLists =
   /^[^,]*, list (?:clear|set|more than seven days old|of other places|by a stranger|of another type|too short)$/;
 const ofHarderLists = /^[^,]*, list (?:a clear one and a set one of the same second|.*which nothing packs)$/;
@@ -119,6 +122,57 @@ async function listCases(folder: string): Promise<Case[]> {
     });
   });
   return Promise.all(all);
+}
+
+/** A genuine envelope in other encodings and as mail hands it on, with keys that an editor saved in UTF-16. */
+async function damagedCases(folder: string): Promise<Case[]> {
+  const write = async (name: string, content: string | Uint8Array) => {
+    const file = join(folder, name);
+    await writeFile(file, content);
+    return file;
+  };
+  const json = JSON.stringify(envelope({ iat: Math.floor(Date.now() / 1000) }));
+  const keyText = (name: string) => Bun.file(join(fixtures, "keys", name)).text();
+  const [jwks, history] = [await keyText("jwks.json"), await keyText("history.jose")];
+  const inUtf16 = await Promise.all([
+    write("jwks-utf-16.json", utf16(`\uFEFF${jwks}`, "le")),
+    write("history-utf-16.jose", utf16(`\uFEFF${history}`, "be")),
+  ]);
+  const pack = await write("pack-utf-16.json", utf16(`\uFEFF${offlinePack(history, [])}`, "le"));
+  const genuine = await write("genuine.json", json);
+  const texts = Object.entries(damagedTexts(json)).map(
+    async ([name, { bytes, verdict }], index): Promise<Case> => {
+      const words = wordsOf(await write(`damaged-${index}`, bytes), null, null);
+      return { name, words, expected: verdict === "valid" ? "valid" : "TEXT_DAMAGED" };
+    },
+  );
+  return [
+    ...(await Promise.all(texts)),
+    { name: "keys in UTF-16", words: [genuine, ...inUtf16, issuer, audience], expected: "valid" },
+    { name: "a pack in UTF-16", words: [...wordsOf(genuine, null, null), pack], expected: "valid" },
+  ];
+}
+
+/** Tokens of the other types that the service signs, with the claims of an envelope; and a mark inside a header. */
+async function typeCases(folder: string): Promise<Case[]> {
+  const types = ["tvs-statement+jwt", "secevent+jwt", "key-history+jwt", "statuslist+jwt", "at+jwt"];
+  const { signature } = envelope({ iat: Math.floor(Date.now() / 1000) }) as { signature: string };
+  const claims = Buffer.from(signature.split(".")[1] ?? "", "base64url").toString();
+  const header = (typ?: string) =>
+    JSON.stringify({ alg: "RS256", kid: keys.active.kid, ...(typ && { typ }) });
+  const cases = [
+    ...types.map((typ) => [typ, header(typ), "HEADER_TYP"] as const),
+    ["JWT", header("JWT"), "valid"] as const,
+    ["no type", header(), "valid"] as const,
+    ["a mark in the header", `\uFEFF${header("JWT")}`, "JWS_MALFORMED"] as const,
+  ];
+  return Promise.all(
+    cases.map(async ([name, written, expected]): Promise<Case> => {
+      const file = join(folder, `type-${name.replaceAll(/\W+/g, "-")}.jws`);
+      await writeFile(file, signTexts(written, claims, "active"));
+      return { name, words: wordsOf(file, null, null), expected };
+    }),
+  );
 }
 
 /** What the example said: in the words of a verdict, or the reason where that is what is expected; a word that is no reason of ours is shown as it is. */
@@ -178,6 +232,28 @@ describe.each([...languages])("$name's verify", (language) => {
     `tells whether an answer was withdrawn since, as the verifier does, in ${language.name}`,
     async () => {
       const all = listCasesOf(language, await listCases(folder));
+      expect(await judgeAll(language, all, folder)).toEqual(
+        all.map(({ name, expected }) => [name, expected]),
+      );
+    },
+    600_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `reads UTF-16, and refuses nothing genuine that mail or an editor has changed, in ${language.name}`,
+    async () => {
+      const all = await damagedCases(folder);
+      expect(await judgeAll(language, all, folder)).toEqual(
+        all.map(({ name, expected }) => [name, expected]),
+      );
+    },
+    600_000,
+  );
+
+  test.skipIf(!language.isHere)(
+    `refuses every other type of token that the service signs, in ${language.name}`,
+    async () => {
+      const all = await typeCases(folder);
       expect(await judgeAll(language, all, folder)).toEqual(
         all.map(({ name, expected }) => [name, expected]),
       );

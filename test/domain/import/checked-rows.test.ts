@@ -42,14 +42,14 @@ describe("a row", () => {
     });
   });
 
-  test("clears what its empty cells may clear, and leaves who is active", () => {
+  test("clears what its empty cells may clear, and leaves who is active or hidden", () => {
     const cells = Object.fromEntries(templateColumns.map(({ member }) => [member, ""]));
     const cleared = templateColumns.filter(({ required }) => !required).map(({ member }) => member);
     const { patch, issues } = checked({ ...cells, ...least });
     expect(issues).toEqual([]);
     const named = { nin: "ninIndex", email: "emailIndex", phone: "phoneIndex" } as Record<string, string>;
     const nothing = Object.fromEntries(cleared.map((member) => [named[member] ?? member, null]));
-    const { active: _left, ...others } = nothing;
+    const { active: _active, hidden: _hidden, licenseStatus: _unsaid, ...others } = nothing;
     expect(patch).toStrictEqual({ ...others, ...least, ninVerified: false } as never);
   });
 
@@ -106,8 +106,8 @@ test("the columns are explained, and those that must be there are told", () => {
   expect(templateColumns.filter(({ explanation }) => explanation.length < 10)).toEqual([]);
   expect(templateColumns[0]).toMatchObject({ column: "reg_no", member: "regNo", required: true });
   const columns =
-    "reg_no,t_id,name,nin,nin_verified,email,phone,state,category,source,active,certificate_status,";
+    "reg_no,t_id,name,nin,nin_verified,email,phone,state,category,source,active,hidden,certificate_status,";
   const dates =
-    "certificate_issue_date,license_issue_date,license_expiry_date,license_revoked_on,license_revoked_reason,photo_url";
+    "certificate_issue_date,license_issue_date,license_expiry_date,license_status,license_revoked_on,license_revoked_reason,photo_url";
   expect(emptyExtract).toBe(`${columns}${dates}\n`);
 });

@@ -45,7 +45,8 @@ describe("the CSV reader", () => {
           return record;
         });
         if (pick(2) === 0) text = text.slice(0, -newline.length);
-        expect(await read(text, { rules, pieceBytes: 1 + pick(7) })).toEqual(records);
+        const found = await read(text, { rules, pieceBytes: 1 + pick(7) });
+        expect(found.map(({ line, cells }) => ({ line, cells }))).toEqual(records);
       }
     },
   );

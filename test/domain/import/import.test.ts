@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
-import { type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
+import { type Cells, csv, placeOf, row, rows, withImports } from "../../harness/imports.ts";
 
 const noLicense = { license_issue_date: "", license_expiry_date: "" };
 const expired = { license_expiry_date: "2025-12-31" };
@@ -118,7 +118,7 @@ describe("duplicates", () => {
       const all = csv([row(1, owner), row("1 ", owner), ...sharing, row(4), row(5)]);
       const { report, inserted } = await add(all);
       expect(inserted).toBe(3);
-      expect(report.rejected).toEqual([
+      expect(report.rejected.map(placeOf)).toEqual([
         { line: 3, field: "reg_no", code: "DUPLICATE_REG_NO" },
         { line: 4, field: "t_id", code: "DUPLICATE_T_ID" },
         { line: 5, field: "nin", code: "DUPLICATE_NIN" },
@@ -140,7 +140,7 @@ describe("duplicates", () => {
         csv([row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4, { t_id: "8" })]),
       );
       expect(inserted).toBe(1);
-      expect(report.rejected).toEqual([
+      expect(report.rejected.map(placeOf)).toEqual([
         { line: 2, field: "t_id", code: "DUPLICATE_T_ID" },
         { line: 3, field: "nin", code: "DUPLICATE_NIN" },
       ]);

@@ -10,7 +10,7 @@ import {
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
 import { aStoredTeacher } from "../../harness/samples.ts";
 
-const keeping = { liftRevocations: false };
+const keeping = { liftRevocations: false, today: "2026-03-10" };
 const bytes = (...values: number[]) => new Uint8Array(values);
 const known = aStoredTeacher();
 const { regNo } = known;
@@ -23,7 +23,13 @@ describe("a row about", () => {
     const { content, changed } = effectOf(null, { ...patch, emailIndex: "0aff" }, keeping);
     const nothing = {
       ...{ tId: null, ninIndex: null, ninVerified: false, phoneIndex: null, state: null, category: null },
-      ...{ active: true, certificateIssueDate: null, licenseIssueDate: null, licenseExpiryDate: null },
+      ...{
+        active: true,
+        hidden: false,
+        certificateIssueDate: null,
+        licenseIssueDate: null,
+        licenseExpiryDate: null,
+      },
       ...{ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null },
       ...{ photoUrl: null, profile: null },
     };
@@ -103,7 +109,7 @@ describe("a revocation", () => {
     [operators, { licenseRevokedOn: "2026-03-02" }, true, ["2026-03-02", "forged", "extract"], []],
     [operators, { licenseRevokedOn: null, licenseRevokedReason: null }, true, none, ["REVOCATION_CLEARED"]],
   ])("%j and a row of %j, lifting %p: %j", (before, patch, liftRevocations, after, codes) => {
-    const made = effect(revocation(before), patch, { liftRevocations });
+    const made = effect(revocation(before), patch, { ...keeping, liftRevocations });
     expect(made.content).toMatchObject(revocation(after));
     expect(losesRevocation(made)).toBe(codes.includes("REVOCATION_CLEARED"));
     const issues = checkContent({ line: 7, format: "csv" }, made, "2026-03-10");

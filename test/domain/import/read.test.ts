@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { createReadStream } from "node:fs";
+import { createBlindIndex } from "../../../src/domain/blind-index.ts";
+import { readPieces } from "../../../src/domain/import/read.ts";
 import { readPhone } from "../../../src/domain/import/values.ts";
 import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
-import { csv, row, withImports } from "../../harness/imports.ts";
+import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 describe("the lines of the report", () => {
@@ -31,20 +34,67 @@ describe("the lines of the report", () => {
       const [header, first, second] = csv([row(1), row(2, bad)]).split("\n");
       const { rows, report } = await add(`\n${header}\n\n${first}\n,,,,,,\n${second}\n\n`);
       expect(rows).toBe(2);
-      expect(report.rejected).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
+      expect(report.rejected.map(placeOf)).toEqual([{ line: 6, field: "nin", code: "NIN_INVALID" }]);
     }));
 
   test("a row with too many or too few cells is rejected as a whole", () =>
     withImports(async ({ add }) => {
       const text = csv([row(1), row(2), row(3)]).split("\n");
       const { report, inserted } = await add(
-        [text[0], `${text[1]},x`, text[2]?.replace(/,[^,]*$/, ""), text[3]].join("\n"),
+        [text[0], `${text[1]},x`, text[2]?.split(",").slice(0, 2).join(","), text[3]].join("\n"),
       );
       const code = "COLUMN_COUNT";
       expect(report.rejected).toEqual([2, 3].map((line) => ({ line, field: null, code })));
       expect(inserted).toBe(1);
     }));
 });
+
+const cellsOf = async (name: string) => {
+  const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
+  const rows: (string | null)[] = [];
+  const bytes = createReadStream(file);
+  for await (const piece of readPieces({ name, bytes }, createBlindIndex(new Uint8Array(32))))
+    rows.push(...piece.rows.map(({ patch }) => patch?.licenseExpiryDate ?? null));
+  return rows;
+};
+
+test.each([
+  ["carriage-returns-alone.csv", 2],
+  ["cr-cr-lf-quoted.csv", 2],
+  ["ctrl-z-at-the-end.csv", 2],
+  ["rows-with-one-delimiter-more.csv", 3],
+  ["line-break-in-a-header-cell.csv", 1],
+  ["html-table-called.xls", 2],
+] as const)("%s has every row with its expiry date", async (name, rows) => {
+  expect(await cellsOf(name)).toEqual(Array(rows).fill("2094-06-30"));
+});
+
+test.each([
+  ["csv-in-a-zip.zip", /zip archive and no workbook; unpack it/],
+  ["xz-called.csv", /compressed; unpack it/],
+  ["array-of-objects.json", /one JSON array/],
+  ["expiry-formulas-without-results.xlsx", /formulas without results/],
+  ["expiry-merged-over-rows.xlsx", /merged cells/],
+] as const)("%s is refused with what to do", async (name, says) => {
+  expect(String(await rejection(cellsOf(name)))).toMatch(says);
+});
+
+test("a row that is cut off at the end of the file is rejected", () =>
+  withImports(async ({ add }) => {
+    const { report } = await add(
+      csv([row(1), row(2)])
+        .trimEnd()
+        .replace(/,[^,]*$/, ""),
+    );
+    expect(report.rejected).toEqual([{ line: 3, field: null, code: "COLUMN_COUNT" }]);
+  }));
+
+test("a cell above 32,767 characters is a fault of its row", () =>
+  withImports(async ({ add }) => {
+    const { report, inserted } = await add(csv([row(1, { name: "x".repeat(32_768) }), row(2)]));
+    expect(report.rejected).toEqual([{ line: 2, field: null, code: "CELL_TOO_LONG" }]);
+    expect(inserted).toBe(1);
+  }));
 
 describe("a file that could not be read", () => {
   const good = csv([row(1), row(2), row(3)]);

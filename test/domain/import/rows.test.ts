@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Cells, csv, row, withImports } from "../../harness/imports.ts";
+import { type Cells, csv, placeOf, row, withImports } from "../../harness/imports.ts";
 
 /** A fault in one cell: the column, what stands there, and the code. */
 const rejections: [string, string, string][] = [
@@ -47,7 +47,7 @@ describe("a cell that rejects its row", () => {
       const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
       const { rejected, inserted, report } = await add(csv(pairs.flat()));
       expect({ rejected, inserted }).toEqual({ rejected: rejections.length, inserted: rejections.length });
-      expect(report.rejected).toEqual(
+      expect(report.rejected.map(placeOf)).toEqual(
         rejections.map(([field, , code], n) => ({ line: 2 + 2 * n, field, code })),
       );
       expect(Object.keys(report.codes).sort()).toEqual(
@@ -57,8 +57,9 @@ describe("a cell that rejects its row", () => {
         expect([cell, await find(`TR/2019/LA/${n}`)]).toEqual([cell, null]);
         expect(await find(`TR/2019/LA/${1000 + n}`)).not.toBeNull();
       }
-      // "verified" is a word of the report's own sentences.
-      for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && cell !== "verified"))
+      // "verified" is a word of the report's own sentences, and its rows are named by their numbers.
+      const said = ["verified", "TR/2019/LA"];
+      for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && !said.includes(cell)))
         expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
     }));
 
@@ -73,7 +74,7 @@ describe("a cell that rejects its row", () => {
     withImports(async ({ add, everything }) => {
       const nin = "99912345678";
       const { report } = await add(csv([row(1, { nin, t_id: nin }), row(`${nin}`, { nin })]));
-      expect(report.rejected).toEqual([
+      expect(report.rejected.map(placeOf)).toEqual([
         { line: 2, field: "t_id", code: "PERSONAL_DATA" },
         { line: 3, field: "reg_no", code: "PERSONAL_DATA" },
       ]);
@@ -252,7 +253,9 @@ describe("NDJSON", () => {
         lines(...rejected.map(([changes]) => ({ ...member, ...changes }))),
         ndjson,
       );
-      expect(report.rejected).toEqual(rejected.map(([, issue], n) => ({ line: 1 + n, ...issue })));
+      expect(report.rejected.map(placeOf)).toEqual(
+        rejected.map(([, issue], n) => ({ line: 1 + n, ...issue })),
+      );
     }));
 
   test.each([

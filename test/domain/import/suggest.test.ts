@@ -1,29 +1,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { openTable } from "../../../src/domain/import/extract.ts";
-import { UnreadableError } from "../../../src/domain/import/fields.ts";
-import { type Suggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
 import { withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { type ForeignFile, foreignFiles } from "./foreign-files.ts";
+import { suggestionFor } from "./suggestions.ts";
 
 let files: readonly ForeignFile[] = [];
 beforeAll(async () => {
   files = await foreignFiles();
 });
-
-async function suggestionFor({ name, content, sheet }: ForeignFile): Promise<Suggestion> {
-  const look = async (encoding?: "windows-1252") => {
-    const bytes = (async function* () {
-      for (let at = 0; at < content.length; at += 1000) yield content.subarray(at, at + 1000);
-    })();
-    const table = await openTable({ name, bytes, reading: { encoding, sheet } });
-    return suggestMapping(table, { encoding, sheet, isEncodingGuessed: encoding !== undefined });
-  };
-  return look().catch((error) => {
-    if (error instanceof UnreadableError && error.isNotUtf8) return look("windows-1252");
-    throw error;
-  });
-}
 
 /** What the file holds of people and may not be shown. */
 const personal = ({ people }: ForeignFile) => people.flatMap(({ nin, phone }) => [nin, phone]);

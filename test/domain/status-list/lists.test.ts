@@ -68,6 +68,15 @@ const cases: [what: string, first: Partial<TeacherContent>, ...steps: Step[]][] 
   ["nothing", {}],
   ["a revocation, until it is lifted", {}, [revoked, true], [lifted, false]],
   ["a deactivation, until it is taken back", {}, [{ active: false }, true], [{ active: true }, false]],
+  ["the hiding of a record, until it is shown", {}, [{ hidden: true }, true], [{ hidden: false }, false]],
+  [
+    "the hiding of a record also when its certificate was annulled before it is shown",
+    {},
+    [{ hidden: true }, true],
+    [{ certificateStatus: "CLAIMED" }, true],
+    [{ hidden: false }, true],
+    [{ certificateStatus: "VERIFIED" }, false],
+  ],
   [
     "a deactivation and a revocation, until both are",
     {},

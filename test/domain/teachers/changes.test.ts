@@ -15,11 +15,7 @@ const regNo = "TR/LA/2020/000001";
 const key = { by: "regNo", value: regNo } as const;
 const start = "2026-05-01T09:00:00Z";
 
-function act(
-  world: Pick<TestStores, "teachers" | "clock">,
-  action: TeacherAction,
-  reason: string | null = null,
-) {
+function act(world: Pick<TestStores, "teachers" | "clock">, action: TeacherAction, reason = "decision") {
   return changeTeacher({ ...world, calendar: lagos, actor: "cli:ada" }, key, { action, reason });
 }
 
@@ -80,6 +76,8 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
   ["reinstate", {}],
   ["deactivate", { active: false }],
   ["reactivate", {}],
+  ["hide", { hidden: true }],
+  ["unhide", {}],
 ])("to %s makes no sense for a record with %j, and is refused", (action, content) =>
   withStoresAt(start, async (world) => {
     const { id } = await world.put(regNo, content);

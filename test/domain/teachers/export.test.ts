@@ -86,6 +86,7 @@ test.each(["csv", "ndjson"] as const)("the register as %s, imported again, chang
       events: 0,
     });
     expect(again.codes.map(({ code, rows }) => [code, rows])).toEqual([
+      ["TEXT_SUSPECT", 2],
       ["LICENSE_WITHOUT_EXPIRY", 1],
       ["REVOKED_IN_FUTURE", 1],
     ]);

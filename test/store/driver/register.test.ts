@@ -42,7 +42,7 @@ for (const kind of driverKinds) {
         await migrateTo(driver, 7);
         await migrate(driver, 1);
         const settings = createSettingsStore(driver);
-        expect((await settings.read()).get("oldest_schema")).toBe("17");
+        expect((await settings.read()).get("oldest_schema")).toBe("18");
         await settings.write({ oldest_schema: String(schemaVersion + 1) });
         expect(await rejection(settings.read())).toMatchObject({ code: "DATABASE_TOO_NEW" });
       }));

@@ -1,0 +1,77 @@
+/** What imports take away: by one alone, and by those of a day together. */
+
+import type { Holdings } from "../teachers/store.ts";
+
+/**
+ * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
+ * imports may take away within {@link lossWindowMs} without being told to. Below fifty of a kind a single one is more.
+ */
+export const maxLostPercent = 2;
+export const lossWindowMs = 24 * 60 * 60_000;
+/** From this share on, in percent, doctor, console and alerts say what imports have taken away. */
+const notedLostPercent = 1;
+
+/** What was taken away, and of how many. */
+export type Losses = { readonly lost: Holdings; readonly of: Holdings };
+
+/** What an import is recorded with: its losses, or that they were allowed, which begins the sum again. */
+export type RecordedLosses = Losses | "allowed";
+
+/** A kind of holdings of which too many would be lost: how many, and how many there are. */
+export type Loss = {
+  readonly kind: keyof Holdings;
+  readonly lost: number;
+  readonly of: number;
+  /** What earlier imports of the last 24 hours have taken away of it; absent where they have not. */
+  readonly earlier?: number;
+};
+
+export const lossKinds = ["validLicenses", "verifiedCertificates", "revocations"] as const;
+const none: Holdings = { validLicenses: 0, verifiedCertificates: 0, revocations: 0 };
+export const noLosses: Losses = { lost: none, of: none };
+
+/** The sum of the losses since they were last allowed. @param newestFirst those of the window */
+export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
+  const allowed = newestFirst.indexOf("allowed");
+  const counted = (allowed === -1 ? newestFirst : newestFirst.slice(0, allowed)) as readonly Losses[];
+  const each = (value: (kind: keyof Holdings) => number) =>
+    Object.fromEntries(lossKinds.map((kind) => [kind, value(kind)])) as Holdings;
+  return {
+    lost: each((kind) => counted.reduce((sum, { lost }) => sum + lost[kind], 0)),
+    // There were the most before the first of them.
+    of: each((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
+  };
+}
+
+/** The kinds of which an import takes away more than the brake lets pass, with what earlier ones took. */
+export function lossesBeyond({ lost, of }: Losses, earlier: Losses): Loss[] {
+  return lossKinds.flatMap((kind): Loss[] => {
+    const before = earlier.lost[kind];
+    const all = Math.max(of[kind], earlier.of[kind]);
+    if (lost[kind] === 0 || (lost[kind] + before) * 100 <= all * maxLostPercent) return [];
+    return [{ kind, lost: lost[kind], of: all, ...(before > 0 ? { earlier: before } : {}) }];
+  });
+}
+
+/** The kinds of which imports took away a share that is worth a look. */
+export function notedLosses({ lost, of }: Losses): Loss[] {
+  return lossKinds
+    .filter((kind) => lost[kind] > 0 && lost[kind] * 100 > of[kind] * notedLostPercent)
+    .map((kind) => ({ kind, lost: lost[kind], of: of[kind] }));
+}
+
+const called: Readonly<Record<Loss["kind"], string>> = {
+  validLicenses: "valid licences",
+  verifiedCertificates: "verified certificates",
+  revocations: "revocations",
+};
+
+/** Losses in words, such as "3 of 40 valid licences". */
+export function describeLosses(losses: readonly Loss[]): string {
+  return losses
+    .map(({ kind, lost, of, earlier = 0 }) => {
+      const before = earlier === 0 ? "" : ` (beside the ${earlier} of the last 24 hours)`;
+      return `${lost} of ${of} ${called[kind]}${before}`;
+    })
+    .join(" and ");
+}

@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
+import { decodeJwt } from "jose";
+import { eventually } from "../harness/eventually.ts";
+import { teacher } from "./registry.ts";
+import { type Partner, sharedWorld } from "./world.ts";
+
+const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
+const regNo = "LA/PT/2019/00001";
+const numbers = { t_id: "1000001", nin: "70000000001", nin_verified: "true" };
+const contacts = { email: "ngozi.eze@example.com", phone: "+2348031234501" };
+const world = sharedWorld({
+  rows: [
+    teacher(regNo, { ...numbers, ...contacts, name: "Ngozi Eze" }),
+    teacher("LA/PT/2019/00002", { t_id: "1000002", name: "Bello Musa" }),
+  ],
+  args: ["--status-list", "on"],
+});
+
+type Envelope = { signature: string; result: { found: boolean; status: string; reasons: string[] } };
+
+/** Every way to ask for the teacher, and whether each finds them; what is signed is compared with what is shown. */
+async function answers(partner: Partner): Promise<Record<string, boolean>> {
+  const identifiers = [{ regNo }, { tId: 1_000_001 }, { nin: numbers.nin }];
+  const seen: Record<string, boolean> = {};
+  const note = (name: string, { signature, result }: Envelope) => {
+    expect([name, decodeJwt(signature).result]).toEqual([name, result]);
+    if (!result.found)
+      expect(result).toMatchObject({ status: "NOT_FOUND", reasons: ["TEACHER_NOT_FOUND"], license: null });
+    seen[name] = result.found;
+  };
+  const asked: [string, Promise<Response>][] = [
+    ["by-reg-no", partner.get(`/lookup/by-reg-no/${encodeURIComponent(regNo)}`)],
+    ["by-tid", partner.get(`/lookup/by-tid/1000001`)],
+    ["by-nin", partner.post(`/lookup/by-nin`, { nin: numbers.nin })],
+    ...identifiers.map((one): [string, Promise<Response>] => [
+      `check ${Object.keys(one)}`,
+      partner.check(one),
+    ]),
+  ];
+  for (const [name, response] of asked) note(name, (await (await response).json()) as Envelope);
+  const items = identifiers.map((identifier) => ({ identifier, purpose }));
+  const batch = (await (await partner.post(`/batch`, { items })).json()) as { results: Envelope[] };
+  for (const [place, one] of batch.results.entries()) note(`batch ${place}`, one);
+  const list = { purpose, list: { name: "Staff" }, teachers: identifiers };
+  const statement = (await (await partner.post(`/rosters`, list)).json()) as {
+    summary: { found: number };
+  };
+  seen.roster = statement.summary.found > 0;
+  for (const term of [regNo, "1000001", numbers.nin, contacts.email, contacts.phone]) {
+    const query = encodeURIComponent(term);
+    const json = (await (await world.get(`/teacher/verify-license?searchTerm=${query}`)).json()) as {
+      found: boolean;
+    };
+    seen[`public ${term}`] = json.found;
+    const page = await fetch(world.service().url, {
+      method: "POST",
+      body: new URLSearchParams({ searchTerm: term }),
+    });
+    expect(page.status).toBe(200);
+    seen[`page ${term}`] = (await page.text()).includes("Ngozi Eze");
+  }
+  return seen;
+}
+
+test("a hidden teacher is found by nobody, their place in the status list is set, and unhide undoes both", async () => {
+  const partner = await world.partner();
+  const before = await answers(partner);
+  expect(Object.entries(before).filter(([, found]) => !found)).toEqual([]);
+  const { signature } = (await (await partner.get(`/lookup/by-tid/1000001`)).json()) as Envelope;
+  const { idx, uri } = getStatusListFromJWT(signature);
+  const bit = async () =>
+    getListFromStatusListJWT(await (await world.get(new URL(uri).pathname)).text()).getStatus(idx);
+  expect(await bit()).toBe(0);
+
+  expect((await world.tvs("teachers", "hide", regNo, "--reason", "Duplicate", "--yes")).code).toBe(0);
+  const after = await answers(partner);
+  expect(Object.entries(after).filter(([, found]) => found)).toEqual([]);
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  expect(await eventually(async () => (await bit()) === 1)).toBe(true);
+  const events = (await (await partner.get(`/events`)).json()) as { events: { token: string }[] };
+  expect(JSON.stringify(events)).toContain("teacher.deactivated");
+
+  expect((await world.tvs("teachers", "unhide", regNo, "--reason", "No duplicate")).code).toBe(0);
+  expect(await answers(partner)).toEqual(before);
+  expect(await eventually(async () => (await bit()) === 0)).toBe(true);
+});

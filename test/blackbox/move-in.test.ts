@@ -1,0 +1,66 @@
+/** The manual's lines by which a register moves from ./data into the installed service, without root and systemd. */
+
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { copyFile, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { cluster } from "../harness/databases.ts";
+import { patienceMs } from "../harness/program.ts";
+import { openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
+
+setDefaultTimeout(2 * patienceMs);
+
+let shell: Shell;
+let installed = "";
+
+beforeAll(async () => {
+  shell = await openShell(() => ({
+    "sudo install -o tvs -g tvs": "install",
+    "sudo -u tvs ": "",
+    "sudo ": "",
+    "/var/lib/tvs": installed,
+  }));
+  installed = join(shell.home, "installed");
+  await mkdir(installed, { mode: 0o700 });
+  await copyFile(repository("data/sample-registry.csv"), join(shell.home, "extract.csv"));
+});
+afterAll(() => shell?.close());
+
+async function expectDone(line: string): Promise<string> {
+  const { code, stdout, stderr } = await shell.run(line);
+  expect({ line, code, stderr: code === 0 ? "" : stderr }).toEqual({ line, code: 0, stderr: "" });
+  return stdout;
+}
+
+const add =
+  "tvs partners add exam-board --name E --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000";
+const check = { identifier: { regNo: "TR/2019/LA/000001" }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
+
+/** An answer of the service that was started last. */
+async function ask(partner: string): Promise<string> {
+  const response = await fetch(`${shell.services.at(-1)?.url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${/^apiKey +(\S+)$/m.exec(partner)?.[1]}` },
+    body: JSON.stringify(check),
+  });
+  return `${response.status} ${((await response.json()) as { result?: { status: string } }).result?.status}`;
+}
+
+// A backup is of a file, and a libSQL server has its own.
+test.skipIf(cluster !== "file")(
+  "a register of ./data moves into the service's folder by the manual's lines, with partners and evidence log",
+  async () => {
+    await expectDone("tvs init --issuer https://verify.example.org --name R");
+    await expectDone("tvs teachers import extract.csv --baseline");
+    const partner = await expectDone(add);
+    const first = await shell.serve("tvs serve");
+    expect(await ask(partner)).toBe("200 VALID");
+    expect(await first.stop()).toBe(0);
+    const said: string[] = [];
+    for (const line of printedLines("data/help/service.md", "From ./data to /var/lib/tvs"))
+      if (!line.includes("systemctl")) said.push(await expectDone(line));
+    expect(said.join("\n")).toContain("The evidence log goes on: nothing that was signed for is missing.");
+    await shell.serve("tvs serve --data installed");
+    expect(await ask(partner)).toBe("200 VALID");
+    expect(await expectDone("tvs status --data installed")).toMatch(/^teachers +3011$/m);
+  },
+);

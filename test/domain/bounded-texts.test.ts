@@ -1,0 +1,107 @@
+/**
+ * Callers choose these texts, up to the 256 KiB of a body, and one event loop answers everybody: a function that takes the
+ * square of a text's length stops the service (security finding 1). Every exported function of `domain/` and `partner/`
+ * whose first parameter is a text is found here by its declaration, so a new one is held to the limit too.
+ */
+
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { Glob } from "bun";
+import { createBlindIndex } from "../../src/domain/blind-index.ts";
+import { patienceMs } from "../harness/program.ts";
+
+setDefaultTimeout(patienceMs);
+
+const source = new URL("../../src/", import.meta.url);
+const length = 250_000;
+const limitMs = 50;
+
+const repeat = (text: string) => text.repeat(length / text.length);
+const texts: Readonly<Record<string, string>> = {
+  blanks: repeat(" "),
+  "blanks between letters": `a${repeat(" ")}b`,
+  slashes: repeat("/"),
+  digits: repeat("1"),
+  "digits of another script": repeat("\u0663"),
+  "digits and brackets": repeat("(1)"),
+  "digits and slashes": repeat("1/"),
+  "combining marks": `a${repeat("\u0301\u0316")}`,
+  "combining marks in an address": `https://a${repeat("\u0301\u0316")}`,
+  "combining marks in a number": `TR/2019/LA/${repeat("\u0301\u0316")}`,
+  brackets: repeat("[("),
+  "square brackets": repeat("["),
+  quotes: repeat('"'),
+  dashes: repeat(" - "),
+  dots: repeat("."),
+  "at signs": repeat("a@"),
+};
+
+const index = createBlindIndex(new Uint8Array(32));
+/** What a function takes beside the text. */
+const furtherArguments: Readonly<Record<string, readonly unknown[]>> = {
+  didYouMean: [["word"]],
+  suggestion: [["word"]],
+  slipsBetween: ["word"],
+  nameMatches: ["Ada Okafor"],
+  searchKeys: [index],
+};
+/** The operator's own issuer. */
+const notOfCallers: readonly string[] = ["originOf"];
+/** Cells of an extract, of which the reader of the file bounds each. */
+const room = "domain/import/";
+
+type Case = readonly [name: string, call: (text: string) => unknown];
+
+/** An exported function whose first parameter is a text, or what may be one. */
+const declaration = /^export (?:async )?function (\w+)(?:<[^(]*>)?\(\s*\w+: (?:string|JsonValue|unknown)\b/gm;
+
+async function textFunctions(): Promise<Case[]> {
+  const found: Case[] = [];
+  for (const file of [...new Glob("{domain,partner}/**/*.ts").scanSync(source.pathname)].sort()) {
+    const names = [...readFileSync(new URL(file, source), "utf8").matchAll(declaration)];
+    if (names.length === 0 || file.startsWith(room)) continue;
+    const module = (await import(new URL(file, source).href)) as Record<
+      string,
+      (...args: unknown[]) => unknown
+    >;
+    for (const [, name = ""] of names) {
+      if (notOfCallers.includes(name)) continue;
+      found.push([`${file} ${name}`, (text) => module[name]?.(text, ...(furtherArguments[name] ?? []))]);
+    }
+  }
+  return found;
+}
+
+const functions: Case[] = [...(await textFunctions()), ["domain/blind-index.ts email", index.email]];
+
+/** A refusal is an answer too. */
+async function timeOf(call: () => unknown): Promise<number> {
+  const begunAt = performance.now();
+  await Promise.resolve()
+    .then(call)
+    .catch(() => {});
+  return performance.now() - begunAt;
+}
+
+/** The machine has other things to do: the quickest of three counts, unless the first is far from the limit. */
+async function quickest(call: () => unknown): Promise<number> {
+  let least = await timeOf(call);
+  for (let tries = 1; tries < 3 && least > limitMs && least < 1_000; tries++)
+    least = Math.min(least, await timeOf(call));
+  return least;
+}
+
+describe("a text of 250,000 characters", () => {
+  test("there are functions to hold to the limit", () => {
+    expect(functions.length).toBeGreaterThan(80);
+  });
+
+  test.each(functions)("costs %s at most 50 ms, whatever it is made of", async (_name, call) => {
+    const slow: string[] = [];
+    for (const [what, text] of Object.entries(texts)) {
+      const ms = await quickest(() => call(text));
+      if (ms > limitMs) slow.push(`${what}: ${Math.round(ms)} ms`);
+    }
+    expect(slow).toEqual([]);
+  });
+});

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import { asked, column, suggestionForTable } from "./suggestions.ts";
+
+describe("a column that says how licences stand", () => {
+  test("is proposed for license_status and asked about, with its words and their counts", async () => {
+    const cells = column({
+      Active: 5,
+      "STRUCK OFF": 3,
+      Lapsed: 2,
+      "Never Issued": 1,
+      Suspended: 2,
+      "On hold": 1,
+    });
+    const found = await suggestionForTable(["Licence Standing"], cells);
+    expect(found.mapping.columns["Licence Standing"]).toBe("license_status");
+    expect(found.mapping.values.license_status).toEqual({
+      Active: "VALID",
+      "STRUCK OFF": "REVOKED",
+      Lapsed: "EXPIRED",
+      "Never Issued": "NONE",
+      Suspended: "REVOKED",
+    });
+    const question = asked(found, "license_status");
+    for (const part of ["3 rows say STRUCK OFF", "5 rows say Active", "1 row says On hold"])
+      expect(question).toContain(part);
+    expect(question).toContain("give On hold (1) one of REVOKED, EXPIRED, NONE, VALID");
+    expect(question).toContain("revoked as of the day of the import");
+    expect(found.mapping.open).toEqual(["license_status"]);
+  });
+
+  test.each([
+    "revoked",
+    "STRUCK OFF",
+    "Struck-off",
+    "suspended",
+    "Withdrawn",
+    "cancelled",
+    "Canceled",
+    "BARRED",
+    "Deregistered",
+    "surrendered",
+  ])("is recognised by the word %s alone, whatever its name", async (word) => {
+    const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
+    expect(found.mapping.columns.Remarks).toBe("license_status");
+    expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
+    expect(found.mapping.open).toContain("license_status");
+  });
+
+  test.each(["Licence Status", "License_Standing", "Registration Status", "Standing", "Lic. Status"])(
+    "is recognised by the name %s alone, and asked about",
+    async (name) => {
+      const found = await suggestionForTable([name], column({ G: 3, H: 2 }));
+      expect(JSON.stringify(found.mapping.open)).toMatch(/license_status|Stand|Status/);
+      expect(JSON.stringify(found.questions)).toContain("3 rows say G");
+    },
+  );
+
+  test("is asked about each where there are two", async () => {
+    const cells = [
+      ["REVOKED", "Struck off"],
+      ["Valid", "Good"],
+      ["Valid", "Good"],
+    ];
+    const found = await suggestionForTable(["Licence Status", "Standing"], cells);
+    expect(found.mapping.columns["Licence Status"]).toBe("license_status");
+    expect(asked(found, "license_status")).toContain("1 row says REVOKED");
+    expect(asked(found, "Standing")).toContain("1 row says Struck off");
+    expect(found.mapping.open).toEqual(["license_status", "Standing"]);
+  });
+
+  test("stands beside a date of revocation, which is taken for license_revoked_on", async () => {
+    const cells = [
+      ["REVOKED", "2025-01-02"],
+      ["Valid", ""],
+      ["Valid", ""],
+    ];
+    const found = await suggestionForTable(["Status", "Date of revocation"], cells);
+    expect(found.mapping.columns).toMatchObject({
+      Status: "license_status",
+      "Date of revocation": "license_revoked_on",
+    });
+    expect(asked(found, "license_status")).not.toContain("day of the import");
+  });
+
+  test("is read as yes and no where its name means a withdrawal", async () => {
+    const found = await suggestionForTable(["Struck off"], column({ No: 4, Yes: 1 }));
+    expect(found.mapping.values.license_status).toEqual({ No: "", Yes: "REVOKED" });
+    expect(found.mapping.open).toEqual(["license_status"]);
+  });
+
+  test("is not asked about where its name and its words are the register's own", async () => {
+    const found = await suggestionForTable(["license_status"], column({ VALID: 4, REVOKED: 1, NONE: 1 }));
+    expect(found.mapping.columns.license_status).toBe("license_status");
+    expect(found.questions).toEqual([]);
+  });
+
+  test("is asked about where a withdrawal stands among many other texts", async () => {
+    const texts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`Remark ${index}`, 1]));
+    const found = await suggestionForTable(["Remarks"], column({ ...texts, "Struck off in 2024": 2 }));
+    expect(found.mapping.ignore).toEqual(["Remarks"]);
+    expect(asked(found, "Remarks")).toContain("2 rows say Struck off in 2024");
+  });
+
+  test("is asked about where its name says that it is another column of texts", async () => {
+    const found = await suggestionForTable(["Category"], column({ Primary: 4, Revoked: 1 }));
+    expect(asked(found, "Category")).toContain("1 row says Revoked");
+  });
+});
+
+describe("a column that is left out", () => {
+  test("is shown with its three most frequent values", async () => {
+    const found = await suggestionForTable(["Zone"], column({ North: 1, South: 4, East: 3, West: 2 }));
+    expect(found.columns.at(-1)).toMatchObject({
+      name: "Zone",
+      taken: null,
+      why: "not recognised; values: South (4), East (3), West (2)",
+    });
+  });
+
+  test.each([
+    ["a NIN", "20000000001"],
+    ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
+    ["a phone number", "0803 123 4567"],
+    ["an e-mail address", "ada@example.org"],
+  ])("shows no value where one of them is %s", async (_name, personal) => {
+    const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
+    expect(found.columns.at(-1)?.why).toBe("not recognised");
+    expect(JSON.stringify(found)).not.toContain(personal);
+  });
+
+  test("shows no value where there are more than twenty, nor of a date of birth", async () => {
+    const many = column(Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`Z${index}`, 2])));
+    expect((await suggestionForTable(["Zone"], many)).columns.at(-1)?.why).toBe("not recognised");
+    const births = await suggestionForTable(["Date of Birth"], column({ "1980-02-13": 3 }));
+    expect(JSON.stringify(births)).not.toContain("1980");
+  });
+});
+
+describe("what map shows", () => {
+  const personal = ["20000000001", "٢٠٠٠٠٠٠٠٠٠١", "0803 123 4567", "+234 803 123 4567", "ada@example.org"];
+  test.each(personal)("holds no %s, in whatever column it stands", async (text) => {
+    const header = ["State", "Category", "Remarks", "licence_revoked_reason", "Cert Standing", "Other"];
+    const row = header.map(() => text);
+    const found = await suggestionForTable(header, [row, row], { names: [`Ada ${text}`, text] });
+    expect(JSON.stringify(found)).not.toContain(text);
+  });
+
+  test("holds no personal data of a header", async () => {
+    const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
+    expect(JSON.stringify(found)).not.toContain("08031234567");
+  });
+
+  test("holds no registration number that is a phone number", async () => {
+    const found = await suggestionForTable([], [[]], { names: ["Ada"] });
+    expect(found.rows[0]?.reg_no).toBe("TR/2019/LA/000001");
+  });
+});
+
+describe("a name in several columns", () => {
+  test.each([
+    [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
+    [["Surname", "First Name"], { "First Name": "name.1", Surname: "name.2" }],
+    [
+      ["Last_Name", "Middle Name", "FIRST NAME"],
+      { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
+    ],
+  ])("is joined from %p, given names first", async (parts, columns) => {
+    const { suggestionFor } = await import("./suggestions.ts");
+    const header = ["Reg. No.", ...parts, "Source", "Cert. Standing", "Lic. Expires"];
+    const cells = [
+      "TR/2019/LA/000001",
+      ...parts.map((part) => `${part} here`),
+      "legacy",
+      "Verified",
+      "2031-12-31",
+    ];
+    const content = Buffer.from(`${header.join(",")}\n${cells.join(",")}\n`);
+    const found = await suggestionFor({ name: "parts.csv", content });
+    expect(found.mapping.columns).toMatchObject(columns);
+    expect(asked(found, "name")).toContain("in this order");
+    expect(found.rows[0]?.name).toBe(
+      Object.keys(columns)
+        .map((part) => `${part} here`)
+        .join(" "),
+    );
+  });
+
+  test("is asked about where a surname stands beside a name", async () => {
+    const found = await suggestionForTable(["Surname"], [["Okafor"]]);
+    expect(asked(found, "name")).toContain("take them for name.1 and name.2");
+  });
+});
+
+test.each([
+  ["Lic. Expires", "license_expiry_date"],
+  ["Licence Valid To", "license_expiry_date"],
+  ["Lic. Issued", "license_issue_date"],
+  ["Cert. Standing", "certificate_status"],
+  ["Cert. Issued", "certificate_issue_date"],
+  ["Date of Revocation", "license_revoked_on"],
+  ["Cat.", "category"],
+  ["Reg. No.", "reg_no"],
+  ["Registration Number", "reg_no"],
+  ["TRCN No", "reg_no"],
+  ["Phone No.", "phone"],
+  ["Mobile", "phone"],
+  ["GSM", "phone"],
+  ["E-mail Address", "email"],
+  ["Teacher's Name*", "name"],
+  ["LICENCE_EXP_DT", "license_expiry_date"],
+  ["dateoflicenceexpiry", "license_expiry_date"],
+])("the name %s is known as %s", async (name, field) => {
+  const { readName } = await import("../../../src/domain/import/column-names.ts");
+  const { columnOfField } = await import("../../../src/domain/import/fields.ts");
+  const reading = readName(name);
+  expect("field" in reading ? columnOfField[reading.field] : reading.kind).toBe(field);
+});
+
+test.each([
+  ["Exp. Date", "license_expiry_date"],
+  ["Valid Until", "license_expiry_date"],
+  ["Date of Issue", "license_issue_date"],
+  ["State of Origin", "state"],
+])("the name %s is asked about for %s", async (name, field) => {
+  const { readName } = await import("../../../src/domain/import/column-names.ts");
+  const { columnOfField } = await import("../../../src/domain/import/fields.ts");
+  const reading = readName(name);
+  expect("fields" in reading ? columnOfField[reading.fields[0] as "state"] : reading.kind).toBe(field);
+});

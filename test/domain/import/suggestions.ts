@@ -1,0 +1,66 @@
+/** Suggestions for files, and for tables that a test writes. */
+
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { openTable } from "../../../src/domain/import/extract.ts";
+import { UnreadableError } from "../../../src/domain/import/fields.ts";
+import { type Suggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
+
+type File = { readonly name: string; readonly content: Uint8Array; readonly sheet?: string };
+
+/** Reads a file as `tvs teachers map` does: as Windows-1252 where it is not UTF-8. */
+export async function suggestionFor({ name, content, sheet }: File): Promise<Suggestion> {
+  const look = async (encoding?: "windows-1252") => {
+    const bytes = (async function* () {
+      for (let at = 0; at < content.length; at += 1000) yield content.subarray(at, at + 1000);
+    })();
+    const table = await openTable({ name, bytes, reading: { encoding, sheet } });
+    return suggestMapping(table, { encoding, sheet, isEncodingGuessed: encoding !== undefined });
+  };
+  return look().catch((error) => {
+    if (error instanceof UnreadableError && error.isNotUtf8) return look("windows-1252");
+    throw error;
+  });
+}
+
+/** A file of those that other systems wrote. */
+export function suggestionForExtract(name: string): Promise<Suggestion> {
+  const file = new URL(`../../fixtures/extracts/${name}`, import.meta.url);
+  return suggestionFor({ name, content: readFileSync(file) });
+}
+
+export const ownHeader = ["reg_no", "name", "source", "certificate_status", "license_expiry_date"];
+
+/**
+ * A table with the required columns and others beside them.
+ * @param cells the further cells of each row
+ */
+export function suggestionForTable(
+  header: readonly string[],
+  cells: readonly (readonly string[])[],
+  { names = [] as readonly string[], encoding = "utf8" as "utf8" | "latin1" } = {},
+): Promise<Suggestion> {
+  const rows = cells.map((own, index) => [
+    `TR/2019/LA/${String(index + 1).padStart(6, "0")}`,
+    names[index] ?? "Adaeze Okafor",
+    ...["legacy", "VERIFIED", "2031-12-31"],
+    ...own,
+  ]);
+  const quoted = [[...ownHeader, ...header], ...rows].map((row) =>
+    row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(","),
+  );
+  return suggestionFor({ name: "table.csv", content: Buffer.from(`${quoted.join("\n")}\n`, encoding) });
+}
+
+/** What is asked about a column, as one text. */
+export function asked({ questions }: Suggestion, about: string): string {
+  return questions
+    .filter((one) => one.about === about)
+    .map(({ question }) => question)
+    .join(" | ");
+}
+
+/** A cell in each row: so many times each text. */
+export function column(counts: Readonly<Record<string, number>>): string[][] {
+  return Object.entries(counts).flatMap(([text, count]) => Array.from({ length: count }, () => [text]));
+}

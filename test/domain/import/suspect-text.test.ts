@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { suspectIn } from "../../../src/domain/import/suspect-text.ts";
+
+const names = [
+  "Ṣadé Adébáyọ̀",
+  "Òlú Ọládọ̀tun",
+  "O'Neil",
+  "Ó’Neill",
+  "N'Golo Kanté",
+  "N’GUESSAN ANDRÉ",
+  "RENÉ’S SCHOOL",
+  "Null",
+  "Ada Null",
+  "NULLAM BISI",
+  "Nan Xi",
+  "Na",
+  "Nil",
+  "François Noël",
+  "FRANÇOIS NOËL",
+  "CAFÉ–BAR",
+  "CAFÉ—BAR",
+  "NESTLÉ® SCHOOL",
+  "KŘÍŽ ÚŽASNÝ",
+  "GALÍŠ",
+  "Åse Ødegård",
+  "ÅSE ØDEGÅRD",
+  "São João",
+  "SÃO JOÃO",
+  "MAÇÃ",
+  "Große Straße",
+  "«José»",
+  "“Zoé”",
+  "“José”…",
+  "Haɗejia Ɓala Ƙaura",
+  "محمد عبد الله",
+  "سعيد؟",
+  "Şükrü Ağaoğlu İnci",
+  "Nguyễn Thị Ánh",
+  "Ìyá Ìbàdàn",
+  "Ìyábọ̀ Àdìó",
+  "Salt & Pepper",
+  "Marks&Spencer",
+  "AT&T; others",
+  "Decision 0 of 2024",
+  "10",
+  "Nasarawa",
+  "Non-formal",
+  "A",
+  "Nanna",
+  "see https://tribunal.example/case?id=4",
+];
+
+/** UTF-8 as a program shows it that takes it for Windows-1252. */
+const misread = (text: string) => new TextDecoder("windows-1252").decode(new TextEncoder().encode(text));
+
+describe("suspectIn", () => {
+  test.each(names)("finds nothing in %s", (name) => {
+    expect(suspectIn(name)).toBeNull();
+    expect(suspectIn(name.normalize("NFD"))).toBeNull();
+  });
+
+  test.each([
+    "NULL",
+    "null",
+    " null ",
+    "\\N",
+    "(null)",
+    "(NULL)",
+    "<null>",
+    "[NULL]",
+    "N/A",
+    "n/a",
+    "N / A",
+    "n.a.",
+    "#N/A",
+    "#NULL!",
+    "nan",
+    "NaN",
+    "NAN",
+    "NA",
+    "None",
+    "NONE",
+    "nil",
+    "undefined",
+    "0",
+    "0.0",
+    "-",
+    "--",
+  ])("finds a null word in %s", (text) => {
+    expect(suspectIn(text)).toBe("NULL_WORD");
+  });
+
+  test.each([
+    "Madeup O&#039;Person",
+    "A &amp; B",
+    "Ad&eacute; P",
+    "x&#xE9;y",
+    "O&#39;Neil",
+    "&nbsp;Ada",
+    "L&rsquo;Avenir",
+    "Ren&#233",
+  ])("finds an HTML entity in %s", (text) => {
+    expect(suspectIn(text)).toBe("HTML_ENTITY");
+  });
+
+  test.each([
+    "Adébáyọ",
+    "François",
+    "FRANÇOIS",
+    "ADÉBAYO",
+    "Òlú",
+    "Ọlá",
+    "Ṣadé",
+    "İnci",
+    "Şule",
+    "Ağa",
+    "Haɗejia",
+    "ɗan Fodio",
+    "Ƙaura",
+    "Rena’s",
+    "Ada – Obi",
+    "محمد",
+    "ẹ̀kọ́",
+    "Ada \ufffd",
+    "A\u0301da",
+    "Großmann",
+    "Nguyễn",
+  ])("finds mojibake where %s was read as Windows-1252", (name) => {
+    expect(suspectIn(misread(name))).toBe("MOJIBAKE");
+  });
+
+  test("finds mojibake that was made twice, and with the last byte dropped", () => {
+    expect(suspectIn(misread(misread("Adé")))).toBe("MOJIBAKE");
+    expect(suspectIn(misread("Adọla").replace(/[\x80-\x9f]/g, ""))).toBe("MOJIBAKE");
+  });
+
+  test.each(["Ad?bayo", "?lad?p? Ad?bay?", "Madeup ?ad? Person", "Ren?", "??????", "Ad¿bayo", "?"])(
+    "finds question marks for letters in %s",
+    (text) => {
+      expect(suspectIn(text)).toBe("QUESTION_MARK");
+    },
+  );
+
+  test("finds a replacement character", () => {
+    expect(suspectIn("Ad\ufffdbayo")).toBe("REPLACEMENT_CHARACTER");
+  });
+
+  test("every name with a letter beyond ASCII is found when it was read as Windows-1252", () => {
+    const letters = [..."éèêëàáâäòóôöùúûüçñìíîïẹọṣẸỌṢńǹḿÀÁÈÉÌÍÒÓÙÚƙƴşğıİ"];
+    for (const letter of letters)
+      for (const name of [`Ad${letter}bayo`, `${letter}bayo`, `Bisi ${letter}bayo`, `Ad${letter}`])
+        expect([name, suspectIn(misread(name))]).toEqual([name, "MOJIBAKE"]);
+  });
+
+  test("no name of letters, in any case, is suspect", () => {
+    const letters = [..."aeioubdgklmnrstyéèêëàáâäòóôöùúûçìíîẹọṣńǹñƙɓɗ"];
+    let seed = 7;
+    const random = (below: number) => {
+      seed = (seed * 1103515245 + 12345) % 2147483648;
+      return Math.floor((seed / 2147483648) * below);
+    };
+    for (let run = 0; run < 20_000; run++) {
+      const word = Array.from({ length: 4 + random(8) }, () => letters[random(letters.length)]).join("");
+      const title = word.replace(/^./u, (first) => first.toUpperCase());
+      for (const name of [word, title, word.toUpperCase(), `${title}’${word}`, `${title} “${title}”`])
+        expect([name, suspectIn(name)]).toEqual([name, null]);
+    }
+  });
+
+  test("a text of 250 kB is read in less than 50 ms", () => {
+    for (const part of ["á»", "Ã©", "é’", "&", "&a", "?", "a?", "\\", "-", " ", "0", "e\u0301"]) {
+      const text = part.repeat(125_000);
+      const begin = performance.now();
+      suspectIn(text);
+      expect(performance.now() - begin).toBeLessThan(50);
+    }
+  });
+});

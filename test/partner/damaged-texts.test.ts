@@ -1,0 +1,109 @@
+/** What partners really have: files in other encodings, and texts that mail or an editor has changed. */
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readEnvelopes } from "../../src/partner/input.ts";
+import { createKeySet } from "../../src/partner/key-set.ts";
+import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
+import type { VerifierKey } from "../../src/partner/signed-note.ts";
+import { readOfflinePack } from "../../src/partner/status-list.ts";
+import { unopened } from "../../src/partner/verification.ts";
+import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
+import { damagedTexts, utf16 } from "../fixtures/damaged-texts.ts";
+import { audience, envelope, now as fixedNow, folder, issuer } from "../fixtures/envelope-tokens.ts";
+import { vkey } from "../fixtures/log-notes.ts";
+import { honestProof, log } from "../fixtures/log-world.ts";
+import { offlinePack } from "../fixtures/status-lists.ts";
+
+const now = new Date(fixedNow);
+const keyText = (name: string) => readFileSync(join(folder, "keys", name), "utf8");
+const jwks = keyText("jwks.json");
+const keyHistory = keyText("history.jose");
+const keys = await createKeySet({ jwks, keyHistory, issuer });
+const options = { keys, issuer, audience, now };
+const json = JSON.stringify(envelope());
+
+async function judge(input: string | Uint8Array) {
+  const items = [...readEnvelopes(input)];
+  return Promise.all(
+    items.map((item) => ("refusal" in item ? unopened(item.refusal) : verifyEnvelope(item.value, options))),
+  );
+}
+
+describe("a genuine envelope", () => {
+  for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
+    test(`${name} is one item and ${verdict}, as a file`, async () => {
+      const found = await judge(bytes);
+      const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
+      expect(found.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
+    });
+    test(`${name} is never refused, as a text`, async () => {
+      const text = Buffer.from(bytes).toString("utf8");
+      const found = [...(await judge(text)), await verifyEnvelope(text, options)];
+      expect(found.filter((one) => one.verdict === "refused")).toEqual([]);
+    });
+  }
+
+  test("a forged envelope is not made genuine by any of these", async () => {
+    const forged = JSON.stringify({ ...JSON.parse(json), audience: "somebody-else" });
+    for (const [name, { bytes }] of Object.entries(damagedTexts(forged)))
+      for (const { valid } of await judge(bytes))
+        expect([name, valid]).toEqual([name, name.startsWith("a signature in UTF-16")]);
+  });
+
+  test("a folded signature beside whole ones costs itself alone", async () => {
+    const { signature } = JSON.parse(json);
+    const folded = signature.match(/.{1,76}/g).join("\n");
+    const found = await judge(`${json}\n${folded}\n${signature}\n`);
+    expect(found.map(({ reason }) => reason)).toEqual([null, "TEXT_DAMAGED", null]);
+  });
+});
+
+test.each(["le", "be"] as const)("key set, key history and pack are read in UTF-16%s", async (order) => {
+  const set = await createKeySet({
+    jwks: utf16(`\uFEFF${jwks}`, order),
+    keyHistory: utf16(`\uFEFF${keyHistory}`, order),
+    issuer,
+  });
+  expect(set.refusal).toBeNull();
+  expect((await createKeySet({ jwks: utf16(jwks, order) })).refusal).toBeNull();
+  const pack = offlinePack(keyHistory, []);
+  expect(readOfflinePack(utf16(`\uFEFF${pack}`, order))).toEqual(readOfflinePack(pack));
+  expect(readOfflinePack(`\uFEFF${pack}`)).toEqual(readOfflinePack(pack));
+});
+
+describe("a genuine proof", async () => {
+  const logKeys = (await readLogKeys(vkey(log))) as readonly VerifierKey[];
+  const proof = honestProof("genuine", "before");
+  const reasonOf = async (text: string | Uint8Array) =>
+    (await openLogProof(text, { logKeys, now })).refusal?.reason ?? null;
+
+  test("without its last line end, or in UTF-16, is read", async () => {
+    expect(await reasonOf(proof.trimEnd())).toBeNull();
+    expect(await reasonOf(utf16(`\uFEFF${proof}`, "le"))).toBeNull();
+    expect(await reasonOf(utf16(proof, "be"))).toBeNull();
+    expect(await readLogKeys(utf16(`\uFEFF${vkey(log)}`, "le"))).toEqual(logKeys);
+  });
+
+  test.each<[name: string, change: (text: string) => string]>([
+    ["with a mark", (text) => `\uFEFF${text}`],
+    ["with carriage returns", (text) => text.replaceAll("\n", "\r\n")],
+    ["with a surplus line end", (text) => `${text}\n`],
+    ["with a blank line before it", (text) => `\n${text}`],
+    ["with spaces at line ends", (text) => text.replaceAll("\n", " \n")],
+    ["quoted by mail", (text) => text.replace(/^/gm, "> ")],
+    ["folded by mail", (text) => text.replace(/^(.{76})(.)/gm, "$1\n$2")],
+    ["folded by mail at a space", (text) => text.replace(/^(— \S+) /gm, "$1\n")],
+    [
+      "in quoted-printable",
+      (text) =>
+        text
+          .replaceAll("=", "=3D")
+          .replaceAll("—", "=E2=80=94")
+          .replace(/^(.{75})(.)/gm, "$1=\r\n$2"),
+    ],
+  ])("%s is undecidable", async (_name, change) => {
+    expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
+  });
+});
