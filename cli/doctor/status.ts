@@ -1,11 +1,8 @@
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
-import { isTvsError } from "../../src/domain/errors.ts";
 import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
-import type { Driver } from "../../src/store/driver/driver.ts";
-import { olderSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf } from "../command.ts";
@@ -16,23 +13,12 @@ import { print, record } from "../terminal/output.ts";
 export const statusCommand = command({
   ...words.status,
   async run({ args }) {
-    let schema = schemaVersion;
-    const whenOlder = async (_driver: Driver, older: number) => {
-      schema = older;
-    };
-    const act = (operator: Operator) => readStatus(operator, schema);
-    const status = await withOperator(configOf(args), act, { whenOlder }).catch((error) => {
-      // What a schema has not is missing at the one or the other place.
-      throw schema < schemaVersion && isTvsError(error, "STORE_UNAVAILABLE") ? olderSchema(schema) : error;
-    });
+    const status = await withOperator(configOf(args), readStatus);
     print(args, status, () => statusText(status));
   },
 });
 
-/** The first schemas that have nodes, and an evidence log. */
-const [firstNodes, firstLog] = [8, 9];
-
-async function readStatus(operator: Operator, schema: number) {
+async function readStatus(operator: Operator) {
   const { keys, webhooks, nodes, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
@@ -40,7 +26,7 @@ async function readStatus(operator: Operator, schema: number) {
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
-    nodes: schema < firstNodes ? [] : (await nodes.list()).map(describeNode),
+    nodes: (await nodes.list()).map(describeNode),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
     site: site.name,
@@ -48,7 +34,7 @@ async function readStatus(operator: Operator, schema: number) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: schema < firstLog ? null : describeLog(await readEvidenceFigures(driver, evidence)),
+    log: describeLog(await readEvidenceFigures(driver, evidence)),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),
@@ -86,13 +72,8 @@ function statusText(status: Status): string {
     deliveries: deliveriesText(status.webhooks),
     "oldest due": status.webhooks.oldestDueAt,
     "last import": lastImport === null ? null : importText(lastImport),
-    database: `${database.kind}, schema ${schemaText(database.schemaVersion)}, ${sizeText(database.sizeBytes)}`,
+    database: `${database.kind}, schema ${database.schemaVersion}, ${sizeText(database.sizeBytes)}`,
   });
-}
-
-function schemaText(schema: number): string {
-  if (schema === schemaVersion) return String(schema);
-  return `${schema} of ${schemaVersion} (run tvs upgrade)`;
 }
 
 /** Such as `2 live (1.4.0), 1 gone (1.3.2)`: several versions are a rolling upgrade, under way or forgotten. */

@@ -17,7 +17,7 @@ export async function fillSandbox(operator: Operator): Promise<void> {
     await importText(operator, "sample-registry.csv", sample);
   if (!(await isKnown(operator, sandboxTeachers.at(-1)?.regNo)))
     return void (await importFixtures(operator, sandboxTeachers));
-  const soon = await teachers.find({ by: "regNo", value: endingSoon.regNo });
+  const soon = await teachers.findStored({ by: "regNo", value: endingSoon.regNo });
   const today = calendar.dateAt(clock.now());
   if (soon?.licenseExpiryDate != null && soon.licenseExpiryDate < today)
     await importFixtures(operator, [endingSoon]);
@@ -33,7 +33,7 @@ export async function putTeachersBack(operator: Operator): Promise<number> {
 }
 
 async function isKnown({ teachers }: Operator, regNo = ""): Promise<boolean> {
-  return (await teachers.find({ by: "regNo", value: regNo })) !== null;
+  return (await teachers.findStored({ by: "regNo", value: regNo })) !== null;
 }
 
 function importFixtures(operator: Operator, teachers: typeof sandboxTeachers): Promise<ImportResult> {

@@ -203,8 +203,8 @@ describe("the console", () => {
     const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
     const statuses: number[] = [];
     for (const [path, init] of [
-      ["/teacher/verify-license?searchTerm=1", {}],
-      ["/teacher/verify-license?searchTerm=1", {}],
+      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
+      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
       ["/", post],
     ] as const)
       statuses.push((await answerOf(app, path, init, "198.51.100.7")).status);

@@ -1,5 +1,7 @@
 /** A register with attestations in its evidence log, made as the service makes them. */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { checkpointOfAll } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
@@ -10,15 +12,21 @@ import type { Partner } from "../../src/domain/partners.ts";
 import type { Question } from "../../src/domain/verification.ts";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import type { Service } from "../../src/service.ts";
-import { anApiKey, aPartner } from "./samples.ts";
+import { anApiKey, aPartner, aTeacherWrite } from "./samples.ts";
+import { makeRegister } from "./service.ts";
 
 const config = (dataDir: string) => readConfig({ data: dataDir, issuer: "https://verify.example.gov" }, {});
 
 /** Answers `count` calls, in a register that is made with the first. */
 export async function attestSome(dataDir: string, count: number): Promise<void> {
+  const isNew = !existsSync(join(dataDir, "tvs.db"));
+  if (isNew) await makeRegister(dataDir);
   const { operator, service, close } = await openService(config(dataDir));
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
-  if (operator.isNew) await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
+  if (isNew) {
+    await operator.stores.partners.add(partner, anApiKey("agency", "k1"));
+    await operator.stores.teachers.apply([aTeacherWrite("A/B/C/2")]);
+  }
   const question = { identifier: { regNo: "A/B/C/1" }, purpose: "EMPLOYER_BACKGROUND_CHECK" } as const;
   for (let done = 0; done < count; done++) {
     await answered(service, { partner, operation: "eligibility-check", questions: [question] });

@@ -4,7 +4,7 @@ export type PromiseName = (typeof promises)[number];
 /** The promises of the README, by the words that each begins with there. */
 export const promises = [
   "A signed answer leaves only after its evidence is on the disk.",
-  "What was committed before a signed answer",
+  "A signed answer takes account of every change",
   '"Not found" is only ever signed when the register was asked',
   "No NIN (national identification number), e-mail address or phone number",
   "Private keys are encrypted with a master key",
@@ -37,14 +37,14 @@ export const trials: readonly Trial[] = [
   },
   {
     name: "interleavings",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "two and three servers over one database, with an operator who changes everything, in drawn orders of their reads and commits",
     files: ["domain/commit-decides"],
     isQuick: true,
   },
   {
     name: "histories-1-thread",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "12 callers of four partners, an operator and a reader of the events share a service of one thread that is killed and started again; one order has to explain all that each of them saw: quotas, keys, records, revocations, rotations, events",
     files: ["histories/one-thread"],
   },
@@ -56,26 +56,26 @@ export const trials: readonly Trial[] = [
   },
   {
     name: "histories-3-nodes",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "they share three nodes and one libSQL server, each of which is killed, cut off and silenced",
     files: ["histories/node-services"],
   },
   {
     name: "histories-guards",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "calls and changes are played by three servers in drawn orders of their reads and commits, as they are and without each single condition of a commit, which has to be missed",
     files: ["histories/guards", "histories/server-guards"],
     isQuick: true,
   },
   {
     name: "changes",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "licences, keys, quotas and partners change under 24 callers of four busy threads; no answer may be older",
     files: ["faults/changes"],
   },
   {
     name: "kills-status-lists",
-    promise: "What was committed before a signed answer",
+    promise: "A signed answer takes account of every change",
     how: "services, the server and commands that withdraw are killed; every status list is held against the register",
     files: ["faults/status-list-kill"],
   },

@@ -4,9 +4,11 @@ import { readConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { makeRegister } from "../../harness/service.ts";
 
 test("shows the figures, and whether a service holds the database now", () =>
   withTempDir(async (dataDir) => {
+    await makeRegister(dataDir);
     const { operator, close } = await openService(
       readConfig({ data: dataDir, issuer: "https://verify.example" }, {}),
     );

@@ -11,6 +11,7 @@ import { answered } from "../../harness/evidence-log.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { anApiKey, aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { makeRegister } from "../../harness/service.ts";
 
 const dataDir = sharedFolder();
 let envelopes: SignedEnvelope[];
@@ -25,6 +26,7 @@ beforeAll(async () => {
 });
 
 async function attest(folder: string) {
+  await makeRegister(folder);
   const { operator, service, close } = await openService(readConfig({ data: folder }, {}));
   const partner = { ...aPartner("agency"), perMinute: 1000, perDay: 1000 };
   await operator.stores.partners.add(partner, anApiKey("agency", "k1"));

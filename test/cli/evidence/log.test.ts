@@ -24,6 +24,7 @@ import { readKey } from "../../harness/keys.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
+import { makeRegister } from "../../harness/service.ts";
 
 const dataDir = sharedFolder();
 const elsewhere = sharedFolder();
@@ -36,6 +37,7 @@ const tvs = (...args: string[]) => runTvs(args, { dataDir });
 const json = async (...args: string[]) => JSON.parse((await tvs(...args, "--json")).stdout);
 
 beforeAll(async () => {
+  await makeRegister(dataDir);
   const { operator, close } = await openService(config);
   await attest(operator.driver, attested);
   await close();

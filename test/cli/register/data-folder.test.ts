@@ -4,11 +4,12 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
-import { addPartnerWords, expectOneLine } from "../../blackbox/used-folder.ts";
+import { expectOneLine } from "../../blackbox/used-folder.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { patienceMs, type RunOptions, runTvs as runProcess, startService } from "../../harness/program.ts";
-import { makeRegister } from "../../harness/service.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -24,9 +25,8 @@ async function aRegister(): Promise<string> {
   await makeRegister(data);
   return data;
 }
-/** A command that makes a register where there is none. */
-const add = (words: readonly string[], options?: RunOptions) =>
-  runTvs(addPartnerWords("board", words), options);
+const initWords = ["init", "--issuer", "https://verify.example.org", "--name", "R"];
+const init = (words: readonly string[], options?: RunOptions) => runTvs([...initWords, ...words], options);
 const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
@@ -40,8 +40,7 @@ function alter(file: string, sql: string): void {
 describe("data folder", () => {
   test("is made for its owner alone, with database, master key and two signing keys", async () => {
     const data = join(freshPath(), "nested");
-    const init = ["init", "--issuer", "https://verify.example.org", "--name", "R", "--data", data];
-    expect((await runTvs(init)).code).toBe(0);
+    expect((await init(["--data", data])).code).toBe(0);
     const keys = await keysOf(["--data", data]);
     expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
     const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
@@ -52,18 +51,16 @@ describe("data folder", () => {
 
   test("is one register, though two commands begin it at once", async () => {
     const data = freshPath();
-    const init = ["init", "--issuer", "https://verify.example.org", "--name", "R", "--data", data];
-    const both = await Promise.all([runProcess(init), runProcess(init)]);
+    const words = [...initWords, "--data", data];
+    const both = await Promise.all([runProcess(words), runProcess(words)]);
     expect(both.filter(({ code }) => code === 0)).toHaveLength(1);
     expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-    const partners = await runTvs(["partners", "list", "--json", "--data", data]);
-    expect(partners.json<unknown[]>()).toHaveLength(2);
   });
 
   test("is ./data when nothing else is said", async () => {
     const cwd = freshPath("cwd");
     await mkdir(cwd);
-    expect((await add([], { cwd })).code).toBe(0);
+    expect((await init([], { cwd })).code).toBe(0);
     expect(await isThere(join(cwd, "data", "tvs.db"))).toBe(true);
   });
 
@@ -77,14 +74,14 @@ describe("data folder", () => {
     const env = { TVS_DATA: used };
     expect(await keysOf([], { env })).toEqual(kids);
     const other = freshPath();
-    await add(["--data", other]);
+    await init(["--data", other]);
     expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
   });
 
   test("--database names the file, TVS_DATABASE too", async () => {
     const [file, data] = [join(freshPath(), "registry.db"), freshPath()];
     const flag = ["--database", `file:${file}`];
-    await add(["--data", data, ...flag]);
+    await init(["--data", data, ...flag]);
     expect(await isThere(file)).toBe(true);
     const keys = await keysOf(["--data", data, ...flag]);
     expect(await keysOf(["--data", data], { env: { TVS_DATABASE: `file:${file}` } })).toEqual(keys);
@@ -92,7 +89,7 @@ describe("data folder", () => {
 
   test("the sandbox keeps to a database of its own", async () => {
     const data = await aRegister();
-    await add(["--data", data, "--sandbox"]);
+    await (await startService({ dataDir: data, args: ["--sandbox"] })).stop();
     const kids = async (...words: string[]) =>
       (await keysOf(["--data", data, ...words])).map(({ kid }) => kid);
     expect(await kids("--sandbox")).not.toEqual(await kids());
@@ -106,7 +103,7 @@ describe("data folder", () => {
     await writeFile(file, "not a folder");
     for (const data of [file, join(file, "data")]) {
       expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
-      expectOneLine(await add(["--data", data]), 1);
+      expectOneLine(await init(["--data", data]), 1);
     }
   });
 
@@ -124,6 +121,7 @@ describe("data folder", () => {
 
   test("admits one service; after a kill -9 the next starts at once", async () => {
     const dataDir = await aRegister();
+    await withTestOperator(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
     const first = await startService({ dataDir });
     expectOneLine(await runProcess(["serve", "--port", "0", "--data", dataDir]), 1);
     expect((await fetch(`${first.url}/v1/inter-agency/health`)).ok).toBe(true);

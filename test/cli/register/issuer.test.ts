@@ -6,7 +6,7 @@ import { readConfig } from "../../../src/config.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { startService } from "../../harness/program.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 
 type Check = { name: string; result: string; found: string };
 
@@ -87,6 +87,7 @@ describe.concurrent("a live service on loopback", () => {
 
   test("warns while webhooks may go to private addresses since an earlier start", () =>
     withTempDir(async (dataDir) => {
+      await makeRegister(dataDir);
       const { close } = await openService(
         readConfig({ data: dataDir, issuer: "https://a.example", "allow-private-webhooks": true }, {}),
       );

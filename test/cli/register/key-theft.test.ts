@@ -25,6 +25,7 @@ import { answerOf } from "../../harness/answer.ts";
 import { aClock } from "../../harness/clock.ts";
 import { patienceMs } from "../../harness/program.ts";
 import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { makeRegister as makeEmptyRegister } from "../../harness/service.ts";
 
 setDefaultTimeout(4 * patienceMs);
 
@@ -38,6 +39,7 @@ const printedAs = new Map<string, string>();
 async function makeRegister(): Promise<void> {
   const clock = aClock("2026-02-01T09:00:00Z");
   const config = readConfig({ data: join(shell.home, "data") }, {});
+  await makeEmptyRegister(config.dataDir, clock.now());
   const { operator, service, close } = await openService(config, { clock, defaultIssuer: issuer });
   const { stores, secrets, keyKind } = operator;
   await stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001"), aTeacherWrite("TR/2020/KN/000002")]);

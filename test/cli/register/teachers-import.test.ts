@@ -120,7 +120,7 @@ describe.concurrent("tvs teachers import", () => {
       expect(stderr).toContain(
         "the column Licence Status looks like the status of a licence, and nothing says how it is read: REVOKED (1 row).",
       );
-      expect(JSON.parse((await tvs("list", "--json")).stdout)).toMatchObject({ teachers: [] });
+      expect(JSON.parse((await tvs("list", "--json")).stdout)).toEqual([]);
     }));
 
   test("is not called done when every row was rejected", () =>

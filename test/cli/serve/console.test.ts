@@ -38,7 +38,6 @@ describe("tvs console", () => {
   });
 
   test("prints links to the running service's console, as serve does; a restart ends them all", async () => {
-    await makeRegister(folder);
     service = await startService({ dataDir: folder, args: ["--admin-port", "0"] });
     const unused = (await runJson<{ url: string }>(["console", "--data", folder])).url;
     try {
@@ -59,7 +58,7 @@ describe("tvs console", () => {
       await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`);
       const metrics = await (await fetch(new URL("/metrics", made.url))).text();
       for (const labels of [
-        'route="/teacher/verify-license",method="GET",status="200"',
+        'route="/teacher/verify-license",method="GET",status="503"',
         'route="/v1/inter-agency/eligibility-check",method="POST",status="401"',
         'route="/v1/inter-agency/.well-known/jwks.json",method="GET",status="200"',
       ]) {

@@ -11,8 +11,8 @@ import { purposes } from "../../../src/partner/contract.ts";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { answerOf } from "../../harness/answer.ts";
 import { withTempDir } from "../../harness/folder.ts";
-import { aPartner } from "../../harness/samples.ts";
-import { withTestOperator } from "../../harness/service.ts";
+import { aPartner, aTeacherWrite } from "../../harness/samples.ts";
+import { makeRegister, withTestOperator } from "../../harness/service.ts";
 import { makeWebhookTerminal, withSender } from "../partners/webhook-terminal.ts";
 
 configureLog(() => {});
@@ -53,6 +53,7 @@ test("what a killed service had in hand is sent at the next start, not when its 
 
 test("health is 503 from the first evidence that the disk refuses until there is room again, without a call", () =>
   withTempDir(async (folder) => {
+    await makeRegister(folder);
     let offsetMs = 0;
     const clock = { now: () => systemClock.now() + offsetMs };
     const { operator, service, isDiskRefusing, close } = await openService(readConfig({ data: folder }, {}), {
@@ -63,6 +64,7 @@ test("health is 503 from the first evidence that the disk refuses until there is
       const { text, record } = mintApiKey("agency", { kind, secrets, now: clock.now() });
       const partner = { ...aPartner("agency"), scopes, purposes, perMinute: 1_000, perDay: 1_000 };
       await operator.stores.partners.add(partner, record);
+      await operator.stores.teachers.apply([aTeacherWrite("A/B/C/2")]);
       await service.configuration.refresh();
       const app = createApp(service, { publicPerMinute: 60, trustedProxies: [] });
       const ask = async (path: string) => {

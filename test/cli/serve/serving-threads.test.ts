@@ -10,6 +10,7 @@ import { listen } from "../../../src/http/listen.ts";
 import { configureLog } from "../../../src/logger.ts";
 import { until } from "../../harness/eventually.ts";
 import { makeFolder } from "../../harness/folder.ts";
+import { aTeacherWrite } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
 import { type DyingThreadData, dooms } from "./dying-thread.ts";
 
@@ -32,6 +33,7 @@ async function openThreads(threads: number, waits: Parameters<typeof startServin
   const lost = Promise.withResolvers<TvsError>();
   const open = await openService(config, { defaultIssuer: "https://teachers.example", onLost: lost.resolve });
   closers.push(open.close);
+  await open.operator.stores.teachers.apply([aTeacherWrite("A/B/C/1")]);
   const app = createApp(open.service, { ...config, addressCounts: open.memory.addresses });
   const listener = await listen(app, { host: "127.0.0.1", port: 0, sharing: "first" });
   closers.push(listener.close);
