@@ -73,6 +73,7 @@ const notOverServer = {
   help: "opens no database",
   "log-rollback": "an old copy of a file, and what restore makes of a backup",
   "operators-day": "the README backs up a file, and restores it",
+  "move-in": "the manual moves a file and its master key",
   calls: "each node keeps an access log of its own, in its own data folder",
   "public-limit": "exact in one node; of several, each has its share",
   sandbox: "a sandbox is one process, whose address is its issuer",
