@@ -6,6 +6,8 @@
 
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import scalarPlugin from "@scalar/fastify-api-reference";
+import fastify from "fastify";
 import { projectFolder, runScript } from "./build.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, typesFile } from "./schema-types.ts";
@@ -38,12 +40,27 @@ async function pageScript(name: string): Promise<string> {
   return output.text();
 }
 
+/**
+ * Scalar's own bundle, with its licence. The plugin for Fastify carries the bundle as one file and few packages, where
+ * `@scalar/api-reference` itself brings 280 packages and 310 MB.
+ */
+async function scalarScript(): Promise<string> {
+  const app = fastify();
+  await app.register(scalarPlugin, { configuration: { url: "openapi.json" } });
+  const { body } = await app.inject("/reference/js/scalar.js");
+  const read = (file: string) =>
+    readFileSync(join(projectFolder, "node_modules/@scalar/fastify-api-reference", file), "utf8");
+  const { version } = JSON.parse(read("package.json"));
+  return `/*! Scalar API Reference ${version}\n\n${read("LICENSE")}*/\n${body}`;
+}
+
 /** How each bundle is made, by its file; the others are made of the types. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(scriptFolder, "scanner.bundle.js")]: () => pageScript("scanner"),
+  [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
 };

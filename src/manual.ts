@@ -4,6 +4,7 @@ import accessLog from "../data/help/access-log.md" with { type: "text" };
 import backup from "../data/help/backup.md" with { type: "text" };
 import boards from "../data/help/boards.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
+import errorsPage from "../data/help/errors.md" with { type: "text" };
 import evidence from "../data/help/evidence.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
 import keyTheft from "../data/help/key-theft.md" with { type: "text" };
@@ -22,6 +23,7 @@ import service from "../data/help/service.md" with { type: "text" };
 import terminal from "../data/help/terminal.md" with { type: "text" };
 import verify from "../data/help/verify.md" with { type: "text" };
 import webhooks from "../data/help/webhooks.md" with { type: "text" };
+import { errorCodes } from "./partner/error-codes.ts";
 
 /** One page of the manual. */
 export type Topic = {
@@ -61,6 +63,7 @@ export const topics: readonly Topic[] = [
     text: sandbox,
   },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
+  { name: "errors", summary: "What each error code means, and what to do", text: errorsPage + codeTable() },
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
   { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
   { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
@@ -85,6 +88,14 @@ export const topics: readonly Topic[] = [
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
   { name: "proved", summary: "What it promises, what tried to break it, and what came of it", text: proved },
 ];
+
+/** The table of the page `errors`, in Markdown. */
+function codeTable(): string {
+  const rows = Object.entries(errorCodes).map(
+    ([code, { status, meaning, remedy }]) => `| \`${code}\` | ${status} | ${meaning} | ${remedy} |\n`,
+  );
+  return `| code | status | what it means | what to do |\n|---|---|---|---|\n${rows.join("")}`;
+}
 
 /** The title of a page: its first heading. */
 export function titleOf({ text }: Topic): string {

@@ -73,7 +73,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "config-values": ["domain"],
   logger: [],
   foreign: [],
-  manual: ["data"],
+  manual: ["data", "partner"],
   "shell-word": [],
   metrics: ["metrics", "domain", "partner", "logger", "data"],
   domain: ["domain", "partner", "data"],

@@ -13,7 +13,7 @@ const readBytes = 256 * 1024;
 /** Pieces that may be under way: enough that neither side waits for the other, and few megabytes. */
 const maxUnderWay = 4;
 
-export type ImportReaderData = {
+type ImportReaderData = {
   readonly file: string;
   /** What messages call the file. */
   readonly name: string;

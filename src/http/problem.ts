@@ -80,7 +80,7 @@ export function failureHeaders(code: ApiErrorCode, issuer: string): Record<strin
 }
 
 function helpAddress(code: ApiErrorCode, issuer: string): string {
-  return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/docs#${code}`;
+  return `${issuer.replace(/\/+$/, "")}/v1/inter-agency/help/errors#${code}`;
 }
 
 /** The words for the caller: what the operator must fix is none of his business. */

@@ -1,6 +1,6 @@
 /**
  * Why the service refused or failed, in words that a program can read: the header `X-Error-Code` of its answer, its
- * access log, the API reference and the partners' package all use these. A code is never renamed nor given another
+ * access log, the manual and the partners' package all use these. A code is never renamed nor given another
  * meaning; a caller that does not know one goes by the status.
  */
 

@@ -1,28 +1,23 @@
-/** The languages of getting started and of the API reference, and how an example of each is run (decision D14.2). */
+/** The languages of getting started, and how an example of each is run (decision D14.2). */
 
 import askSh from "../../data/examples/curl/ask.sh" with { type: "text" };
-import callSh from "../../data/examples/curl/call.sh" with { type: "text" };
 import eventsSh from "../../data/examples/curl/events.sh" with { type: "text" };
 import receiveSh from "../../data/examples/curl/receive.sh" with { type: "text" };
 import verifySh from "../../data/examples/curl/verify.sh" with { type: "text" };
 import askJava from "../../data/examples/java/Ask.java" with { type: "text" };
-import callJava from "../../data/examples/java/Call.java" with { type: "text" };
 import eventsJava from "../../data/examples/java/Events.java" with { type: "text" };
 import receiveJava from "../../data/examples/java/Receive.java" with { type: "text" };
 import verifyJava from "../../data/examples/java/Verify.java" with { type: "text" };
 import askMjs from "../../data/examples/javascript/ask.mjs" with { type: "text" };
-import callMjs from "../../data/examples/javascript/call.mjs" with { type: "text" };
 import eventsMjs from "../../data/examples/javascript/events.mjs" with { type: "text" };
 import receiveMjs from "../../data/examples/javascript/receive.mjs" with { type: "text" };
 import verifyMjs from "../../data/examples/javascript/verify.mjs" with { type: "text" };
 import written from "../../data/examples/languages.json" with { type: "json" };
 import askPhp from "../../data/examples/php/ask.php" with { type: "text" };
-import callPhp from "../../data/examples/php/call.php" with { type: "text" };
 import eventsPhp from "../../data/examples/php/events.php" with { type: "text" };
 import receivePhp from "../../data/examples/php/receive.php" with { type: "text" };
 import verifyPhp from "../../data/examples/php/verify.php" with { type: "text" };
 import askPy from "../../data/examples/python/ask.py" with { type: "text" };
-import callPy from "../../data/examples/python/call.py" with { type: "text" };
 import eventsPy from "../../data/examples/python/events.py" with { type: "text" };
 import receivePy from "../../data/examples/python/receive.py" with { type: "text" };
 import verifyPy from "../../data/examples/python/verify.py" with { type: "text" };
@@ -38,10 +33,6 @@ export function isExample(name: string): name is ExampleKind {
 }
 
 export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
-  /** One call, written for the reference to fill in: see reference/operations.ts. */
-  readonly call: Example;
-  /** A text as the body of `call` has it: what ends the literal there is escaped. */
-  readonly escape: (text: string) => string;
   /** As the folder is named, and `?code=`. */
   readonly id: string;
   readonly name: string;
@@ -55,17 +46,17 @@ export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   readonly isServer: boolean;
 };
 
-const sources: Readonly<Record<string, Readonly<Record<ExampleKind | "call", string>>>> = {
-  curl: { ask: askSh, call: callSh, events: eventsSh, receive: receiveSh, verify: verifySh },
-  javascript: { ask: askMjs, call: callMjs, events: eventsMjs, receive: receiveMjs, verify: verifyMjs },
-  python: { ask: askPy, call: callPy, events: eventsPy, receive: receivePy, verify: verifyPy },
-  php: { ask: askPhp, call: callPhp, events: eventsPhp, receive: receivePhp, verify: verifyPhp },
-  java: { ask: askJava, call: callJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
+const sources: Readonly<Record<string, Readonly<Record<ExampleKind, string>>>> = {
+  curl: { ask: askSh, events: eventsSh, receive: receiveSh, verify: verifySh },
+  javascript: { ask: askMjs, events: eventsMjs, receive: receiveMjs, verify: verifyMjs },
+  python: { ask: askPy, events: eventsPy, receive: receivePy, verify: verifyPy },
+  php: { ask: askPhp, events: eventsPhp, receive: receivePhp, verify: verifyPhp },
+  java: { ask: askJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
 };
 
 /** The first is shown to who has not chosen. */
 export const codeLanguages = written.map(
-  ({ id, name, ending, capitalised, prepare, run, serve, isServer, escape: { find, put } }): CodeLanguage => {
+  ({ id, name, ending, capitalised, prepare, run, serve, isServer }): CodeLanguage => {
     const files = Object.entries(sources[id] ?? {}).map(([kind, source]) => {
       // Where a class must be named as its file is, both begin with a capital.
       const stem = capitalised ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
@@ -74,14 +65,13 @@ export const codeLanguages = written.map(
     const started = (how: string) => (file: string) =>
       how.replaceAll("{file}", file).replaceAll("{stem}", file.replace(/\.\w+$/, ""));
     return {
-      ...(Object.fromEntries(files) as Record<ExampleKind | "call", Example>),
+      ...(Object.fromEntries(files) as Record<ExampleKind, Example>),
       id,
       name,
       prepare,
       run: started(run),
       serve: started(serve),
       isServer,
-      escape: (text) => text.replace(new RegExp(find, "g"), put),
     };
   },
 ) as [CodeLanguage, ...CodeLanguage[]];

@@ -69,7 +69,7 @@ async function renderedHtml(markdown: string, { texts, query }: Rendering): Prom
         const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
         // What may be wider than a phone scrolls by itself, by keyboard too, and so must have a name.
         const name = texts.table(++tables);
-        return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token.header)}</div>\n`;
+        return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token)}</div>\n`;
       },
       link({ href, tokens }) {
         const topic = linkedTopic(href);
@@ -81,12 +81,17 @@ async function renderedHtml(markdown: string, { texts, query }: Rendering): Prom
   return marked.parse(markdown, { async: false });
 }
 
-/** A table whose cells carry the heading of their column, which a phone shows above each: there a row is a record. */
-function labelled(table: string, header: readonly Tokens.TableCell[]): string {
+/**
+ * A table whose cells carry the heading of their column, which a phone shows above each: there a row is a record. A row
+ * that begins with an error code has the code as its address.
+ */
+function labelled(table: string, { header, rows }: Tokens.Table): string {
   let column = 0;
+  let row = -1;
   return table.replace(/<tr>|<td/g, (tag) => {
     if (tag === "<td") return `<td data-label="${header[column++]?.text ?? ""}"`;
     column = 0;
-    return tag;
+    const [, code] = /^`([A-Z]+(?:_[A-Z]+)*)`$/.exec(rows[row++]?.[0]?.text ?? "") ?? [];
+    return code === undefined ? tag : `<tr id="${code}">`;
   });
 }

@@ -1,71 +1,89 @@
-/** The API reference, made from the OpenAPI document (decision D8.7). */
+/** The API reference: Scalar in the reader's browser, over the OpenAPI document (decision D8.7). */
 
-import type { Settings } from "../domain/settings.ts";
-import type { PageHandler } from "../http/hono-call.ts";
+import { randomBytes } from "node:crypto";
+import { Scalar } from "@scalar/hono-api-reference";
+import { html } from "hono/html";
+import type { Configuration } from "../domain/configuration.ts";
+import type { Site } from "../domain/site.ts";
+import type { AppEnv, PageHandler } from "../http/hono-call.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
-import { asKeys } from "../http/public-document.ts";
-import { codeLanguages } from "./getting-started-languages.ts";
-import { type Language, queryOf } from "./language.ts";
-import type { PageSender } from "./page-sender.ts";
+import { english } from "./language.ts";
+import css from "./reference.css" with { type: "text" };
+import { protectPage } from "./shell.ts";
 
-/**
- * What the page may do besides: its own style sheet and script, and in a sandbox calls to where it came from. No form
- * sends anything by itself.
- */
-function allowances(sandbox: boolean) {
+const { shell, service } = english;
+
+/** Options that keep Scalar from every address but ours. */
+const withoutElsewhere = {
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  externalUrls: { dashboardUrl: "", registryUrl: "", proxyUrl: "", apiBaseUrl: "" },
+} as const;
+
+/** The page loads from this service and calls this service alone. Scalar writes style elements without the nonce. */
+function allowances(nonce: string) {
   return {
-    "script-src": ["'self'"],
-    "connect-src": [sandbox ? "'self'" : "'none'"],
+    "script-src": ["'self'", `'nonce-${nonce}'`],
+    "style-src": ["'unsafe-inline'"],
+    "img-src": ["'self'", "data:"],
+    "connect-src": ["'self'"],
     "form-action": ["'none'"],
-    "require-trusted-types-for": ["'script'"],
   };
 }
 
-async function makePart(
-  language: Language,
-  { issuer, site }: Settings,
-  { sandbox, apiKey }: { sandbox: boolean; apiKey: string | null },
-) {
-  const [{ referenceMain }, { referenceTexts }, { readDocument }, { loadProse }] = await Promise.all([
-    import("./reference/main.ts"),
-    import("./reference/writer.ts"),
-    import("./reference/document.ts"),
-    import("./reference/prose.ts"),
-  ]);
-  const texts = referenceTexts(language.tag);
-  const main = referenceMain({
-    ...readDocument(issuer, site),
-    prose: await loadProse(language.tag),
-    texts,
-    issuer,
-    sandbox,
-    query: queryOf(language),
-    apiKey,
-  });
-  return { title: texts.title, main, styles: ["docs/reference.css"], scripts: ["docs/reference.js"] };
-}
-
-/** @param offer the sandbox's key, for those who may see it */
-export function referencePage({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
-  return (c) => {
-    const apiKey = offer(c)?.apiKey ?? null;
-    const about = {
-      path: "/v1/inter-agency/docs",
-      allowances: allowances(sandbox),
-      name: apiKey ?? "",
-      // With a key in it, it is for one reader: nothing on the way keeps a copy of it.
-      cacheControl: apiKey === null ? asKeys : "no-store",
-    };
-    return kept(c, about, (language, settings) => makePart(language, settings, { sandbox, apiKey }));
+/** @param offer the sandbox's key, for the readers who may see it */
+export function referencePage(
+  { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
+  offer: DemoOffer,
+): PageHandler {
+  return async (c) => {
+    const { issuer, site } = configuration.current().settings;
+    const nonce = randomBytes(16).toString("base64");
+    const apiKey = offer(c)?.apiKey;
+    const scalar = Scalar<AppEnv>({
+      ...withoutElsewhere,
+      cdn: "docs/scalar.js",
+      nonce,
+      pageTitle: titleOf(site),
+      url: "openapi.json",
+      // Calls go to the address that the page came from, under the path of the issuer.
+      servers: [{ url: new URL(issuer).pathname }],
+      theme: "default",
+      customCss: `${css}${site.accent === null ? "" : `:root { --brand: ${site.accent}; }`}`,
+      authentication: {
+        preferredSecurityScheme: "bearerKey",
+        ...(apiKey !== undefined && { securitySchemes: { bearerKey: { token: apiKey } } }),
+      },
+    });
+    const page = (await scalar(c, async () => {})) as Response;
+    protectPage(c, allowances(nonce));
+    c.header("Cache-Control", "no-store");
+    return c.html(framed(await page.text(), String(head(site, keyKind === "test"))));
   };
 }
 
-/** Which language's examples are shown: that of the radio button that is chosen. */
-const chosenExample = codeLanguages
-  .map(({ id }) => `.sample:has([value="${id}"]:checked) [data-in="${id}"] { display: block; }\n`)
-  .join("");
+function titleOf({ name }: Site): string {
+  return [shell.reference, service, ...(name === null ? [] : [name])].join(" – ");
+}
 
-export async function loadReferenceStyle() {
-  const { default: css } = await import("./reference/reference.css", { with: { type: "text" } });
-  return { default: css + chosenExample };
+/** The links to the other pages, which need no script. */
+function head({ name }: Site, sandbox: boolean) {
+  return html`<div class="site"><nav aria-label="${shell.footer}">
+<a href="../../"><strong>${name ?? service}</strong></a>
+<a href="getting-started">${shell.gettingStarted}</a>
+<a href="help/">${shell.manual}</a>
+<a href="../../verify-envelope">${shell.verifyEnvelope}</a>
+</nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
+}
+
+/** Puts into Scalar's document the parts that it lacks: the language, the icon and the head. */
+function framed(page: string, head: string): string {
+  return page
+    .replace("<html>", '<html lang="en">')
+    .replace("<title>", '<link rel="icon" href="../../icon.svg" type="image/svg+xml">\n    <title>')
+    .replace("<body>", () => `<body>\n    ${head}`);
 }

@@ -13,7 +13,7 @@ import { helpPages } from "./help.ts";
 import { icon } from "./identity.ts";
 import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
-import { loadReferenceStyle, referencePage } from "./reference.ts";
+import { referencePage } from "./reference.ts";
 import { envelopeFile, envelopeWorker, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */
@@ -42,7 +42,7 @@ export function createPages(
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
-    reference: referencePage(sender, offer),
+    reference: referencePage(service, offer),
     gettingStarted: gettingStarted(sender, { offer, tryOut }),
     causeEvent: causeEvent({ offer, tryOut }),
     help: helpPages(sender),
@@ -78,11 +78,7 @@ function styleSheet(path: string, load: LoadText): PageRoute {
 
 export const pageRoutes: readonly PageRoute[] = [
   opened(`${api}/docs`, ({ reference }) => reference),
-  script(
-    `${api}/docs/reference.js`,
-    () => import("./reference/reference.client.js", { with: { type: "text" } }),
-  ),
-  styleSheet(`${api}/docs/reference.css`, loadReferenceStyle),
+  script(`${api}/docs/scalar.js`, () => import("./scalar.bundle.js", { with: { type: "text" } })),
   opened(`${api}/getting-started`, ({ gettingStarted: page }) => page),
   {
     method: "POST",

@@ -32,7 +32,7 @@ describe("each code", () => {
       { Accept: "*/*, Application/Problem+JSON;q=0.1" },
     ];
     const [plain, refusedForm, problem] = await Promise.all(asked.map((headers) => cause(on, headers)));
-    const type = `${isCall ? "https://teachers.example" : ""}/v1/inter-agency/docs#${code}`;
+    const type = `${isCall ? "https://teachers.example" : ""}/v1/inter-agency/help/errors#${code}`;
     for (const response of [plain, refusedForm, problem]) {
       expect(response?.status).toBe(status);
       expect(response?.headers.get("X-Error-Code")).toBe(code);

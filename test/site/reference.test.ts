@@ -1,222 +1,176 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gunzipSync } from "node:zlib";
 import { createApp } from "../../src/app.ts";
-import * as contract from "../../src/partner/contract.ts";
+import { defaultSite, storedSite } from "../../src/domain/site.ts";
 import { errorCodes } from "../../src/partner/error-codes.ts";
-import { codeLanguages } from "../../src/site/getting-started-languages.ts";
-import { document, schemaNames } from "../api/openapi/document.ts";
 import { answerOf } from "../harness/answer.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
 const docs = "/v1/inter-agency/docs";
-const files = ["", "/reference.css", "/reference.js"];
+const script = `${docs}/scalar.js`;
 
 let world: TestService;
-let html: string;
 beforeAll(async () => {
   world = await openTestService();
-  html = await (await world.call(docs)).text();
 });
 afterAll(() => world.close());
 
-/** Every operation of the document, and what the service calls itself. */
-const operations = [...Object.values(document.paths), ...Object.values(document.webhooks as object)].flatMap(
-  (methods) => Object.values(methods as Record<string, { operationId: string; responses: object }>),
-);
+const policyOf = (response: Response) => response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
+const nonceOf = (html: string) => /csp-nonce" content="([^"]+)"/.exec(html)?.[1] ?? "";
 
-describe("the reference", () => {
-  const idsOf = () => [...html.matchAll(/\sid="([^"]+)"/g)].map(([, id = ""]) => id);
-
-  test("has an address for every operation, schema, word, code and header of the document", () => {
-    const headers = Object.keys((document.components as { headers: object }).headers);
-    const wanted = [
-      ...operations.map(({ operationId }) => operationId),
-      ...schemaNames,
-      ...contract.reasons.map((word) => `Reason-${word}`),
-      ...contract.licenseStatuses.map((word) => `LicenseStatus-${word}`),
-      ...contract.certificateStatuses.map((word) => `CertificateStatus-${word}`),
-      ...contract.purposes.map((word) => `VerificationPurpose-${word}`),
-      ...contract.eventTypes.flatMap((word) => [`EventType-${word}`, `example-${word}`]),
-      ...Object.keys(errorCodes),
-      ...headers.map((name) => `header-${name}`),
-      "SignedEnvelope.signature",
-      "WebhookEvent.data.previousStatus",
-    ];
-    const ids = new Set(idsOf());
-    expect(wanted.filter((id) => !ids.has(id))).toEqual([]);
+describe("the reference page", () => {
+  test("has a policy by which it loads from this service and calls this service alone", async () => {
+    const response = await world.call(docs);
+    const nonce = nonceOf(await response.text());
+    expect(policyOf(response).sort()).toEqual(
+      [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src 'self' data:",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        `script-src 'self' 'nonce-${nonce}'`,
+        "connect-src 'self'",
+      ].sort(),
+    );
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
   });
 
-  test("uses no address twice, and links to none that it lacks", () => {
-    const ids = idsOf();
-    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
-    const links = [...html.matchAll(/href="#([^"]+)"/g)].map(([, id = ""]) => id);
-    expect(links.length).toBeGreaterThan(200);
-    expect(links.filter((id) => !ids.includes(id))).toEqual([]);
+  test("has another nonce at each request", async () => {
+    const pages = await Promise.all([docs, docs].map(async (path) => (await world.call(path)).text()));
+    const [one = "", other = ""] = pages.map(nonceOf);
+    expect(one).toMatch(/^[\w+/]{22}==$/);
+    expect(other).not.toBe(one);
   });
 
-  test("has every part to which the getting-started page links", async () => {
-    const guide = await (await world.call("/v1/inter-agency/getting-started")).text();
-    const links = [...guide.matchAll(/href="docs#([^"]+)"/g)].map(([, id = ""]) => id);
-    expect(links.length).toBeGreaterThan(0);
-    const ids = idsOf();
-    expect(links.filter((id) => !ids.includes(id))).toEqual([]);
+  test("names no address of another site", async () => {
+    const html = await (await world.call(docs)).text();
+    expect(html).not.toMatch(/(?:https?:)?\/\/[\w-]+\./);
+    for (const option of ["telemetry", "withDefaultFonts", "agent", "mcp", "proxyUrl", "hideClientButton"])
+      expect(html).toContain(`"${option}": `);
   });
 
-  test("writes every sentence of the document, its Markdown as HTML", () => {
-    const meaning = "The license is valid, but has fewer days left than the purpose asks for: see";
-    expect(html).toContain(`${meaning} <code>license.daysRemaining</code>.`);
-    expect(html).toContain("<code>t=&lt;unix_seconds&gt;,v1=&lt;hex_digest&gt;</code>");
-    expect(html).not.toMatch(/\[object|undefined|\$\{/);
-    const text = html.replace(/<pre.*?<\/pre>|<textarea.*?<\/textarea>/gs, "");
-    expect(text).not.toMatch(/`|\*\*|^## /m);
+  test("finds every file and page that it names", async () => {
+    const html = await (await world.call(docs)).text();
+    const names = [...html.matchAll(/(?:src|href|"url")(?:=|: )"([^"#]+)"/g)].map(([, name = ""]) => name);
+    const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
+    expect(paths).toContain(script);
+    expect(paths).toContain("/v1/inter-agency/openapi.json");
+    expect(paths).toContain("/v1/inter-agency/getting-started");
+    for (const path of paths) expect([path, (await world.call(path)).status]).toEqual([path, 200]);
   });
 
-  test("shows a request in every language, with a key to replace and no key of anybody", () => {
-    expect(html).toContain("Authorization: Bearer tvs_live_YOUR_KEY");
-    expect(html.replaceAll("tvs_live_YOUR_KEY", "")).not.toMatch(/tvs_(?:live|test)_\w/);
-    for (const { operationId } of Object.values(document.paths).flatMap((path) => Object.values(path))) {
-      for (const { name } of codeLanguages) expect(html).toContain(`aria-label="${operationId} in ${name}"`);
-    }
-    expect(html).not.toMatch(/\b(METHOD|ADDRESS|NAME|VALUE|BODY|BODY_IF_ANY)\b/);
+  test("has the site's name in its title and the site's colour, as soon as they are changed", async () => {
+    const site = { ...defaultSite, name: "Council </title> of Teachers", accent: "#0b4f9c" };
+    await world.operator.stores.settings.write({ site: storedSite(site) });
+    await world.service.configuration.refresh();
+    const html = await (await world.call(docs)).text();
+    expect(html).toContain(
+      "<title>API reference – Teacher Verification Service – Council &lt;/title&gt; of Teachers</title>",
+    );
+    expect(html).toContain("<strong>Council &lt;/title&gt; of Teachers</strong>");
+    expect(html).toContain("--brand: #0b4f9c");
+    await world.operator.stores.settings.write({ site: storedSite(defaultSite) });
+    await world.service.configuration.refresh();
   });
 
-  test("asks about the teacher of its answers in every language", () => {
-    const asked = ["checkEligibility", "lookUpByRegNo", "lookUpByTId", "lookUpByNin", "checkBatch"];
-    for (const operationId of asked) {
-      const part = html.slice(html.indexOf(`name="language-${operationId}"`));
-      const [requests = "", answers = ""] = part.split(/<details[^>]*>/);
-      for (const { name } of codeLanguages) {
-        const sample = requests.split(`aria-label="${operationId} in ${name}"`)[1]?.split("</pre>")[0];
-        expect(sample?.replace(/<[^>]*>/g, "")).toMatch(
-          /TR(\/|%2F)2019(\/|%2F)LA(\/|%2F)000001|1001|99900000001/,
-        );
-      }
-      expect(answers).toContain("Adaeze Okafor");
-    }
+  test("of a live service has no key and no notice of a sandbox", async () => {
+    const html = await (await world.call(docs)).text();
+    expect(html).not.toMatch(/tvs_(?:live|test)_/);
+    expect(html).not.toContain("Sandbox.");
+    expect(html).toContain('"preferredSecurityScheme": "bearerKey"');
   });
 
-  test("weighs less than 64 kB with its style sheet and its script", async () => {
-    const weights = files.map(async (file) => {
-      const packed = await world.call(docs + file, { headers: { "Accept-Encoding": "gzip" } });
-      return (await packed.arrayBuffer()).byteLength;
-    });
-    const all = (await Promise.all(weights)).reduce((sum, bytes) => sum + bytes, 0);
-    expect(all).toBeLessThan(64_000);
+  test("calls below the path of the issuer, as soon as the issuer is changed", async () => {
+    expect(await (await world.call(docs)).text()).toContain('"url": "/"');
+    await world.operator.stores.settings.write({ issuer: "https://moved.example/tvs" });
+    await world.service.configuration.refresh();
+    expect(await (await world.call(docs)).text()).toContain('"url": "/tvs"');
+    await world.operator.stores.settings.write({ issuer: "https://teachers.example" });
+    await world.service.configuration.refresh();
   });
 });
 
-describe("the reference page", () => {
-  test("has a language and a title, and allows nothing from elsewhere", async () => {
-    expect(html).toStartWith('<!doctype html>\n<html lang="en">');
-    expect(html).toContain("<title>API reference – Teacher Verification Service</title>");
-    const response = await world.call(docs);
-    const policy = response.headers.get("Content-Security-Policy")?.split("; ") ?? [];
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("script-src 'self'");
-    expect(policy).toContain("form-action 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(html).not.toMatch(/<script(?![^>]* src=)|\son\w+=|\sstyle=/);
-    expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
+describe("the reference page of a sandbox", () => {
+  const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
+  const ask = async (remoteAddress: string) => {
+    const service = { ...world.service, keyKind: "test" as const };
+    const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
+    return (await answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress)).text();
+  };
+
+  test("fills in the demo key for a reader on this machine", async () => {
+    expect(await ask("127.0.0.1")).toContain(`"token": "${demo.apiKey}"`);
   });
 
-  test("finds everything that it names", async () => {
-    const names = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, name = ""]) => name);
-    const paths = new Set(names.map((name) => new URL(name, `http://service.test${docs}`).pathname));
-    expect(paths.size).toBeGreaterThanOrEqual(5);
-    for (const pathname of paths) {
-      const response = await world.call(pathname);
-      expect([pathname, response.status]).toEqual([pathname, 200]);
-      expect(response.headers.get("X-Content-Type-Options")).toBe("nosniff");
-      expect((await response.text()).length).toBeGreaterThan(50);
-    }
+  test("has no key for a reader on another machine, also after a reader on this machine", async () => {
+    await ask("127.0.0.1");
+    const page = await ask("192.0.2.7");
+    expect(page).not.toContain(demo.apiKey);
+    expect(page).not.toContain('"token"');
+    expect(page).toContain("<strong>Sandbox.</strong>");
   });
+});
 
-  test("is compressed for those who take it, under a tag of its own", async () => {
-    const plain = await world.call(`${docs}/reference.css`);
-    const packed = await world.call(`${docs}/reference.css`, {
-      headers: { "Accept-Encoding": "br, gzip;q=0.5" },
-    });
-    expect(plain.headers.get("Content-Encoding")).toBeNull();
-    expect(packed.headers.get("Content-Encoding")).toBe("gzip");
-    expect([plain.headers.get("Vary"), packed.headers.get("Vary")]).toEqual([
-      "Accept-Encoding",
-      "Accept-Encoding",
+describe("Scalar's script", () => {
+  test("begins with its licence and is compressed under a tag of its own", async () => {
+    const plain = await world.call(script);
+    const packed = await world.call(script, { headers: { "Accept-Encoding": "br, gzip;q=0.5" } });
+    const text = await plain.text();
+    expect(text).toMatch(/^\/\*! Scalar API Reference \d+\.\d+\.\d+\n\nMIT License\n/);
+    expect(text.slice(0, 1_500)).toContain("The above copyright notice and this permission notice shall be");
+    expect(plain.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
+    expect([plain.headers.get("Content-Encoding"), packed.headers.get("Content-Encoding")]).toEqual([
+      null,
+      "gzip",
     ]);
+    expect(packed.headers.get("Vary")).toBe("Accept-Encoding");
     expect(packed.headers.get("ETag")).not.toBe(plain.headers.get("ETag"));
-    expect(gunzipSync(await packed.arrayBuffer()).toString()).toBe(await plain.text());
+    const bytes = await packed.arrayBuffer();
+    expect(bytes.byteLength).toBeLessThan(1_500_000);
+    expect(gunzipSync(bytes).toString() === text).toBe(true);
   });
 
   test.each(["gzip;q=0", "br", "gzipped;q=1, identity", "x-gzip;q=0.0"])(
-    "is not compressed for %s",
+    "is not compressed for a client that accepts %s",
     async (accepted) => {
-      const response = await world.call(docs, { headers: { "Accept-Encoding": accepted } });
+      const response = await world.call(script, { headers: { "Accept-Encoding": accepted } });
       expect(response.headers.get("Content-Encoding")).toBeNull();
     },
   );
 
-  test.each(files)("answers 304 to who has %p", async (file) => {
+  test("is 304 for a client that has it", async () => {
     for (const coding of ["gzip", "identity"]) {
       const headers = { "Accept-Encoding": coding };
-      const etag = (await world.call(docs + file, { headers })).headers.get("ETag") ?? "";
-      const again = await world.call(docs + file, {
-        headers: { ...headers, "If-None-Match": `"other", W/${etag}` },
-      });
+      const etag = (await world.call(script, { headers })).headers.get("ETag") ?? "";
+      const known = { ...headers, "If-None-Match": `"other", W/${etag}` };
+      const again = await world.call(script, { headers: known });
       expect([again.status, await again.text()]).toEqual([304, ""]);
     }
   });
 });
 
-describe("the page of a live service", () => {
-  test("says that calls are real, and lets none be made from the page", async () => {
-    expect(html).toContain("This is the live service.");
-    expect(html).toContain("counts against your quota and is kept as evidence");
-    expect(html).not.toContain("<form");
-    const { headers } = await world.call(docs);
-    expect(headers.get("Content-Security-Policy")).toContain("connect-src 'none'");
-  });
-});
-
-describe("the page of a sandbox", () => {
-  const demo = { partnerId: "demo", apiKey: "tvs_test_DemoKeyOfThisSandbox" };
-  const ask = async (remoteAddress: string) => {
-    const service = { ...world.service, keyKind: "test" as const };
-    const app = createApp(service, { publicPerMinute: 100, trustedProxies: [], demo });
-    return answerOf(app, docs, { headers: { Host: "127.0.0.1:8080" } }, remoteAddress);
-  };
-
-  test("has the demo key in its examples and forms, and is then kept nowhere", async () => {
-    const response = await ask("127.0.0.1");
-    const page = await response.text();
-    expect(page).toContain(`Authorization: Bearer ${demo.apiKey}`);
-    expect(page).toContain(`name="key" autocomplete="off" spellcheck="false" value="${demo.apiKey}"`);
-    expect(response.headers.get("Cache-Control")).toBe("no-store");
-    expect(response.headers.get("Content-Security-Policy")).toContain("connect-src 'self'");
-  });
-
-  test("shows no key to who asks from elsewhere, also after it was shown to another", async () => {
-    await ask("127.0.0.1");
-    const response = await ask("192.0.2.7");
-    const page = await response.text();
-    expect(page).not.toContain(demo.apiKey);
-    expect(page).toContain("Authorization: Bearer tvs_test_YOUR_KEY");
-    expect(response.headers.get("Cache-Control")).toContain("public");
-  });
-});
-
-describe("the served document", () => {
+test("the served document names the issuer that is in force, without a restart", async () => {
   const serverOf = async () => {
-    const served = (await (await world.call("/v1/inter-agency/openapi.json")).json()) as {
-      servers: { url: string }[];
-    };
-    return served.servers[0]?.url;
+    const served = await (await world.call("/v1/inter-agency/openapi.json")).json();
+    return (served as { servers: { url: string }[] }).servers[0]?.url;
   };
+  expect(await serverOf()).toBe("https://teachers.example");
+  await world.operator.stores.settings.write({ issuer: "https://moved.example" });
+  await world.service.configuration.refresh();
+  expect(await serverOf()).toBe("https://moved.example");
+});
 
-  test("names the issuer that is in force, without a restart, and so does the page", async () => {
-    expect(await serverOf()).toBe("https://teachers.example");
-    await world.operator.stores.settings.write({ issuer: "https://moved.example" });
-    await world.service.configuration.refresh();
-    expect(await serverOf()).toBe("https://moved.example");
-    const page = await (await world.call(docs)).text();
-    expect(page.includes("https://moved.example/teacher/verify-license?")).toBe(true);
-  });
+test("the manual's page errors has a row for each code, with the code as its address", async () => {
+  const html = await (await world.call("/v1/inter-agency/help/errors")).text();
+  for (const [code, { status, meaning }] of Object.entries(errorCodes)) {
+    const [, row = ""] = html.split(`<tr id="${code}">`);
+    expect([code, row.slice(0, row.indexOf("</tr>"))]).toEqual([
+      code,
+      expect.stringContaining(`>${status}</td>`),
+    ]);
+    const [firstWords = ""] = meaning.split(/[(<>&'",`]/);
+    expect(row).toContain(firstWords);
+  }
 });

@@ -14,7 +14,9 @@ describe("the manual", () => {
     const files = readdirSync(folder).sort();
     expect(topics.map(({ name }) => `${name}.md`).sort()).toEqual(files);
     for (const topic of topics) {
-      expect(topic.text).toBe(readFileSync(join(folder, `${topic.name}.md`), "utf8"));
+      // The table of the page errors is made from the codes.
+      const file = topic.name === "errors" ? topic.text.replace(/^\|.*\n/gm, "") : topic.text;
+      expect(file).toBe(readFileSync(join(folder, `${topic.name}.md`), "utf8"));
       expect(topic.text.startsWith(`# ${titleOf(topic)}\n`)).toBe(true);
       expect([topic.name, topic.summary.length > 10 && topic.summary.length < 80]).toEqual([
         topic.name,
