@@ -51,7 +51,7 @@ const isBook = (file: Buffer) => file[0] === 0x50;
 /** The same in every run: without the time at which it was made. */
 function repacked(book: Buffer): Buffer {
   return zipOf(
-    Object.fromEntries(Object.entries(membersOf(book)).filter(([name]) => name.startsWith("xl/"))),
+    Object.fromEntries(Object.entries(membersOf(book)).filter(([name]) => !name.startsWith("docProps/"))),
   );
 }
 
