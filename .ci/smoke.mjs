@@ -24,6 +24,8 @@ const HONOUR_TIMEOUT_MS = 10_000;
 const BATCH_SIZE = 100;
 const TERMS = ["--scopes", "all", "--purposes", "all", "--per-minute", "600", "--per-day", "100000"];
 
+const INIT = ["init", "--issuer", "https://verify.example.org", "--name", "Registry"];
+
 const binary = process.argv[2];
 if (!binary) {
   console.error("usage: node .ci/smoke.mjs PATH-OF-TVS");
@@ -60,7 +62,7 @@ function checkIgnoresFolder() {
   writeFileSync(join(trap, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
   writeFileSync(join(trap, "preload.ts"), 'await Bun.write("obeyed-bunfig", "");\n');
   const before = readdirSync(trap).sort();
-  run(["partners", "add", "moe", "--name", "Ministry", ...TERMS], { cwd: trap });
+  run(INIT, { cwd: trap });
   const added = readdirSync(trap).filter((name) => !before.includes(name));
   assert.deepEqual(added, ["data"], "only ./data may appear");
 }
@@ -208,6 +210,7 @@ async function main() {
   assert.deepEqual(readdirSync(folder), ["tvs"], "neither help nor version may write anything");
   checkIgnoresFolder();
 
+  run(INIT);
   const { partnerId, apiKey } = runJson(["partners", "add", "moe", "--name", "Ministry", ...TERMS]);
   assert.equal(partnerId, "moe");
   assert.match(apiKey, /^tvs_live_[0-9A-Za-z]{61}$/);
@@ -216,6 +219,9 @@ async function main() {
   const imported = runJson(["teachers", "import", "extract.csv"]);
   assert.ok(imported.inserted > 0);
   assert.equal(imported.inserted, imported.rows);
+  // A workbook is read in a process of its own, which is the executable again.
+  copyFileSync(join(PROJECT, "test/fixtures/extracts/hidden-old-copy-first.xlsx"), join(folder, "book.xlsx"));
+  assert.equal(runJson(["teachers", "import", "book.xlsx", "--allow-change"]).inserted, 2);
 
   const envelope = await serveAndRotate({ apiKey, regNo: firstRegNo(join(folder, "extract.csv")) });
   checkOffline(envelope);
