@@ -28,6 +28,9 @@ test("show prints the policy in force; with --json the document, which check acc
     expect(checked.code).toBe(0);
     expect(JSON.parse(checked.stdout)).toMatchObject({ valid: true, version: "2027-01" });
     expect(JSON.parse(checked.stdout).denied).toHaveLength(9);
+    await writeFile(file, `\ufeff${shown.stdout}`);
+    const marked = await runTvs(["policy", "check", file, "--json"], { dataDir });
+    expect(JSON.parse(marked.stdout)).toEqual(JSON.parse(checked.stdout));
   }));
 
 function rule(changes: object) {

@@ -118,3 +118,8 @@ test("texts that stand for nothing or are damaged are warned of, one row for eac
     expect(result.codes.map(({ code, rows }) => [code, rows])).toEqual([["TEXT_SUSPECT", texts.length]]);
     expect(result.report.warnings[0]).toMatchObject({ line: 2, field: "state", code: "TEXT_SUSPECT" });
   }));
+
+test("a mapping that begins with a byte-order mark is read", () => {
+  const text = JSON.stringify({ columns: { Surname: "name" } });
+  expect(parseMapping(`\ufeff${text}`, "m.json")).toEqual(parseMapping(text, "m.json"));
+});

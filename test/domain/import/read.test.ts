@@ -89,6 +89,14 @@ test("a row that is cut off at the end of the file is rejected", () =>
     expect(report.rejected).toEqual([{ line: 3, field: null, code: "COLUMN_COUNT" }]);
   }));
 
+test("a member of NDJSON above 32,767 characters is a fault of its row", () =>
+  withImports(async ({ add }) => {
+    const member = { regNo: "TR/2019/LA/1", name: "x".repeat(32_768), source: "legacy" };
+    const line = JSON.stringify({ ...member, certificateStatus: "VERIFIED" });
+    const { report } = await add(line, { name: "x.ndjson", allowChange: true });
+    expect(report.rejected).toEqual([{ line: 1, field: "name", code: "CELL_TOO_LONG" }]);
+  }));
+
 test("a cell above 32,767 characters is a fault of its row", () =>
   withImports(async ({ add }) => {
     const { report, inserted } = await add(csv([row(1, { name: "x".repeat(32_768) }), row(2)]));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
+import { CFB } from "@e965/xlsx";
 import type { TableRecord } from "../../../src/domain/import/csv.ts";
 import { readWorkbook } from "../../../src/domain/import/workbook.ts";
 import { workbookParts, zipOf } from "../../harness/archive.ts";
@@ -175,4 +176,14 @@ console.log(JSON.stringify(said));`;
 test("a text in an HTML table stays a text: no day becomes a month, and a NIN keeps its digits", () => {
   const html = "<table><tr><td>3/4/2029</td><td>01234567890</td></tr></table>";
   expect(readWorkbook(html).records[0]?.cells).toEqual(["3/4/2029", "01234567890"]);
+});
+
+test("a workbook with a password is refused with what to do", () => {
+  const locked = CFB.utils.cfb_new();
+  for (const name of ["/EncryptionInfo", "/EncryptedPackage"])
+    CFB.utils.cfb_add(locked, name, Buffer.alloc(512));
+  const file = Buffer.from(CFB.write(locked, { type: "buffer" }));
+  expect(() => readWorkbook(file, {})).toThrow(
+    "the workbook has a password; open it in a spreadsheet and save it without one",
+  );
 });
