@@ -71,7 +71,8 @@ test("serve over a mistyped folder says that there is no register, and creates n
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: "",
-      stderr: `tvs: there is no register at ${data}; tvs init makes one\n`,
+      // A libSQL server, where the tests run over one, stands in the place of the folder.
+      stderr: expect.stringMatching(/^tvs: there is no register at \S+; tvs init makes one\n$/),
     });
     expect(existsSync(data)).toBe(false);
   }));

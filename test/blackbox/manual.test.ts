@@ -42,6 +42,8 @@ const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
   backup: cluster !== "file",
+  // The section on moving in copies a database file; the rest of the page installs units.
+  service: cluster !== "file",
   nodes: !mayStartServers,
   // A sandbox is one process over a file.
   sandbox: cluster !== "file",
