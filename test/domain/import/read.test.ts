@@ -89,6 +89,20 @@ test("a row that is cut off at the end of the file is rejected", () =>
     expect(report.rejected).toEqual([{ line: 3, field: null, code: "COLUMN_COUNT" }]);
   }));
 
+test("a table of CSV has 256 columns at most", () =>
+  withImports(async ({ add }) => {
+    const [header = "", first = ""] = csv([row(1)]).split("\n");
+    const missing = 256 - header.split(",").length;
+    const widened = (more: number) =>
+      [
+        header + Array.from({ length: more }, (_, index) => `,extra ${index}`).join(""),
+        first + ",".repeat(more),
+      ].join("\n");
+    const error = await rejection(add(widened(missing + 1)));
+    expect(String(error)).toMatch(/more than 256 columns/);
+    expect(await add(widened(missing))).toMatchObject({ rows: 1, rejected: 0, inserted: 1 });
+  }));
+
 test("a member of NDJSON above 32,767 characters is a fault of its row", () =>
   withImports(async ({ add }) => {
     const member = { regNo: "TR/2019/LA/1", name: "x".repeat(32_768), source: "legacy" };

@@ -1,0 +1,24 @@
+import { expect, test } from "bun:test";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { sheetReaderIn } from "../../../cli/register/workbook-process.ts";
+import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
+
+const main = new URL("../../../cli/main.ts", import.meta.url).href;
+
+/** A program that never ends by itself, watched as the reading of a workbook is. */
+const watched = (memory: number) => `import { Worker } from "node:worker_threads";
+new Worker(new URL(${JSON.stringify(main)}), {
+  workerData: { role: "workbook-watch", memory: ${memory}, parent: process.ppid },
+});
+setInterval(() => {}, 1000);`;
+
+test("a workbook that takes more memory than it may is refused, because its process is killed", () =>
+  withTempDir(async (folder) => {
+    const file = join(folder, "reader.ts");
+    await writeFile(file, watched(1));
+    const read = sheetReaderIn(pathToFileURL(file));
+    expect(String(await rejection(read(new Uint8Array(10), {})))).toMatch(/larger than tvs reads/);
+  }));
