@@ -65,20 +65,3 @@ declare module "*.sh" {
 declare module "*.md" {
   export { default } from "embedded-text";
 }
-
-/** What is used of it: its package has no types. */
-declare module "saxen" {
-  type Attributes = Readonly<Record<string, string>>;
-  export class Parser {
-    on(
-      event: "openTag",
-      listener: (name: string, attributes: () => Attributes, decode: (text: string) => string) => void,
-    ): this;
-    on(event: "closeTag", listener: (name: string) => void): this;
-    on(event: "text", listener: (text: string, decode: (text: string) => string) => void): this;
-    on(event: "cdata", listener: (text: string) => void): this;
-    on(event: "error", listener: (error: Error) => void): this;
-    write(text: string): this;
-    end(): Error | undefined;
-  }
-}
