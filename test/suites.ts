@@ -84,6 +84,7 @@ const notOverServer = {
 };
 const notBehindProxy = {
   "client-cert-header": "whom a listener believes; the proxy lets no caller say it",
+  "empty-register": "the proxy answers in the place of nodes whose health is 503",
   "hostile-http": "what reaches a listener is what the proxy has made of it",
   manual: "commands, which over three nodes say the same; few of its lines ask a service",
 };

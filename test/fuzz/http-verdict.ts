@@ -15,7 +15,9 @@ export async function faultOf(sent: Sent, response: Response, text: string): Pro
   const codeStatus = status === 415 ? 400 : status;
   if (status >= 400 && errorCodes[code as ApiErrorCode]?.status !== codeStatus)
     return `${status} with ${code}`;
-  const told = echoed(sent, `${text}\n${JSON.stringify([...headers])}`);
+  // Scalar's script is the same for everybody, and has numbers of made-up bank accounts in it.
+  const body = status === 200 && /^\/v1\/inter-agency\/docs\/scalar\.js\b/.test(sent.url) ? "" : text;
+  const told = echoed(sent, `${body}\n${JSON.stringify([...headers])}`);
   if (told !== undefined) return `it says the NIN ${told} again`;
   const { pathname } = new URL(`http://service.test${sent.url}`);
   try {
