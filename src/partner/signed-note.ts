@@ -6,7 +6,7 @@
  */
 
 import { decodeBase64, encodeBase64 } from "./base64.ts";
-import { fromHex, toHex } from "./bytes.ts";
+import { concatenated, fromHex, toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import { decodeUtf8 } from "./strict-json.ts";
 
@@ -69,8 +69,7 @@ function isKeyName(text: string): boolean {
  * @returns eight lower-case hex digits
  */
 export async function keyIdOf(name: string, type: number, publicKey: Uint8Array): Promise<string> {
-  // Not as arguments, of which no engine takes any number: a file of keys may hold whatever somebody put there.
-  const bytes = Uint8Array.from([...new TextEncoder().encode(`${name}\n`), type, ...publicKey]);
+  const bytes = concatenated([new TextEncoder().encode(`${name}\n`), Uint8Array.of(type), publicKey]);
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).subarray(0, keyIdBytes));
 }
 
