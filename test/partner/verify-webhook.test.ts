@@ -98,7 +98,7 @@ describe("verifyWebhook", () => {
       ` ${good.secret}`,
       `${good.secret}\u00e9`,
     ])
-      expect(verifyWebhook({ ...inputOf(good), secret })).rejects.toThrow(
+      await expect(verifyWebhook({ ...inputOf(good), secret })).rejects.toThrow(
         "The webhook secret cannot be read.",
       );
     expect(verifyWebhook({ ...inputOf(good), now: new Date("never") })).rejects.toThrow(

@@ -335,7 +335,7 @@ describe("a list in another character set", () => {
       "tvs: standard input, line 2: this is not UTF-8; if a program on Windows wrote it, give --encoding windows-1252, " +
         "else save the file as UTF-8 text\n",
     );
-    expect(stat(out)).rejects.toThrow();
+    await expect(stat(out)).rejects.toThrow();
   });
 
   test.each([
