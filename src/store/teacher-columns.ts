@@ -1,13 +1,11 @@
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import {
-  type ReadTeacher,
   type StoredTeacher,
   type TeacherKey,
   teacherFields,
   type UniqueKey,
 } from "../domain/teachers/teachers.ts";
-import { allOf, type Condition } from "./conditions.ts";
 import type { Row, Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 
@@ -89,13 +87,7 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
 /** Whom lookups find; a hidden teacher is nobody to them. */
 export const isShown = "hidden = 0";
 
-const isAtVersionIn = (id: string, version: string) =>
-  `EXISTS (SELECT 1 FROM teachers WHERE id = ${id} AND version = ${version})`;
-const isAtVersion = isAtVersionIn("?", "?");
-const areAtVersions = `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
-  LEFT JOIN teachers ON teachers.id = read.value ->> 0 WHERE teachers.version IS NOT read.value ->> 1)`;
-
-const keyColumns = {
+export const keyColumns = {
   regNo: columnOf("regNo"),
   tId: columnOf("tId"),
   nin: columnOf("ninIndex"),
@@ -110,49 +102,6 @@ export function byKey(sqlOf: (column: string) => string): Readonly<Record<Teache
 }
 
 export const uniqueKinds = ["regNo", "tId", "nin"] as const satisfies readonly UniqueKey["by"][];
-type KeyKind = UniqueKey["by"];
-const nobodyHasIn = (by: KeyKind, value: string) =>
-  `NOT EXISTS (SELECT 1 FROM teachers WHERE ${keyColumns[by]} = ${value} AND ${isShown})`;
-const nobodyHas = (by: KeyKind) => nobodyHasIn(by, "?");
-const nobodyHasAny = (by: KeyKind) => `NOT EXISTS (SELECT 1 FROM json_each(?) AS read
-  CROSS JOIN teachers ON ${keyColumns[by]} = ${by === "nin" ? "unhex(read.value)" : "read.value"} AND ${isShown})`;
-
-/** Lookups would read the same now: records at their versions, and nobody where nobody was. */
-export function stillAsRead(read: readonly ReadTeacher[]): Condition {
-  const [only] = read;
-  if (only !== undefined && read.length === 1) {
-    if ("by" in only) return { sql: nobodyHas(only.by), args: [only.value] };
-    return { sql: isAtVersion, args: [only.id, only.version] };
-  }
-  const conditions: Condition[] = [];
-  const records = read.flatMap((one) => ("by" in one ? [] : [[one.id, one.version]]));
-  if (records.length > 0) conditions.push({ sql: areAtVersions, args: [JSON.stringify(records)] });
-  for (const by of uniqueKinds) {
-    const keys = read.flatMap((one) => ("by" in one && one.by === by ? [keyInJson(one)] : []));
-    if (keys.length > 0) conditions.push({ sql: nobodyHasAny(by), args: [JSON.stringify(keys)] });
-  }
-  return allOf(conditions);
-}
-
-/** How one lookup was answered, as a row of JSON has it: by its id and version, or by the key that nobody had. */
-export const readColumns = ["id", "version", "regNo", "tId", "nin"] as const;
-
-/** The values of {@link readColumns}. */
-export function readInJson(read: ReadTeacher): (string | number | null)[] {
-  if (!("by" in read)) return [read.id, read.version, null, null, null];
-  return readColumns.map((name) => (name === read.by ? keyInJson(read) : null));
-}
-
-/** {@link stillAsRead} of one lookup that stands in a row of JSON. @param at SQL for a value in the row */
-export function isAsReadIn(at: (name: (typeof readColumns)[number]) => string): string {
-  const absent = [
-    nobodyHasIn("regNo", at("regNo")),
-    nobodyHasIn("tId", at("tId")),
-    nobodyHasIn("nin", `unhex(${at("nin")})`),
-  ];
-  return `iif(${at("id")} IS NULL, ${absent.join(" AND ")}, ${isAtVersionIn(at("id"), at("version"))})`;
-}
-
 /** A key as JSON has it; an index of bytes, which it does not have, as hex. */
 export function keyInJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;

@@ -1,37 +1,22 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
-import type { Driver, Row, SqlStatement, Statement } from "./driver.ts";
+import type { Driver, Row, Statement, Transaction } from "./driver.ts";
 
-/** The statements of some acts, and how to read each act's result from the rows that they return. */
-type Plan<R> = {
-  readonly statements: readonly Statement[];
-  /** @param rows of every statement, in order. @returns a result for each act, in order */
-  results(rows: readonly Row[][]): readonly R[];
-};
-
-/** Acts that cost fewer statements together than each alone; told apart by identity. */
-export type ActKind<T, R> = {
-  plan(items: readonly T[]): Plan<R>;
-  /** How many usual acts one is worth, by what it writes; 1 where it is left out. */
+/** Writes of one kind, which are made together in a transaction; told apart by identity. */
+export type GroupedWrite<T, R> = {
+  /** @returns a result for each item, in order */
+  write(tx: Transaction, items: readonly T[]): Promise<readonly R[]>;
+  /** How many usual writes one is worth, by its rows; 1 where it is left out. */
   weigh?(item: T): number;
-  /** By what is found out which acts were stored, when the reply to their commit was lost (decision D12.3). */
-  findOut?(items: readonly T[]): Inquiry<R>;
 };
 
-/** A read, and how its rows tell each act's result; undefined for one of which nothing is stored. */
-type Inquiry<R> = {
-  readonly read: SqlStatement;
-  results(rows: readonly Row[]): readonly (R | undefined)[];
-};
-
-/** One act of the service is committed whole, or not at all. */
+/** One write of the service is committed whole, or not at all. */
 export type Commit = {
-  /** An act of its own statements. */
+  /** Statements of their own. */
   (statements: readonly Statement[]): Promise<Row[][]>;
-  /** An act that is planned together with the others of its kind in the same commit. */
-  inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R>;
+  /** A write that is made together with the others of its kind in the same transaction. */
+  inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R>;
 };
 
 export type CommitOptions = {
@@ -46,7 +31,7 @@ export type CommitOptions = {
 };
 
 type Act = {
-  readonly kind: ActKind<unknown, unknown>;
+  readonly kind: GroupedWrite<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
   readonly queuedAtMs: number;
@@ -73,18 +58,16 @@ const longestGatherMs = 50;
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
 /** Statements one after another, as they are. */
-const inOrder: ActKind<readonly Statement[], Row[][]> = {
+const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
   weigh: (statements) => statements.length,
-  plan: (items) => ({
-    statements: items.flat(),
-    results(rows) {
-      let offset = 0;
-      return items.map((item) => {
-        offset += item.length;
-        return rows.slice(offset - item.length, offset);
-      });
-    },
-  }),
+  async write(tx, items) {
+    const rows = await tx.batch(items.flat());
+    let offset = 0;
+    return items.map((item) => {
+      offset += item.length;
+      return rows.slice(offset - item.length, offset);
+    });
+  },
 };
 
 /**
@@ -178,7 +161,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     running = false;
   }
 
-  function inBatch<T, R>(kind: ActKind<T, R>, item: T): Promise<R> {
+  function inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       if (queuedWeight >= maxQueued) {
         reject(new TvsError("OVERLOADED", "too many calls are waiting for the disk; try again shortly"));
@@ -194,43 +177,35 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     });
   }
 
-  return Object.assign((statements: readonly Statement[]) => inBatch(inOrder, statements), { inBatch });
+  return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
 }
-
-const unanswered = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
-
-/** Some acts of one kind, and the statements of them all. */
-type Planned = { readonly acts: readonly Act[]; readonly plan: Plan<unknown> };
 
 /** @returns why none of the group is known to be committed */
 async function commitGroup(driver: Driver, group: readonly Act[]): Promise<unknown> {
   try {
-    const planned = [...byKind(group)].map(([kind, acts]): Planned => {
-      return { acts, plan: kind.plan(acts.map(({ item }) => item)) };
-    });
-    const statements = planned.flatMap(({ plan }) => plan.statements);
-    resolveAll(planned, await driver.batch(statements, waitMsOf(driver, group)));
+    const written = await driver.write((tx) => writeAll(tx, group), waitMsOf(driver, group));
+    for (const [act, result] of written) act.resolve(result);
   } catch (error) {
     if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
       for (const act of group) await commitGroup(driver, [act]);
       return undefined;
     }
-    const isLost = driver.kind === "remote" && isTvsError(error, "STORE_UNAVAILABLE");
-    const stored = isLost && (await findOut(driver, group));
-    // Whoever was not found: a promise that is settled stays as it is.
     for (const act of group) act.reject(error);
-    return stored ? undefined : error;
+    return error;
   }
   return undefined;
 }
 
-function resolveAll(planned: readonly Planned[], rows: readonly Row[][]): void {
-  let offset = 0;
-  for (const { acts, plan } of planned) {
-    const results = plan.results(rows.slice(offset, offset + plan.statements.length));
-    offset += plan.statements.length;
-    for (const [index, act] of acts.entries()) act.resolve(results[index]);
+async function writeAll(tx: Transaction, group: readonly Act[]): Promise<[Act, unknown][]> {
+  const written: [Act, unknown][] = [];
+  for (const [kind, acts] of Map.groupBy(group, ({ kind }) => kind)) {
+    const results = await kind.write(
+      tx,
+      acts.map(({ item }) => item),
+    );
+    for (const [index, act] of acts.entries()) written.push([act, results[index]]);
   }
+  return written;
 }
 
 /**
@@ -243,33 +218,3 @@ function waitMsOf(driver: Driver, group: readonly Act[]): number | undefined {
   if (waitedMs < serverWaitMs.serving) return serverWaitMs.serving - waitedMs;
   throw new TvsError("STORE_UNAVAILABLE", "the database is too slow; try again");
 }
-
-/**
- * Looks for acts whose commit failed with nobody knowing whether it stands, and resolves those that are stored. Of the
- * others nothing is assumed (decision D12.3): not that they were refused, and not that they will never be stored, for
- * what is on its way to the server may still be committed. Such a call was answered 503. If it comes again with its
- * idempotency key, it finds the record and is replayed; or its own commit comes first, uses the key, and the late one is
- * refused by it. Without a key it is done again, as any repeated call is: there is then evidence of both, and the
- * partner's quota was charged for both, but never beyond its limit.
- * @returns whether any was stored, and so the group
- */
-async function findOut(driver: Driver, group: readonly Act[]): Promise<boolean> {
-  let isStored = false;
-  const asked = [...byKind(group)].map(async ([kind, acts]) => {
-    if (kind.findOut === undefined) return;
-    const { read, results } = kind.findOut(acts.map(({ item }) => item));
-    const rows = await inTime(driver.query(read.sql, read.args), {
-      ms: serverWaitMs.findingOut,
-      late: unanswered,
-    });
-    for (const [index, result] of results(rows).entries()) {
-      if (result === undefined) continue;
-      isStored = true;
-      acts[index]?.resolve(result);
-    }
-  });
-  await Promise.allSettled(asked);
-  return isStored;
-}
-
-const byKind = (group: readonly Act[]) => Map.groupBy(group, ({ kind }) => kind);

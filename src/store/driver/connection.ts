@@ -1,5 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
-import { bindable, type Row, type RowsTarget, type Statement, type Value } from "./driver.ts";
+import { createSerial } from "../../domain/serial.ts";
+import {
+  bindable,
+  type Row,
+  type RowsTarget,
+  type Statement,
+  storeError,
+  type Transaction,
+  type Value,
+} from "./driver.ts";
 import { openNative } from "./native.ts";
 
 type Prepared = {
@@ -8,9 +18,6 @@ type Prepared = {
   readonly returnsRows: boolean;
   readonly native: { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
 };
-
-/** Statements that were made ready to run, which keeps nobody waiting; they run once. */
-export type Batch = readonly (() => Row[])[];
 
 /**
  * One connection to a database file, used only through `all` and `run` with one full array of converted values.
@@ -27,8 +34,6 @@ const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 export const lockRetryMs = 1;
 const maxPrepared = 500;
-/** Characters of JSON that are parsed before the write lock is taken. */
-const maxParsedAhead = 64 * 1024;
 /** Rows in one statement of bound values: more of them are no quicker. */
 export const blockRows = 10;
 /** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
@@ -106,39 +111,14 @@ function createStatements(db: Libsql.Database) {
 
 function createConnection(db: Libsql.Database) {
   const { run, insertRows, release } = createStatements(db);
-  let heldMs = 0;
 
-  /**
-   * A statement as it will be run. A few rows are taken apart before the lock is taken, which keeps nobody waiting;
-   * many one text after the other, because as objects they would fill the memory.
-   */
-  function readyOne(statement: Statement): () => Row[] {
-    if ("sql" in statement) return () => run(statement.sql, statement.args);
-    const { insert: target, rows: json } = statement;
-    const parse = () => JSON.parse(json) as Value[][];
-    const rows = json.length > maxParsedAhead ? null : parse();
-    return () => insertRows(target, rows ?? parse());
+  function runOne(statement: Statement): Row[] {
+    if ("sql" in statement) return run(statement.sql, statement.args);
+    return insertRows(statement.insert, JSON.parse(statement.rows) as Value[][]);
   }
 
   function all(sql: string, args: readonly Value[] = []): Row[] {
     return untilUnlocked(() => run(sql, args), readWaitMs);
-  }
-
-  // The write lock is taken at the start: a transaction that reads first and writes after a foreign commit
-  // would fail at once, however long it was ready to wait.
-  const begin = () => void db.exec("BEGIN IMMEDIATE");
-
-  function commit(batch: Batch): Row[][] {
-    const lockedAt = performance.now();
-    try {
-      const rows = batch.map((act) => act());
-      db.exec("COMMIT");
-      heldMs = performance.now() - lockedAt;
-      return rows;
-    } catch (error) {
-      rollBack();
-      throw error;
-    }
   }
 
   /**
@@ -154,36 +134,120 @@ function createConnection(db: Libsql.Database) {
     }
   }
 
-  const ready = (statements: readonly Statement[]): Batch => statements.map(readyOne);
-
   return {
     all,
-    ready,
-    /** Runs the statements inside BEGIN IMMEDIATE … COMMIT; the thread is blocked while others write. */
-    transaction(statements: readonly Statement[]): Row[][] {
-      const batch = ready(statements);
-      untilUnlocked(begin, defaultLockWaitMs);
-      return commit(batch);
-    },
-    /** At once. @returns null when another process writes */
-    tryTransaction(batch: Batch): Row[][] | null {
+    /** Runs statements in order, inside the transaction that was begun. */
+    run: (statements: readonly Statement[]): Row[][] => statements.map(runOne),
+    /**
+     * Takes the write lock at the start: a transaction that reads first and writes after a foreign commit would fail,
+     * however long it was ready to wait.
+     * @returns false when another process writes
+     */
+    tryBegin(): boolean {
       try {
-        begin();
+        db.exec("BEGIN IMMEDIATE");
+        return true;
       } catch (error) {
-        if (isLocked(error)) return null;
+        if (isLocked(error)) return false;
         throw error;
       }
-      return commit(batch);
     },
+    commit: () => void db.exec("COMMIT"),
     rollBack,
-    /** How long the last transaction kept others from writing, in milliseconds. */
-    heldMs: () => heldMs,
     exec: (sql: string) => void db.exec(sql),
     close(): void {
       release();
       db.close();
     },
   };
+}
+
+type WriterOptions = {
+  /** How long a transaction waits for another process's, from when it was asked for. */
+  readonly lockWaitMs?: number | undefined;
+  /** @throws TvsError when the file is not to be written */
+  requireSameFile(): void;
+  /** Takes the lock of this process's threads. @returns gives it back. @throws TvsError STORE_BUSY */
+  takeLock?(): () => void;
+  /** Called when a transaction is committed, before anybody hears of it. */
+  committed?(): void;
+};
+
+/**
+ * The write transactions of one connection, one after the other. While another process writes, nobody waits in place:
+ * the thread goes on answering and tries again.
+ */
+export function createWriter(connection: Connection, options: WriterOptions) {
+  const { lockWaitMs = defaultLockWaitMs, takeLock = () => () => {}, committed = () => {} } = options;
+  const inTurn = createSerial();
+  let heldMs = 0;
+
+  /** @returns gives the threads' lock back */
+  async function begin(deadlineMs: number): Promise<() => void> {
+    for (;;) {
+      options.requireSameFile();
+      const giveBack = takeLock();
+      let isBegun = false;
+      try {
+        isBegun = guarded(connection.tryBegin);
+      } finally {
+        if (!isBegun) giveBack();
+      }
+      if (isBegun) return giveBack;
+      if (performance.now() > deadlineMs) throw busy();
+      await sleep(lockRetryMs);
+    }
+  }
+
+  async function transact<R>(work: (tx: Transaction) => Promise<R>, deadlineMs: number): Promise<R> {
+    const giveBack = await begin(deadlineMs);
+    const begunAt = performance.now();
+    let isOver = false;
+    const batch = async (statements: readonly Statement[]) => {
+      if (isOver) throw new TypeError("the transaction is over");
+      return guarded(() => connection.run(statements));
+    };
+    try {
+      const result = await work({ batch });
+      guarded(connection.commit);
+      heldMs = performance.now() - begunAt;
+      return result;
+    } catch (error) {
+      connection.rollBack();
+      throw error;
+    } finally {
+      isOver = true;
+      giveBack();
+    }
+  }
+
+  return {
+    write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
+      // From when it was asked for: behind others that wait for the same lock, it would wait as often.
+      const deadlineMs = performance.now() + lockWaitMs;
+      return inTurn(async () => {
+        const result = await transact(work, deadlineMs);
+        committed();
+        return result;
+      });
+    },
+    heldMs: () => heldMs,
+    /** Closes the connection when the last transaction is over. */
+    close: () => inTurn(async () => connection.close()),
+  };
+}
+
+/** @throws TvsError STORE_* for what the database says */
+export function guarded<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+export function busy() {
+  return storeError(new Error("SQLITE_BUSY: another process or thread writes"));
 }
 
 function insertOf({ table, columns, bytes = [] }: RowsTarget, rowCount: number): string {

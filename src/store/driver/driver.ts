@@ -24,28 +24,36 @@ type RowsStatement = {
 
 export type Statement = SqlStatement | RowsStatement;
 
+/** One write transaction: nobody else writes between its first statement and its commit. */
+export type Transaction = {
+  /** Runs statements in order. @returns the rows of each, in order; they show what the transaction has written */
+  batch(statements: readonly Statement[]): Promise<Row[][]>;
+};
+
 /**
  * The seam between the store's SQL and a database.
  *
- * There are two drivers: `embedded.ts` (libsql in this process) and `remote.ts` (a libSQL server).
- * `test/store/conformance.test.ts` says what both must do. No interactive transactions, on purpose: one act
- * is one atomic batch, so that both drivers commit it in one round trip.
+ * There are two: `embedded.ts` (libsql in this process) and `server/remote.ts` (a libSQL server).
+ * `test/store/driver/conformance.test.ts` says what both must do.
  */
 export type Driver = {
   readonly kind: "embedded" | "remote";
-  /** Runs one reading statement. */
+  /** Runs one reading statement. It does not see what a transaction has not committed. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * Runs writing statements atomically, durable when the promise resolves.
+   * Reads, decides and writes in one transaction, durable when the promise resolves. What is thrown inside undoes it.
+   * @param work waits for nothing but its transaction; a server that was busy gets it a second time
    * @param waitMs for how long a server is waited for, where that is not as long as usual
-   * @returns the rows of each statement's RETURNING clause, in order
+   * @throws TvsError STORE_*; a server whose reply to the commit is lost may still have committed
    */
+  write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
+  /** {@link Driver.write} of statements that need no decision. @returns the rows of each, in order */
   batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
   /** What is read from now on shows whatever was committed before. */
   renew(): void;
-  /** For how many milliseconds the last batch kept everybody else from writing; null where nobody can tell. */
+  /** For how many milliseconds the last transaction kept everybody else from writing; null where nobody can tell. */
   heldMs(): number | null;
-  /** Whether another thread of this process commits just now, so that a batch would keep its own thread waiting. */
+  /** Whether another thread of this process commits just now, so that a transaction would keep its own thread waiting. */
   isBusy(): boolean;
   /**
    * Waits for this thread's turn among those of the process, where commits that are asked for at once hinder each other.

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { type Connection, openConnection } from "./connection.ts";
+import { type Connection, createWriter, guarded, openConnection } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
 import { makeOwnFile } from "./files.ts";
 import { explainOpenFailure } from "./native.ts";
@@ -27,14 +27,16 @@ export async function openEmbedded({
   onLost,
   lockWatchMs = 1_000,
 }: EmbeddedOptions): Promise<Driver> {
-  const connection = await open(file, shared === undefined ? [] : servingSettings);
+  const settings = shared === undefined ? [] : servingSettings;
+  const writer = await open(file, settings);
+  const reader = await open(file, settings);
   const requireSameFile = watchFile(file);
   // One file may have several names (symbolic links), and they share its log and must share one lock.
   const realFile = guarded(() => realpathSync(file));
   const access =
     shared === undefined
-      ? openAlone(connection, requireSameFile)
-      : createServing({ ...shared, connection, realFile, requireSameFile });
+      ? openAlone({ reader, writer, requireSameFile })
+      : createServing({ ...shared, reader, writer, realFile, requireSameFile });
   const lockPath = `${realFile}.lock`;
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
@@ -61,7 +63,8 @@ export async function openEmbedded({
   return {
     kind: "embedded",
     query: async (sql, args) => guarded(() => access.query(sql, args)),
-    batch: access.batch,
+    write: access.write,
+    batch: (statements) => access.write((tx) => tx.batch(statements)),
     renew: access.renew,
     heldMs: access.heldMs,
     isBusy: access.isBusy,
@@ -82,26 +85,32 @@ export async function openEmbedded({
   };
 }
 
-/** The file as a command uses it: each read by itself, each batch in place. */
-function openAlone(connection: Connection, requireSameFile: () => void): FileAccess {
+type FileConnections = {
+  readonly reader: Connection;
+  readonly writer: Connection;
+  /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
+  requireSameFile(): void;
+};
+
+/** The file as a command uses it: each read by itself. */
+function openAlone({ reader, writer: connection, requireSameFile }: FileConnections): FileAccess {
+  const writer = createWriter(connection, { requireSameFile });
   return {
     query(sql, args) {
       requireSameFile();
-      return connection.all(sql, args);
+      return reader.all(sql, args);
     },
-    async batch(statements) {
-      requireSameFile();
-      return guarded(() => connection.transaction(statements));
-    },
+    write: writer.write,
     renew() {},
-    heldMs: connection.heldMs,
+    heldMs: writer.heldMs,
     isBusy: () => false,
     copyTo(target) {
       requireSameFile();
-      connection.all("VACUUM INTO ?", [target]);
+      reader.all("VACUUM INTO ?", [target]);
     },
     async close() {
-      connection.close();
+      await writer.close();
+      reader.close();
     },
   };
 }
@@ -131,12 +140,4 @@ function watchFile(file: string): () => void {
     const message = `${file} was moved away or replaced while it was in use; start this program again`;
     throw new TvsError("STORE_UNAVAILABLE", message);
   };
-}
-
-function guarded<T>(act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw storeError(error);
-  }
 }

@@ -3,7 +3,14 @@ import DataLoader from "dataloader";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { openCommitLock } from "../driver/commit-lock.ts";
-import { type Driver, type Row, type Statement, storeError, type Value } from "../driver/driver.ts";
+import {
+  type Driver,
+  type Row,
+  type Statement,
+  storeError,
+  type Transaction,
+  type Value,
+} from "../driver/driver.ts";
 import type { SharedFile } from "../driver/serving.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
 import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
@@ -62,9 +69,19 @@ export async function openRemote({
     });
   }
 
+  async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
+    return whenFree(atMostMs, (leftMs) => {
+      onRequest("commit");
+      return requests.transaction(work, leftMs);
+    }).catch((error) => {
+      throw asUnknown(error);
+    });
+  }
+
   return {
     kind: "remote",
     query: read,
+    write,
     batch,
     renew() {},
     heldMs: () => null,

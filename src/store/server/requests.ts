@@ -1,7 +1,14 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError } from "../../domain/errors.ts";
-import { bindable, type Row, type RowsTarget, type Statement, storeError } from "../driver/driver.ts";
+import {
+  bindable,
+  type Row,
+  type RowsTarget,
+  type Statement,
+  storeError,
+  type Transaction,
+} from "../driver/driver.ts";
 import { askServer } from "./answers.ts";
 import { isAnswer, isTimeout } from "./errors.ts";
 
@@ -50,6 +57,22 @@ export async function createServerRequests({ url, token }: ServerAddress) {
     /** Statements that are committed together; the first failure is thrown, and nothing is done then. */
     together: async (statements: readonly SentStatement[], waitMs: number): Promise<Row[][]> =>
       rowsOf(await clientFor(waitMs).batch([...statements], "write")),
+    /**
+     * Reads, decides and writes in one transaction. The server begins it with the first batch, and ends it by itself
+     * when nobody goes on with it for some seconds.
+     */
+    async transaction<R>(work: (tx: Transaction) => Promise<R>, waitMs: number): Promise<R> {
+      const transaction = await clientFor(waitMs).transaction("write");
+      try {
+        const result = await work({
+          batch: async (statements) => rowsOf(await transaction.batch(statements.map(sentStatement))),
+        });
+        await transaction.commit();
+        return result;
+      } finally {
+        transaction.close();
+      }
+    },
   };
 }
 

@@ -1,0 +1,211 @@
+import { Buffer } from "node:buffer";
+import type { AnsweredCall, Attestation } from "../domain/attestations.ts";
+import { type IdempotencyRecord, keepIdempotencyMs } from "../domain/idempotency.ts";
+import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
+import type { ReadTeacher, UniqueKey } from "../domain/teachers/teachers.ts";
+import type { GroupedWrite } from "./driver/commits.ts";
+import type { Row, SqlStatement, Transaction, Value } from "./driver/driver.ts";
+import { integer, text } from "./driver/rows.ts";
+import { peopleStatements } from "./evidence/statement-people.ts";
+import { isCompromised, keepStatement } from "./idempotency.ts";
+import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
+
+/**
+ * Answered calls are stored in groups. One transaction reads what all of them rest on, decides on each, and writes those
+ * that still hold: nobody else writes in between, so what is decided is true when it is committed (decision D4.8).
+ */
+
+/** What the calls of a group rest on, as it is in the transaction; {@link decide} adds what it lets through. */
+export type Current = {
+  readonly revision: number;
+  /** The versions of the records that were read, by id; one that is gone has none. */
+  readonly versions: ReadonlyMap<number, number>;
+  /** The keys that named nobody and name somebody now, as {@link keyName} has them. */
+  readonly taken: ReadonlySet<string>;
+  /** When the answers were given that stand under the calls' idempotency keys, by the key's id in hex. */
+  readonly answeredAt: Map<string, number>;
+  /** What is used of the windows, as {@link windowName} has them. */
+  readonly used: Map<string, number>;
+};
+
+/** Why a call is not stored: what it rests on is not so any more. */
+export type Conflict = "revision" | "teacher" | "quota" | "idempotency";
+
+/**
+ * Decides whether a call may be stored. If so, its charge and its key are in `current` for the calls behind it.
+ * @returns null when it may, else the first thing that has changed
+ */
+export function decide(call: AnsweredCall, current: Current): Conflict | null {
+  if (call.revision !== current.revision) return "revision";
+  if (!call.read.every((one) => isAsRead(one, current))) return "teacher";
+  if (!hasRoom(call.charge, current)) return "quota";
+  if (call.idempotency !== null && isAnswered(call.idempotency, current)) return "idempotency";
+  for (const kind of kinds) {
+    const window = windowName(call.charge, kind);
+    current.used.set(window, (current.used.get(window) ?? 0) + costOf(call.charge, kind));
+  }
+  if (call.idempotency !== null) current.answeredAt.set(hex(call.idempotency.id), call.idempotency.createdAt);
+  return null;
+}
+
+/** A lookup reads the same as before: the record at its version, or nobody where nobody was. */
+function isAsRead(read: ReadTeacher, { versions, taken }: Current): boolean {
+  return "by" in read ? !taken.has(keyName(read)) : versions.get(read.id) === read.version;
+}
+
+/** A call that costs nothing of a window needs no room in it. */
+function hasRoom(charge: QuotaCharge, { used }: Current): boolean {
+  return kinds.every((kind) => {
+    const cost = costOf(charge, kind);
+    return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
+  });
+}
+
+/** An answer that is older than answers are kept counts as none. */
+function isAnswered({ id, createdAt }: IdempotencyRecord, { answeredAt }: Current): boolean {
+  const at = answeredAt.get(hex(id));
+  return at !== undefined && at >= createdAt - keepIdempotencyMs;
+}
+
+const kinds = ["minute", "day"] as const satisfies readonly WindowKind[];
+const costOf = ({ calls, ofDay = calls }: QuotaCharge, kind: WindowKind) => (kind === "day" ? ofDay : calls);
+const windowName = ({ partnerId, starts }: QuotaCharge, kind: WindowKind) =>
+  `${kind} ${starts[kind]} ${partnerId}`;
+const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value) : value}`;
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+
+/** The result is what the call's windows have used at the end of the commit; null for a call that was not stored. */
+export const storedCalls: GroupedWrite<AnsweredCall, WindowsUsed | null> = {
+  // A person of a statement is two small rows, where an attestation is a large one.
+  weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
+  async write(tx, calls) {
+    const current = await readCurrent(tx, calls);
+    const before = new Map(current.used);
+    const conflicts = calls.map((call) => decide(call, current));
+    const stored = calls.filter((_, index) => conflicts[index] === null);
+    const statements = [...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)];
+    if (statements.length > 0) await tx.batch(statements);
+    return calls.map(({ charge }, index) => (conflicts[index] === null ? usedOf(charge, current) : null));
+  },
+};
+
+function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
+  const of = (kind: WindowKind) => used.get(windowName(charge, kind)) ?? 0;
+  return { minute: of("minute"), day: of("day") };
+}
+
+/** One row of JSON each: a row that comes out of the native driver costs as much as two that go in. */
+const readRevision = "SELECT value FROM revision WHERE id = 1";
+const readVersions = `SELECT json_group_array(json_array(id, version)) AS found FROM teachers
+  WHERE id IN (SELECT value FROM json_each(?))`;
+const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_at || ' ' || partner_id, used)) AS found
+  FROM json_each(?) AS one CROSS JOIN quota_windows AS used ON partner_id = one.value ->> 0
+    AND used.kind = one.value ->> 1 AND starts_at = one.value ->> 2`;
+const readAnswered = `SELECT json_group_array(json_array(lower(hex(id)), created_at)) AS found FROM idempotency
+  WHERE id IN (SELECT unhex(value) FROM json_each(?)) AND NOT ${isCompromised}`;
+const readTaken = (
+  by: UniqueKey["by"],
+) => `SELECT json_group_array(json_array('${by} ' || one.value, 1)) AS found
+  FROM json_each(?) AS one CROSS JOIN teachers
+    ON ${keyColumns[by]} = ${by === "nin" ? "unhex(one.value)" : "one.value"} AND ${isShown}`;
+
+/** Reads in one batch what a group of calls rests on. */
+async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Promise<Current> {
+  const read = calls.flatMap((call) => call.read);
+  const ids = read.flatMap((one) => ("by" in one ? [] : [one.id]));
+  const keys = calls.flatMap(({ idempotency }) => (idempotency === null ? [] : [hex(idempotency.id)]));
+  const windows = new Map(
+    calls.flatMap(({ charge }) =>
+      kinds.map((kind) => [windowName(charge, kind), [charge.partnerId, kind, charge.starts[kind]]]),
+    ),
+  );
+  const absent = uniqueKinds.map((by) =>
+    read.flatMap((one) =>
+      "by" in one && one.by === by ? [one.by === "nin" ? hex(one.value) : one.value] : [],
+    ),
+  );
+  const [revision, ...found] = await tx.batch([
+    { sql: readRevision, args: [] },
+    ...reading(readUsed, [...windows.values()]),
+    ...reading(readVersions, ids),
+    ...reading(readAnswered, keys),
+    ...uniqueKinds.flatMap((by, index) => reading(readTaken(by), absent[index] ?? [])),
+  ]);
+  const rest = found.map(pairsOf);
+  const next = (isRead: boolean) => (isRead ? rest.shift() : undefined) ?? [];
+  return {
+    revision: integer(revision?.[0] ?? {}, "value"),
+    used: new Map(next(windows.size > 0) as [string, number][]),
+    versions: new Map(next(ids.length > 0) as [number, number][]),
+    answeredAt: new Map(next(keys.length > 0) as [string, number][]),
+    taken: new Set(rest.flat().map(([name]) => String(name))),
+  };
+}
+
+const reading = (sql: string, values: readonly unknown[]): SqlStatement[] =>
+  values.length === 0 ? [] : [{ sql, args: [JSON.stringify(values)] }];
+
+const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
+
+/** In the order of {@link attestationValues}. */
+export const attestationColumns = [
+  "verification_id",
+  "partner_id",
+  "issued_at",
+  "kid",
+  "endpoint",
+  "purpose",
+  "policy_version",
+  "teacher_id",
+  "reference",
+  "nin_index",
+  "status",
+  "eligible",
+  "context",
+  "credential",
+  "request_id",
+  "jws",
+] as const;
+
+function attestationValues(one: Attestation): Value[] {
+  // biome-ignore format: the order of the columns
+  return [
+    one.verificationId, one.partnerId, one.issuedAt, one.kid, one.endpoint, one.purpose, one.policyVersion,
+    one.teacherId, one.reference, one.ninIndex, one.status, one.eligible, one.context, one.credential,
+    one.requestId, one.jws,
+  ];
+}
+
+const insertAttestation = `INSERT INTO attestations (${attestationColumns.join(", ")})
+  VALUES (${attestationColumns.map(() => "?").join(", ")})`;
+
+/** The attestations of a call lie side by side, then whom they speak of, then the answer to be replayed. */
+function callStatements({ attestations, people = [], idempotency }: AnsweredCall): SqlStatement[] {
+  const [first] = attestations;
+  return [
+    ...attestations.map((one) => ({ sql: insertAttestation, args: attestationValues(one) })),
+    ...(people.length === 0 || first === undefined ? [] : peopleStatements(people, first.verificationId)),
+    ...(idempotency === null || first === undefined ? [] : [keepStatement(idempotency, first.kid)]),
+  ];
+}
+
+const setUsed = `INSERT INTO quota_windows (partner_id, kind, starts_at, used) VALUES (?, ?, ?, ?)
+  ON CONFLICT (partner_id, kind, starts_at) DO UPDATE SET used = excluded.used`;
+
+/** One statement for each window that calls have charged, however many they are. */
+function chargeStatements(
+  stored: readonly AnsweredCall[],
+  { used }: Current,
+  before: ReadonlyMap<string, number>,
+): SqlStatement[] {
+  const charged = new Map<string, Value[]>();
+  for (const { charge } of stored) {
+    for (const kind of kinds) {
+      const window = windowName(charge, kind);
+      const now = used.get(window) ?? 0;
+      if (now !== (before.get(window) ?? 0))
+        charged.set(window, [charge.partnerId, kind, charge.starts[kind], now]);
+    }
+  }
+  return [...charged.values()].map((args) => ({ sql: setUsed, args }));
+}
