@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { AnsweredCall, Attestation } from "../domain/attestations.ts";
-import { type IdempotencyRecord, keepIdempotencyMs } from "../domain/idempotency.ts";
+import { keepIdempotencyMs } from "../domain/idempotency.ts";
 import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
-import type { ReadTeacher, UniqueKey } from "../domain/teachers/teachers.ts";
+import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
 import type { Row, SqlStatement, Transaction, Value } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -28,43 +28,51 @@ export type Current = {
   readonly used: Map<string, number>;
 };
 
-/** Why a call is not stored: what it rests on is not so any more. */
-export type Conflict = "revision" | "teacher" | "quota" | "idempotency";
+type Precondition = (call: AnsweredCall, current: Current) => boolean;
+
+/** What must still hold for a call to be stored, by the name of what has changed where it does not. */
+export const preconditions = {
+  /** Settings, partners, credentials and signing keys are those that the call was judged by. */
+  revision: (call, current) => call.revision === current.revision,
+  /** Each record that the call speaks of is at the version that was read. */
+  record: ({ read }, { versions }) =>
+    read.every((one) => "by" in one || versions.get(one.id) === one.version),
+  /** Nobody has a key that nobody had. */
+  nobody: ({ read }, { taken }) => read.every((one) => !("by" in one) || !taken.has(keyName(one))),
+  minute: ({ charge }, current) => hasRoom(charge, "minute", current),
+  day: ({ charge }, current) => hasRoom(charge, "day", current),
+  /** No call with the same idempotency key was answered, or so long ago that its answer is not kept any more. */
+  idempotency: ({ idempotency }, { answeredAt }) =>
+    idempotency === null ||
+    (answeredAt.get(hex(idempotency.id)) ?? Number.NEGATIVE_INFINITY) <
+      idempotency.createdAt - keepIdempotencyMs,
+} as const satisfies Record<string, Precondition>;
 
 /**
- * Decides whether a call may be stored. If so, its charge and its key are in `current` for the calls behind it.
- * @returns null when it may, else the first thing that has changed
+ * Decides whether a call may be stored. If so, `current` has its charge and its key, for the calls behind it.
+ * @param required all of them, but for a test of what each is good for
+ * @returns what has changed since the call was judged; null when nothing has
  */
-export function decide(call: AnsweredCall, current: Current): Conflict | null {
-  if (call.revision !== current.revision) return "revision";
-  if (!call.read.every((one) => isAsRead(one, current))) return "teacher";
-  if (!hasRoom(call.charge, current)) return "quota";
-  if (call.idempotency !== null && isAnswered(call.idempotency, current)) return "idempotency";
+export function decide(
+  call: AnsweredCall,
+  current: Current,
+  required: Partial<typeof preconditions> = preconditions,
+): keyof typeof preconditions | null {
+  for (const name of Object.keys(required) as (keyof typeof preconditions)[])
+    if (required[name]?.(call, current) === false) return name;
+  const { charge, idempotency } = call;
   for (const kind of kinds) {
-    const window = windowName(call.charge, kind);
-    current.used.set(window, (current.used.get(window) ?? 0) + costOf(call.charge, kind));
+    const window = windowName(charge, kind);
+    current.used.set(window, (current.used.get(window) ?? 0) + costOf(charge, kind));
   }
-  if (call.idempotency !== null) current.answeredAt.set(hex(call.idempotency.id), call.idempotency.createdAt);
+  if (idempotency !== null) current.answeredAt.set(hex(idempotency.id), idempotency.createdAt);
   return null;
 }
 
-/** A lookup reads the same as before: the record at its version, or nobody where nobody was. */
-function isAsRead(read: ReadTeacher, { versions, taken }: Current): boolean {
-  return "by" in read ? !taken.has(keyName(read)) : versions.get(read.id) === read.version;
-}
-
 /** A call that costs nothing of a window needs no room in it. */
-function hasRoom(charge: QuotaCharge, { used }: Current): boolean {
-  return kinds.every((kind) => {
-    const cost = costOf(charge, kind);
-    return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
-  });
-}
-
-/** An answer that is older than answers are kept counts as none. */
-function isAnswered({ id, createdAt }: IdempotencyRecord, { answeredAt }: Current): boolean {
-  const at = answeredAt.get(hex(id));
-  return at !== undefined && at >= createdAt - keepIdempotencyMs;
+function hasRoom(charge: QuotaCharge, kind: WindowKind, { used }: Current): boolean {
+  const cost = costOf(charge, kind);
+  return cost === 0 || (used.get(windowName(charge, kind)) ?? 0) + cost <= charge.limits[kind];
 }
 
 const kinds = ["minute", "day"] as const satisfies readonly WindowKind[];
@@ -75,19 +83,24 @@ const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value)
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 /** The result is what the call's windows have used at the end of the commit; null for a call that was not stored. */
-export const storedCalls: GroupedWrite<AnsweredCall, WindowsUsed | null> = {
-  // A person of a statement is two small rows, where an attestation is a large one.
-  weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
-  async write(tx, calls) {
-    const current = await readCurrent(tx, calls);
-    const before = new Map(current.used);
-    const conflicts = calls.map((call) => decide(call, current));
-    const stored = calls.filter((_, index) => conflicts[index] === null);
-    const statements = [...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)];
-    if (statements.length > 0) await tx.batch(statements);
-    return calls.map(({ charge }, index) => (conflicts[index] === null ? usedOf(charge, current) : null));
-  },
-};
+export type CallWrites = GroupedWrite<AnsweredCall, WindowsUsed | null>;
+
+export const callWrites = callWritesWith(preconditions);
+
+export function callWritesWith(required: Partial<typeof preconditions>): CallWrites {
+  return {
+    // A person of a statement is two small rows, where an attestation is a large one.
+    weigh: ({ attestations, people = [] }) => Math.max(1, attestations.length + people.length / 8),
+    async write(tx, calls) {
+      const current = await readCurrent(tx, calls);
+      const before = new Map(current.used);
+      const isStored = calls.map((call) => decide(call, current, required) === null);
+      const stored = calls.filter((_, index) => isStored[index]);
+      await tx.batch([...stored.flatMap(callStatements), ...chargeStatements(stored, current, before)]);
+      return calls.map(({ charge }, index) => (isStored[index] ? usedOf(charge, current) : null));
+    },
+  };
+}
 
 function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
   const of = (kind: WindowKind) => used.get(windowName(charge, kind)) ?? 0;

@@ -1,5 +1,5 @@
 import type { QuotaStore, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
-import { storedCalls } from "./calls.ts";
+import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -27,7 +27,7 @@ export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
     chargeMinute: (charge, revision) =>
-      commit.inGroup(storedCalls, {
+      commit.inGroup(callWrites, {
         ...{ revision, attestations: [], read: [], idempotency: null },
         charge: { ...charge, ofDay: 0 },
       }),

@@ -32,7 +32,7 @@ describeDrivers("two servers over one database", (_kind, database) => {
     await createPartnerStore(admin).add({ ...aPartner("agency"), perMinute: 6 }, record);
     await createTeacherStore(admin).apply([aTeacherWrite("TR/2019/LA/000001", {})]);
     drivers = [await database.another(), await database.another()];
-    servers = await Promise.all(drivers.map((driver) => openServer(driver, clock, openGate)));
+    servers = await Promise.all(drivers.map((driver) => openServer(driver, { clock, gate: openGate })));
   });
   afterEach(async () => {
     for (const driver of drivers) await driver.close();

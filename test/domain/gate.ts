@@ -1,4 +1,4 @@
-import type { Driver, Row, Statement } from "../../src/store/driver/driver.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
 
 /** Turns of the event loop after which nothing moves by itself: lookups of one turn are gathered until the next. */
 const quietTurns = 3;
@@ -6,26 +6,22 @@ const quietTurns = 3;
 /** Something that waits for the scheduler: a statement on its way to the database, or its reply on its way back. */
 type Waiting = { readonly go: () => Promise<void> };
 
-/** What the model is told of a commit, at once: no other statement has run since. */
-export type OnCommit = (statements: readonly Statement[]) => Promise<void>;
-
 /**
  * Holds every statement back, and every reply too, until the scheduler lets it go. So the order in which servers reach
  * their one database is the scheduler's, and what one of them remembers can be as old as it likes.
  */
-export function createGate(random: (below: number) => number, onCommit: OnCommit) {
+export function createGate(random: (below: number) => number) {
   const waiting: Waiting[] = [];
   /** Work that is neither at the gate nor done, such as the signature of a key history. */
   const busy = new Set<() => boolean>();
 
-  function pass<T>(act: () => Promise<T>, after: () => Promise<void>): Promise<T> {
+  function pass<T>(act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const go = async () => {
         const outcome = await act().then(
           (value) => () => resolve(value),
           (error) => () => reject(error),
         );
-        await after();
         waiting.push({ go: async () => outcome() });
       };
       waiting.push({ go });
@@ -42,20 +38,9 @@ export function createGate(random: (below: number) => number, onCommit: OnCommit
       };
       return {
         ...driver,
-        query: (sql, args) =>
-          counted(
-            pass<Row[]>(
-              () => driver.query(sql, args),
-              async () => {},
-            ),
-          ),
-        batch: (statements) =>
-          counted(
-            pass<Row[][]>(
-              () => driver.batch(statements),
-              () => onCommit(statements),
-            ),
-          ),
+        query: (sql, args) => counted(pass(() => driver.query(sql, args))),
+        write: (work) => counted(pass(() => driver.write(work))),
+        batch: (statements) => counted(pass(() => driver.batch(statements))),
         outstanding: () => outstanding,
       };
     },

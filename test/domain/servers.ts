@@ -10,6 +10,7 @@ import { createVerification } from "../../src/domain/verification.ts";
 import type { HttpCall } from "../../src/http/http-call.ts";
 import type { Service } from "../../src/service.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
+import type { CallWrites } from "../../src/store/calls.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
@@ -57,7 +58,10 @@ export type Reply = {
 export type Server = { send(call: SentCall): Promise<Reply>; refresh(): void };
 
 /** A server as `serve` composes it, on a connection of its own. */
-export async function openServer(driver: Driver, clock: TestClock, gate: Gate): Promise<Server> {
+export async function openServer(
+  driver: Driver,
+  { clock, gate, writes }: { clock: TestClock; gate: Gate; writes?: CallWrites | undefined },
+): Promise<Server> {
   const [gated, gatedForLive] = [gate.around(driver), gate.around(driver)];
   const commit = createCommits(gated, { maxWeight });
   const quotaStore = createQuotaStore(gated, commit);
@@ -67,7 +71,7 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     verification: createVerification({
       configuration,
       teachers: createTeacherStore(gated),
-      attestations: createAttestationStore(gated, commit),
+      attestations: createAttestationStore(gated, commit, writes),
       idempotency: createIdempotency(createIdempotencyStore(gated), secrets, clock),
       blindIndex,
       places,

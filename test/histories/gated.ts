@@ -1,5 +1,6 @@
 /** Some servers over one database, whose every read, commit and reply waits for the seed to let it go. */
 import type { SigningKey } from "../../src/domain/keys.ts";
+import type { CallWrites } from "../../src/store/calls.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createGate } from "../domain/gate.ts";
@@ -23,12 +24,14 @@ export type Gated = {
   /** What changes. */
   readonly kinds: readonly ChangeKind[];
   readonly calls: number;
+  /** How answered calls are written, where that is not as usual. */
+  readonly writes?: CallWrites;
 };
 
 /** Plays one history of two partners. @returns what they saw */
 export async function playGated(
   seed: number,
-  { admin, drivers, keys, kinds, calls }: Gated,
+  { admin, drivers, keys, kinds, calls, writes }: Gated,
 ): Promise<Part[]> {
   const random = numbers(seed);
   const clock = aClock("2026-03-01T12:00:40.000Z");
@@ -40,8 +43,8 @@ export async function playGated(
   const operator = createOperator(admin, { ...around, nextKey: async () => spare.shift() });
   await operator.begin();
   for (let n = 0; n < 2; n++) await operator.addPart(++added);
-  const gate = createGate(random, async () => {});
-  const servers = await Promise.all(drivers.map((driver) => openServer(driver, clock, gate)));
+  const gate = createGate(random);
+  const servers = await Promise.all(drivers.map((driver) => openServer(driver, { clock, gate, writes })));
   const one = <T>(list: readonly T[]) => list[random(list.length)] as T;
   let [begun, open] = [0, 0];
 

@@ -168,7 +168,7 @@ type WriterOptions = {
   /** @throws TvsError when the file is not to be written */
   requireSameFile(): void;
   /** Takes the lock of this process's threads. @returns gives it back. @throws TvsError STORE_BUSY */
-  takeLock?(): () => void;
+  takeLock?(): Promise<() => void>;
   /** Called when a transaction is committed, before anybody hears of it. */
   committed?(): void;
 };
@@ -178,7 +178,7 @@ type WriterOptions = {
  * the thread goes on answering and tries again.
  */
 export function createWriter(connection: Connection, options: WriterOptions) {
-  const { lockWaitMs = defaultLockWaitMs, takeLock = () => () => {}, committed = () => {} } = options;
+  const { lockWaitMs = defaultLockWaitMs, takeLock = async () => () => {}, committed = () => {} } = options;
   const inTurn = createSerial();
   let heldMs = 0;
 
@@ -186,7 +186,7 @@ export function createWriter(connection: Connection, options: WriterOptions) {
   async function begin(deadlineMs: number): Promise<() => void> {
     for (;;) {
       options.requireSameFile();
-      const giveBack = takeLock();
+      const giveBack = await takeLock();
       let isBegun = false;
       try {
         isBegun = guarded(connection.tryBegin);

@@ -50,8 +50,8 @@ export function createServing(options: ServingOptions): FileAccess {
   const writer = createWriter(connection, {
     lockWaitMs,
     requireSameFile: view.requireSameFile,
-    takeLock() {
-      if (!lock.take(lockWaitMs)) throw busy();
+    async takeLock() {
+      if (!(await lock.takeLater(lockWaitMs))) throw busy();
       return lock.release;
     },
     committed() {

@@ -1,7 +1,7 @@
 import type { Attestation, AttestationStore, AttestedOperation } from "../../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
 import type { Purpose } from "../../partner/contract.ts";
-import { attestationColumns, storedCalls } from "../calls.ts";
+import { attestationColumns, callWrites } from "../calls.ts";
 import type { Commit } from "../driver/commits.ts";
 import type { Driver, Row, Value } from "../driver/driver.ts";
 import { bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
@@ -56,7 +56,11 @@ export function lastIdBefore(
 }
 
 /** The evidence log. */
-export function createAttestationStore(driver: Driver, commit: Commit): AttestationStore {
+export function createAttestationStore(
+  driver: Driver,
+  commit: Commit,
+  writes = callWrites,
+): AttestationStore {
   /** @param where the rest of the statement, from its condition on. @param from of what */
   async function select(
     where: string,
@@ -75,7 +79,7 @@ export function createAttestationStore(driver: Driver, commit: Commit): Attestat
   }
 
   return {
-    record: (call) => commit.inGroup(storedCalls, call),
+    record: (call) => commit.inGroup(writes, call),
     async find(verificationId) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { inspectBackup, makeBackup, takePartial } from "../../../src/store/driver/backup.ts";
-import { openConnection } from "../../../src/store/driver/connection.ts";
+import { createWriter, openConnection } from "../../../src/store/driver/connection.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { migrate } from "../../../src/store/driver/migrations.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
@@ -59,22 +59,24 @@ describe("a backup", () => {
 
   test("is consistent while another connection writes", () =>
     withDatabase(async ({ folder, driver }) => {
-      const writer = await openConnection(`${folder}/tvs.db`);
+      const connection = await openConnection(`${folder}/tvs.db`);
+      const writer = createWriter(connection, { requireSameFile() {} });
       let writing = true;
       const writes = (async () => {
         for (let n = 0; writing; n++) {
           const sql = "INSERT INTO settings (name, value) VALUES (?, ?)";
-          writer.transaction([
+          const pair = [
             { sql, args: [`a${n}`, `b${n}`] },
             { sql, args: [`b${n}`, "second of a pair"] },
-          ]);
+          ];
+          await writer.write((tx) => tx.batch(pair));
           await new Promise((done) => setImmediate(done));
         }
       })();
       for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
       writing = false;
       await writes;
-      writer.close();
+      await writer.close();
       const copy = await openConnection(`${folder}/b4.db`);
       const [pairs] =
         copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import { type Commit, createCommits } from "../../../src/store/driver/commits.ts";
-import { type Driver, type Statement, statement } from "../../../src/store/driver/driver.ts";
+import { type Driver, statement, type Transaction } from "../../../src/store/driver/driver.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -26,10 +26,15 @@ function withCommits(
     let open = () => {};
     const counting: Driver = {
       ...driver,
-      async batch(statements: readonly Statement[]) {
-        batches.push(statements.length);
+      async write(work, waitMs) {
         await opened;
-        return driver.batch(statements);
+        const counted = (tx: Transaction): Transaction => ({
+          batch(statements) {
+            batches.push(statements.length);
+            return tx.batch(statements);
+          },
+        });
+        return driver.write((tx) => work(counted(tx)), waitMs);
       },
     };
     const gate = {
@@ -169,7 +174,7 @@ describe("each act", () => {
       let batches = 0;
       const failing: Driver = {
         ...driver,
-        async batch() {
+        async write() {
           batches++;
           throw new TvsError("STORE_FULL", "the disk is full");
         },
@@ -188,10 +193,15 @@ test("acts that waited in vain for another process's lock are refused with those
     const gate = Promise.withResolvers<void>();
     const locked: Driver = {
       ...driver,
-      async batch(statements) {
-        tried.push(statements.length);
+      async write(work) {
         await gate.promise;
-        throw new TvsError("STORE_BUSY", "locked");
+        await work({
+          async batch(statements) {
+            tried.push(statements.length);
+            throw new TvsError("STORE_BUSY", "locked");
+          },
+        });
+        throw new Error("the work goes on without a database");
       },
     };
     const commit = createCommits(locked, { maxWeight: 10 });

@@ -2,9 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
-import { bindable, statement, storeError, type Value } from "../../../src/store/driver/driver.ts";
+import type { TvsError } from "../../../src/domain/errors.ts";
+import { type Connection, createWriter, openConnection } from "../../../src/store/driver/connection.ts";
+import { bindable, type Statement, statement, type Value } from "../../../src/store/driver/driver.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { rejection } from "../../harness/rejection.ts";
 
 /**
  * What the native driver was seen to do wrong on Bun and on Deno, one test a hazard: the wrapper must not
@@ -24,10 +26,10 @@ function withConnection(act: (connection: Connection, file: string) => void | Pr
   });
 }
 
-async function withSecond(file: string, act: (second: Connection) => void): Promise<void> {
+async function withSecond(file: string, act: (second: Connection) => unknown): Promise<void> {
   const second = await openConnection(file);
   try {
-    act(second);
+    await act(second);
   } finally {
     second.close();
   }
@@ -35,17 +37,12 @@ async function withSecond(file: string, act: (second: Connection) => void): Prom
 
 const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
 const byId = "SELECT name FROM person WHERE id = ?";
+const transaction = (connection: Connection, statements: Statement[]) =>
+  createWriter(connection, { requireSameFile() {} }).write((tx) => tx.batch(statements));
 const add = (connection: Connection, id: number, name: string) =>
-  connection.transaction([statement(insert, [id, name])]);
+  transaction(connection, [statement(insert, [id, name])]);
 const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.name;
-const codeOf = (act: () => unknown): string | undefined => {
-  try {
-    act();
-  } catch (error) {
-    return storeError(error).code;
-  }
-  return undefined;
-};
+const codeOf = async (work: Promise<unknown>) => ((await rejection(work)) as TvsError | undefined)?.code;
 
 test("a connection trusts no schema, and looks at the cells of each page", () =>
   withConnection((connection) => {
@@ -67,10 +64,10 @@ describe("parameters of an earlier call", () => {
     }));
 
   test("are not used again after a call that failed", () =>
-    withConnection((connection) => {
-      add(connection, 1, "Ada");
-      expect(codeOf(() => add(connection, 1, "Bola"))).toBe("STORE_CONSTRAINT");
-      add(connection, 2, "Chi");
+    withConnection(async (connection) => {
+      await add(connection, 1, "Ada");
+      expect(await codeOf(add(connection, 1, "Bola"))).toBe("STORE_CONSTRAINT");
+      await add(connection, 2, "Chi");
       expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["Ada", "Chi"]);
       expect(() => connection.all(byId, ["a\0b"])).toThrow("NUL");
       expect(nameOf(connection, 2)).toBe("Chi");
@@ -86,10 +83,10 @@ describe("parameters of an earlier call", () => {
 describe("a write with RETURNING", () => {
   test("is committed and leaves no lock behind", () =>
     withConnection(async (connection, file) => {
-      expect(add(connection, 1, "Ada")).toEqual([[{ id: 1 }]]);
-      await withSecond(file, (second) => {
+      expect(await add(connection, 1, "Ada")).toEqual([[{ id: 1 }]]);
+      await withSecond(file, async (second) => {
         expect(nameOf(second, 1)).toBe("Ada");
-        add(second, 2, "Bola");
+        await add(second, 2, "Bola");
       });
       expect(nameOf(connection, 2)).toBe("Bola");
     }));
@@ -98,9 +95,9 @@ describe("a write with RETURNING", () => {
 describe("after reading and failing", () => {
   test("no snapshot stays pinned: the log is written back to its end", () =>
     withConnection(async (connection, file) => {
-      for (let id = 0; id < 20; id++) add(connection, id, `name ${id}`);
+      for (let id = 0; id < 20; id++) await add(connection, id, `name ${id}`);
       connection.all("SELECT * FROM person");
-      codeOf(() => add(connection, 1, "again"));
+      await codeOf(add(connection, 1, "again"));
       await withSecond(file, (second) => {
         const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
         expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
@@ -142,12 +139,13 @@ describe("the write lock", () => {
     setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
   /** Another process that reads and writes in one transaction, many times. */
   const counter = `
-    const { openConnection } = await import(process.argv[1]);
+    const { createWriter, openConnection } = await import(process.argv[1]);
     const connection = await openConnection(process.argv[2]);
+    const writer = createWriter(connection, { requireSameFile() {} });
     process.stdout.write("started");
     const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
       { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];
-    for (let i = 0; i < 200; i++) connection.transaction(step);
+    for (let i = 0; i < 200; i++) await writer.write((tx) => tx.batch(step));
     connection.close();`;
 
   async function otherProcess(script: string, file: string) {
@@ -163,18 +161,18 @@ describe("the write lock", () => {
   test("of another process is waited for", () =>
     withConnection(async (connection, file) => {
       const { ended } = await otherProcess(holder, file);
-      add(connection, 2, "after it");
+      await add(connection, 2, "after it");
       expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["from the other process", "after it"]);
       expect((await ended)[0]).toBe(0);
     }));
 
   test("is taken at the start, so that reading before writing fails for nobody", () =>
     withConnection(async (connection, file) => {
-      connection.transaction([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
+      await transaction(connection, [statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
       const { ended } = await otherProcess(counter, file);
       const read = statement("SELECT flag FROM person WHERE id = 1");
       const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
-      for (let i = 0; i < 200; i++) connection.transaction([read, write]);
+      for (let i = 0; i < 200; i++) await transaction(connection, [read, write]);
       expect((await ended)[0]).toBe(0);
       expect(connection.all("SELECT flag FROM person WHERE id = 1")[0]?.flag).toBe(400);
     }));
@@ -182,11 +180,11 @@ describe("the write lock", () => {
 
 describe("a full disk", () => {
   test("is reported as that, although it ended the transaction by itself, and later writes go on", () =>
-    withConnection((connection) => {
+    withConnection(async (connection) => {
       connection.exec("PRAGMA max_page_count = 20");
       const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
-      expect(codeOf(() => connection.transaction([large]))).toBe("STORE_FULL");
-      add(connection, 2, "small");
+      expect(await codeOf(transaction(connection, [large]))).toBe("STORE_FULL");
+      await add(connection, 2, "small");
       expect([nameOf(connection, 1), nameOf(connection, 2)]).toEqual([undefined, "small"]);
     }));
 });
