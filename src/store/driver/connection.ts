@@ -181,6 +181,7 @@ export function createWriter(connection: Connection, options: WriterOptions) {
   const { lockWaitMs = defaultLockWaitMs, takeLock = async () => () => {}, committed = () => {} } = options;
   const inTurn = createSerial();
   let heldMs = 0;
+  let isWriting = false;
 
   /** @returns gives the threads' lock back */
   async function begin(deadlineMs: number): Promise<() => void> {
@@ -201,6 +202,7 @@ export function createWriter(connection: Connection, options: WriterOptions) {
 
   async function transact<R>(work: (tx: Transaction) => Promise<R>, deadlineMs: number): Promise<R> {
     const giveBack = await begin(deadlineMs);
+    isWriting = true;
     const begunAt = performance.now();
     let isOver = false;
     const batch = async (statements: readonly Statement[]) => {
@@ -217,6 +219,7 @@ export function createWriter(connection: Connection, options: WriterOptions) {
       throw error;
     } finally {
       isOver = true;
+      isWriting = false;
       giveBack();
     }
   }
@@ -232,6 +235,8 @@ export function createWriter(connection: Connection, options: WriterOptions) {
       });
     },
     heldMs: () => heldMs,
+    /** Whether a transaction is open, in which another task of this thread does not wait for its lock. */
+    isWriting: () => isWriting,
     /** Closes the connection when the last transaction is over. */
     close: () => inTurn(async () => connection.close()),
   };

@@ -46,7 +46,13 @@ export function createServing(options: ServingOptions): FileAccess {
   const { reader, writer: connection, lockWaitMs = defaultLockWaitMs } = options;
   const lock = openCommitLock(options.memory, options.thread);
   const tendWal = createWalUpkeep({ ...options, connection, lock });
-  const view = createReadView({ ...options, connection: reader, lock, tendWal });
+  const view = createReadView({
+    ...options,
+    ...{ connection: reader, lock },
+    tendWal() {
+      if (!writer.isWriting()) tendWal();
+    },
+  });
   const writer = createWriter(connection, {
     lockWaitMs,
     requireSameFile: view.requireSameFile,
