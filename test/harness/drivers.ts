@@ -25,8 +25,7 @@ function embedded(name: string, optionsOf: () => Partial<Parameters<typeof openE
     async create() {
       const folder = await makeFolder();
       const file = join(folder.path, "tvs.db");
-      const options = optionsOf();
-      return { open: () => openEmbedded({ file, ...options }), destroy: folder.remove };
+      return { open: () => openEmbedded({ file, ...optionsOf() }), destroy: folder.remove };
     },
   };
 }
@@ -43,6 +42,7 @@ const remote: DriverKind = {
 
 export const driverKinds: readonly DriverKind[] = [
   embedded("embedded, for a command", () => ({})),
+  // Each as in a process of its own: threads that share memory would wait for each other in place.
   embedded("embedded, serving", () => ({ shared: { memory: newCommitLock(1), thread: 0 } })),
   remote,
 ];

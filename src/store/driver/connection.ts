@@ -162,47 +162,51 @@ function createConnection(db: Libsql.Database) {
   };
 }
 
-type WriterOptions = {
+type AccessOptions = {
   /** How long a transaction waits for another process's, from when it was asked for. */
   readonly lockWaitMs?: number | undefined;
-  /** @throws TvsError when the file is not to be written */
-  requireSameFile(): void;
+  /** Called before each try to begin a transaction. @throws TvsError when the file is not to be written */
+  beforeTry(): void;
   /** Takes the lock of this process's threads. @returns gives it back. @throws TvsError STORE_BUSY */
-  takeLock?(): Promise<() => void>;
-  /** Called when a transaction is committed, before anybody hears of it. */
-  committed?(): void;
+  takeLock?(): () => void;
 };
 
 /**
- * The write transactions of one connection, one after the other. While another process writes, nobody waits in place:
- * the thread goes on answering and tries again.
+ * Write transactions on a connection, one after the other, and reads beside them. While another process writes, nobody
+ * waits in place: the thread goes on answering and tries again.
  */
-export function createWriter(connection: Connection, options: WriterOptions) {
-  const { lockWaitMs = defaultLockWaitMs, takeLock = async () => () => {}, committed = () => {} } = options;
+export function createAccess(connection: Connection, options: AccessOptions) {
+  const { lockWaitMs = defaultLockWaitMs, takeLock = () => () => {} } = options;
   const inTurn = createSerial();
+  /** The transaction that is open; its promise ends with it. */
+  let open: PromiseWithResolvers<void> | undefined;
   let heldMs = 0;
-  let isWriting = false;
 
-  /** @returns gives the threads' lock back */
+  /** @returns gives the threads' lock back; null when another process writes */
+  function tryBegin(): (() => void) | null {
+    options.beforeTry();
+    const giveBack = takeLock();
+    let isBegun = false;
+    try {
+      isBegun = guarded(connection.tryBegin);
+    } finally {
+      if (!isBegun) giveBack();
+    }
+    if (!isBegun) return null;
+    open = Promise.withResolvers();
+    return giveBack;
+  }
+
   async function begin(deadlineMs: number): Promise<() => void> {
     for (;;) {
-      options.requireSameFile();
-      const giveBack = await takeLock();
-      let isBegun = false;
-      try {
-        isBegun = guarded(connection.tryBegin);
-      } finally {
-        if (!isBegun) giveBack();
-      }
-      if (isBegun) return giveBack;
+      const giveBack = tryBegin();
+      if (giveBack !== null) return giveBack;
       if (performance.now() > deadlineMs) throw busy();
       await sleep(lockRetryMs);
     }
   }
 
-  async function transact<R>(work: (tx: Transaction) => Promise<R>, deadlineMs: number): Promise<R> {
-    const giveBack = await begin(deadlineMs);
-    isWriting = true;
+  async function transact<R>(work: (tx: Transaction) => Promise<R>, giveBack: () => void): Promise<R> {
     const begunAt = performance.now();
     let isOver = false;
     const batch = async (statements: readonly Statement[]) => {
@@ -219,8 +223,9 @@ export function createWriter(connection: Connection, options: WriterOptions) {
       throw error;
     } finally {
       isOver = true;
-      isWriting = false;
       giveBack();
+      open?.resolve();
+      open = undefined;
     }
   }
 
@@ -228,17 +233,17 @@ export function createWriter(connection: Connection, options: WriterOptions) {
     write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
       // From when it was asked for: behind others that wait for the same lock, it would wait as often.
       const deadlineMs = performance.now() + lockWaitMs;
-      return inTurn(async () => {
-        const result = await transact(work, deadlineMs);
-        committed();
-        return result;
-      });
+      return inTurn(async () => transact(work, await begin(deadlineMs)));
     },
+    /** Reads when no transaction is open: inside one, the connection shows what is not committed. */
+    async read<T>(act: () => T): Promise<T> {
+      while (open !== undefined) await open.promise;
+      return guarded(act);
+    },
+    /** For how many milliseconds the last transaction kept others from writing. */
     heldMs: () => heldMs,
-    /** Whether a transaction is open, in which another task of this thread does not wait for its lock. */
-    isWriting: () => isWriting,
-    /** Closes the connection when the last transaction is over. */
-    close: () => inTurn(async () => connection.close()),
+    /** Does the last thing: no transaction is open any more. */
+    end: (act: () => void) => inTurn(async () => act()),
   };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { type Connection, createWriter, guarded, openConnection } from "./connection.ts";
-import { type Driver, storeError } from "./driver.ts";
+import { type Connection, createAccess, guarded, openConnection } from "./connection.ts";
+import { type Driver, storeError, type Value } from "./driver.ts";
 import { makeOwnFile } from "./files.ts";
 import { explainOpenFailure } from "./native.ts";
 import { isFileLocked, lockFile } from "./service-lock.ts";
@@ -27,16 +27,14 @@ export async function openEmbedded({
   onLost,
   lockWatchMs = 1_000,
 }: EmbeddedOptions): Promise<Driver> {
-  const settings = shared === undefined ? [] : servingSettings;
-  const writer = await open(file, settings);
-  const reader = await open(file, settings);
+  const connection = await open(file, shared === undefined ? [] : servingSettings);
   const requireSameFile = watchFile(file);
   // One file may have several names (symbolic links), and they share its log and must share one lock.
   const realFile = guarded(() => realpathSync(file));
   const access =
     shared === undefined
-      ? openAlone({ reader, writer, requireSameFile })
-      : createServing({ ...shared, reader, writer, realFile, requireSameFile });
+      ? openAlone(connection, requireSameFile)
+      : createServing({ ...shared, connection, realFile, requireSameFile });
   const lockPath = `${realFile}.lock`;
   let lock: { close(): void } | undefined;
   let lockWatch: ReturnType<typeof setInterval> | undefined;
@@ -62,15 +60,10 @@ export async function openEmbedded({
 
   return {
     kind: "embedded",
-    query: async (sql, args) => guarded(() => access.query(sql, args)),
-    write: access.write,
+    ...access,
     batch: (statements) => access.write((tx) => tx.batch(statements)),
-    renew: access.renew,
-    heldMs: access.heldMs,
-    isBusy: access.isBusy,
     // A commit in place takes the lock by itself, and gives it back before anybody else runs.
     takeTurn: () => undefined,
-    copyTo: async (target) => guarded(() => access.copyTo(target)),
     async lockService() {
       lock = await lockFile(lockPath);
       watchFiles();
@@ -85,33 +78,26 @@ export async function openEmbedded({
   };
 }
 
-type FileConnections = {
-  readonly reader: Connection;
-  readonly writer: Connection;
-  /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
-  requireSameFile(): void;
-};
-
 /** The file as a command uses it: each read by itself. */
-function openAlone({ reader, writer: connection, requireSameFile }: FileConnections): FileAccess {
-  const writer = createWriter(connection, { requireSameFile });
+function openAlone(connection: Connection, requireSameFile: () => void): FileAccess {
+  const access = createAccess(connection, { beforeTry: requireSameFile });
+
+  const run = (sql: string, args?: readonly Value[]) =>
+    access.read(() => {
+      requireSameFile();
+      return connection.all(sql, args);
+    });
+
   return {
-    query(sql, args) {
-      requireSameFile();
-      return reader.all(sql, args);
-    },
-    write: writer.write,
+    query: run,
+    write: access.write,
     renew() {},
-    heldMs: writer.heldMs,
+    heldMs: access.heldMs,
     isBusy: () => false,
-    copyTo(target) {
-      requireSameFile();
-      reader.all("VACUUM INTO ?", [target]);
+    async copyTo(target) {
+      await run("VACUUM INTO ?", [target]);
     },
-    async close() {
-      await writer.close();
-      reader.close();
-    },
+    close: () => access.end(connection.close),
   };
 }
 

@@ -118,17 +118,12 @@ async function changeCopy(file: string, { onCopied }: Pick<RestoreOptions, "onCo
   const driver = await openEmbedded({ file });
   try {
     await onCopied?.(driver);
-  } finally {
-    await driver.close();
-  }
-  // Back to one whole file: the driver's write-ahead log must not be left beside it.
-  const db = await openNative(file);
-  try {
-    const [mode] = db.prepare("PRAGMA journal_mode = DELETE").all([]) as { journal_mode: string }[];
+    // Back to one whole file: the driver's write-ahead log must not be left beside it.
+    const [mode] = await driver.query("PRAGMA journal_mode = DELETE");
     if (mode?.journal_mode !== "delete")
       throw new TvsError("STORE_BUSY", `${file} is used by another process; try again`);
   } finally {
-    db.close();
+    await driver.close();
   }
 }
 

@@ -1,15 +1,12 @@
 import { isMainThread } from "node:worker_threads";
 import { openCommitLock } from "./commit-lock.ts";
-import { busy, type Connection, createWriter, defaultLockWaitMs } from "./connection.ts";
-import type { Driver, Row, Value } from "./driver.ts";
+import { busy, type Connection, createAccess, defaultLockWaitMs } from "./connection.ts";
+import type { Driver } from "./driver.ts";
 import { createReadView } from "./read-view.ts";
 import { createWalUpkeep, walSettings } from "./wal.ts";
 
 /** How a file is read and written, by whom it is opened for. */
-export type FileAccess = Pick<Driver, "write" | "renew" | "heldMs" | "isBusy" | "close"> & {
-  query(sql: string, args?: readonly Value[]): Row[];
-  copyTo(target: string): void;
-};
+export type FileAccess = Omit<Driver, "kind" | "batch" | "takeTurn" | "lockService" | "serviceRunning">;
 
 /** A thread's share in what the serving threads of a process have in common. */
 export type SharedFile = {
@@ -29,8 +26,7 @@ export type SharedFile = {
 export const servingSettings = ["cache_size = -4096", ...walSettings];
 
 type ServingOptions = SharedFile & {
-  readonly reader: Connection;
-  readonly writer: Connection;
+  readonly connection: Connection;
   /** The database file by its own name, beside which its log is. */
   readonly realFile: string;
   /** @throws TvsError STORE_UNAVAILABLE when the file is another one by now */
@@ -38,59 +34,55 @@ type ServingOptions = SharedFile & {
 };
 
 /**
- * The file as a serving thread uses it. A read view ends with the thread's own commits, which it therefore always sees.
- * Commits are made in place, one thread at a time: to hand them to a thread that only writes costs more than what they
- * do to the database.
+ * The file as a serving thread uses it: one connection for everything (a second one for the commits would save the
+ * read view's page cache from them, and costs as much by its own). A read view ends before the thread's own commits, which
+ * it therefore always sees. Commits are made in place, one thread at a time: to hand them to a thread that only writes
+ * costs more than what they do to the database.
  */
 export function createServing(options: ServingOptions): FileAccess {
-  const { reader, writer: connection, lockWaitMs = defaultLockWaitMs } = options;
+  const { connection, lockWaitMs = defaultLockWaitMs } = options;
   const lock = openCommitLock(options.memory, options.thread);
-  const tendWal = createWalUpkeep({ ...options, connection, lock });
-  const view = createReadView({
-    ...options,
-    ...{ connection: reader, lock },
-    tendWal() {
-      if (!writer.isWriting()) tendWal();
-    },
-  });
-  const writer = createWriter(connection, {
+  const tendWal = createWalUpkeep({ ...options, lock });
+  const view = createReadView({ ...options, lock, tendWal });
+  const access = createAccess(connection, {
     lockWaitMs,
-    requireSameFile: view.requireSameFile,
-    async takeLock() {
-      if (!(await lock.takeLater(lockWaitMs))) throw busy();
-      return lock.release;
-    },
-    committed() {
+    beforeTry() {
+      view.requireSameFile();
       view.end();
-      tendWal();
+    },
+    takeLock() {
+      if (!lock.take(lockWaitMs)) throw busy();
+      return lock.release;
     },
   });
 
-  function closeAll(): void {
+  function close(): void {
     view.close();
-    reader.close();
     connection.close();
   }
 
   // A thread that ends by an exception leaves no lock of the database behind, which nobody could take from it any more.
-  if (!isMainThread) process.once("exit", closeAll);
+  if (!isMainThread) process.once("exit", close);
 
   return {
-    query: view.query,
-    write: writer.write,
-    renew: view.end,
-    heldMs: writer.heldMs,
-    isBusy: lock.isTaken,
-    copyTo(target) {
-      view.requireSameFile();
-      view.end();
-      reader.all("VACUUM INTO ?", [target]);
+    query: (sql, args) => access.read(() => view.query(sql, args)),
+    async write(work) {
+      const result = await access.write(work);
+      await access.read(tendWal);
+      return result;
     },
+    renew: view.end,
+    heldMs: access.heldMs,
+    isBusy: lock.isTaken,
+    copyTo: (target) =>
+      access.read(() => {
+        view.requireSameFile();
+        view.end();
+        connection.all("VACUUM INTO ?", [target]);
+      }),
     async close() {
-      process.off("exit", closeAll);
-      await writer.close();
-      view.close();
-      reader.close();
+      process.off("exit", close);
+      await access.end(close);
     },
   };
 }

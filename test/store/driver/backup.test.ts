@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { inspectBackup, makeBackup, takePartial } from "../../../src/store/driver/backup.ts";
-import { createWriter, openConnection } from "../../../src/store/driver/connection.ts";
+import { createAccess, openConnection } from "../../../src/store/driver/connection.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
@@ -59,7 +59,7 @@ describe("a backup", () => {
   test("is consistent while another connection writes", () =>
     withDatabase(async ({ folder, driver }) => {
       const connection = await openConnection(`${folder}/tvs.db`);
-      const writer = createWriter(connection, { requireSameFile() {} });
+      const writer = createAccess(connection, { beforeTry() {} });
       let writing = true;
       const writes = (async () => {
         for (let n = 0; writing; n++) {
@@ -75,7 +75,7 @@ describe("a backup", () => {
       for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
       writing = false;
       await writes;
-      await writer.close();
+      await writer.end(connection.close);
       const copy = await openConnection(`${folder}/b4.db`);
       const [pairs] =
         copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a

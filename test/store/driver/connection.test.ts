@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { type Connection, createWriter, openConnection } from "../../../src/store/driver/connection.ts";
+import { type Connection, createAccess, openConnection } from "../../../src/store/driver/connection.ts";
 import { bindable, type Statement, statement, type Value } from "../../../src/store/driver/driver.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
@@ -38,7 +38,7 @@ async function withSecond(file: string, act: (second: Connection) => unknown): P
 const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
 const byId = "SELECT name FROM person WHERE id = ?";
 const transaction = (connection: Connection, statements: Statement[]) =>
-  createWriter(connection, { requireSameFile() {} }).write((tx) => tx.batch(statements));
+  createAccess(connection, { beforeTry() {} }).write((tx) => tx.batch(statements));
 const add = (connection: Connection, id: number, name: string) =>
   transaction(connection, [statement(insert, [id, name])]);
 const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.name;
@@ -139,9 +139,9 @@ describe("the write lock", () => {
     setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
   /** Another process that reads and writes in one transaction, many times. */
   const counter = `
-    const { createWriter, openConnection } = await import(process.argv[1]);
+    const { createAccess, openConnection } = await import(process.argv[1]);
     const connection = await openConnection(process.argv[2]);
-    const writer = createWriter(connection, { requireSameFile() {} });
+    const writer = createAccess(connection, { beforeTry() {} });
     process.stdout.write("started");
     const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
       { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];

@@ -63,7 +63,8 @@ describeDrivers("answered calls", (_kind, database) => {
     expect(transactions).toBe(1);
     const stored = calls.slice(0, 16);
     const full = { minute: 17, day: 16 };
-    expect(used).toEqual([full, ...stored.map(() => full), ...new Array(5).fill(null)]);
+    const none = new Array<null>(5).fill(null);
+    expect<unknown[]>(used).toEqual([full, ...stored.map(() => full), ...none]);
     expect(await usedOf("sums")).toEqual(full);
     for (const one of stored) expect(await attestations.find(one.verificationId)).toEqual(one);
   });
