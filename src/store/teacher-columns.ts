@@ -80,9 +80,6 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
     const hex = String(record[field]);
     record[field] = hex === "" ? null : new Uint8Array(Buffer.from(hex, "hex"));
   }
-  // A revocation of which nobody knows who made it is kept as the operator's.
-  if (record.licenseRevokedOn === null) record.licenseRevokedBy = null;
-  else record.licenseRevokedBy ??= "operator";
   return record as StoredTeacher;
 }
 

@@ -13,7 +13,7 @@ function partsOfPage(others: readonly string[]): URL[] {
 }
 
 /**
- * Keeps what is needed, and lets go of what an earlier release has left.
+ * Keeps what is needed, and deletes what is no longer named.
  *
  * @param worker the address of the service worker
  * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
