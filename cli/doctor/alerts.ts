@@ -73,7 +73,7 @@ export function programFlaw(path: string): string | null {
   if (!canRun(path)) return "is not there, or this user cannot run it";
   const found = statSync(path);
   if (!found.isFile()) return "is not a program";
-  return process.platform !== "win32" && (found.mode & 0o002) !== 0 ? "can be written by everybody" : null;
+  return (found.mode & 0o002) !== 0 ? "can be written by everybody" : null;
 }
 
 /**

@@ -18,7 +18,6 @@ import { absolute } from "../service/timers.ts";
 import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
-import { isWindows } from "../terminal/windows.ts";
 import { type Alert, checkAlertCommand, tellAlerts } from "./alerts.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import { checkAccessLog } from "./log.ts";
@@ -63,7 +62,7 @@ export const doctorCommand = command({
 });
 
 function adviceText(advice: Check["advice"], command: Check["command"]): string | null {
-  const words = command && `tvs ${command.map((word) => shellWord(word, isWindows)).join(" ")}`;
+  const words = command && `tvs ${command.map((word) => shellWord(word)).join(" ")}`;
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 

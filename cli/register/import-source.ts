@@ -6,7 +6,6 @@ import { basename, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type ArgsOf, flag, option } from "../command.ts";
 import { parseDuration } from "../terminal/output.ts";
-import { isWindows } from "../terminal/windows.ts";
 
 export type ImportSource = {
   readonly kind: "file" | "https" | "sftp";
@@ -123,7 +122,6 @@ function readPrivate(file: string): string {
 
 /** What systemd hands to a unit shows the mode of its access list, and lies where nobody else can look. */
 function requirePrivate(file: string, { uid, mode }: { uid: number; mode: number }): void {
-  if (isWindows) return;
   const credentials = process.env.CREDENTIALS_DIRECTORY ?? "";
   if (credentials !== "" && resolve(file) === join(credentials, basename(file))) return;
   if ((mode & 0o077) !== 0)

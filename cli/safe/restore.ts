@@ -21,7 +21,6 @@ import { actorOf, byArg } from "../register/operator-name.ts";
 import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "../terminal/output.ts";
-import { refuseRestore } from "../terminal/windows.ts";
 import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
@@ -32,7 +31,6 @@ export const restoreCommand = command({
   ...words.restore,
   args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...byArg },
   async run({ args }) {
-    refuseRestore();
     const config = configOf(args);
     const acting = { actor: actorOf(config), clock: systemClock };
     const [from, target] = [resolve(args.file), databaseFile(config)];

@@ -24,7 +24,6 @@ import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { tryOutOf } from "../sandbox/going-live.ts";
 import { exitCodes } from "../terminal/output.ts";
-import { endSignals, isWindows, limitsOnWindows } from "../terminal/windows.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
@@ -246,7 +245,6 @@ async function announce(
 ): Promise<void> {
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
-  if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
   if (operator.keyKind === "live") {
     warnOfSettings(settings, operator.issuerTold);
     const { result, found, advice } = checkMasterKey(operator.config, null);
@@ -285,6 +283,6 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
 /** Resolves at the first signal to end; a second one, which supervisors send too, changes nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of endSignals) process.on(signal, () => resolve(signal));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
   });
 }

@@ -9,7 +9,6 @@ import { command, flag, group, option } from "../command.ts";
 import { programFlaw } from "../doctor/alerts.ts";
 import { isExecutable } from "../program.ts";
 import { note, print } from "../terminal/output.ts";
-import { requireSystemd } from "../terminal/windows.ts";
 import { rememberImportTimer } from "./import-timer.ts";
 import { absolute, checkImport, importTimerOf, isHidden, readTimerJobs, timerArgs } from "./timers.ts";
 import {
@@ -91,7 +90,6 @@ const installCommand = command({
     ...timerArgs,
   },
   async run({ args }) {
-    requireSystemd();
     const { user, data = defaultDataDir(user), root = "/", print: isPrinted = false } = args;
     const executable = args.executable ?? absolute(thisExecutable(isPrinted), "--executable");
     const options = { user, dataDir: absolute(data, "--data"), executable };

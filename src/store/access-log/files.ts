@@ -44,8 +44,7 @@ export async function listCallFiles(folder: string, kind: CallKind): Promise<Cal
 export async function openCallFile(path: string, flags: number) {
   if ((await lstat(path).catch(() => null))?.isFile() === false)
     throw new TvsError("INPUT_UNREADABLE", `${path} is no file`);
-  // Windows knows no such links.
-  return open(path, flags | (constants.O_NOFOLLOW ?? 0), 0o600);
+  return open(path, flags | constants.O_NOFOLLOW, 0o600);
 }
 
 /** The files as the one who writes them has them. Each act throws what the file system throws. */
