@@ -15,7 +15,6 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { isWindows } from "../terminal/windows.ts";
-import { nameOf } from "./data-owner.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -51,17 +50,55 @@ function look(file: string, dataDir: string): Stats | undefined {
     const { code } = cause as { code?: string };
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
-    const advice = owner === undefined ? "run this command as its owner" : `sudo -u ${owner} tvs …`;
+    const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
     throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
       cause,
     });
   }
 }
 
-/** The name of a folder's owner, or its number in the form that sudo takes. */
-function ownerOf(folder: string): string | undefined {
+/**
+ * Refuses root over another user's folder. Files that root makes there are not that user's, and a link there could
+ * lead root to any file.
+ * @throws TvsError REGISTER_CLOSED
+ */
+export function requireOwnFolder({ dataDir, database }: Config): void {
+  if (process.geteuid?.() !== 0) return;
+  for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
+    const owner = ownerOf(folder) ?? 0;
+    if (owner === 0) continue;
+    const message = `${folder} belongs to ${nameOf(owner)}, not to root; ${asUser(owner)}`;
+    throw new TvsError("REGISTER_CLOSED", message);
+  }
+}
+
+/** The user id of a folder's owner; undefined where there is no such folder. */
+function ownerOf(folder: string): number | undefined {
   try {
-    return nameOf(statSync(folder).uid);
+    return statSync(folder).uid;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The command line to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
+function asUser(uid: number): string {
+  const words = process.argv.slice(2);
+  const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
+  const shown = value < 0 ? words : [...words.slice(0, value), "…"];
+  return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
+}
+
+/** A user's name, or the number in the form that sudo takes. */
+function nameOf(uid: number): string {
+  return userNamed(uid) ?? `'#${uid}'`;
+}
+
+/** Finds a user's name in /etc/passwd; undefined where that does not have it. */
+export function userNamed(uid: number): string | undefined {
+  try {
+    const users = readFileSync("/etc/passwd", "utf8").split("\n");
+    return users.map((line) => line.split(":")).find((one) => one[2] === String(uid))?.[0];
   } catch {
     return undefined;
   }
