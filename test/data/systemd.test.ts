@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { readServeConfig } from "../../src/config.ts";
+import { printedLines } from "../blackbox/printed-commands.ts";
 import { withTempDir } from "../harness/folder.ts";
 
 const folder = join(import.meta.dir, "../../data/systemd");
@@ -56,3 +58,45 @@ test("the settings are what serve understands, and a proxy deletes the Client-Ce
   const help = words.serve.options["client-cert-from"];
   expect(help).toContain("Each must delete the Client-Cert that callers send");
 });
+
+/** Real users and owners, in folders that stand in for this machine's. */
+const canMount =
+  process.getuid?.() === 0 &&
+  spawnSync("unshare", ["-m", "true"]).status === 0 &&
+  Bun.which("useradd", { PATH: "/usr/sbin:/usr/bin" }) !== null;
+
+test.skipIf(!canMount)("the manual's lines put each file where systemd and the service find it", () =>
+  withTempDir(async (home) => {
+    cpSync(folder, home, { recursive: true });
+    writeFileSync(join(home, "tvs"), "#!/bin/sh\n");
+    for (const name of ["bin", "lib"]) mkdirSync(join(home, name));
+    const lines = printedLines("data/help/install.md", "Without the package")
+      .map((line) => line.replace("sudo ", ""))
+      .filter((line) => !/^systemctl|^-u tvs /.test(line));
+    const paths = "/usr/local/bin/tvs /var/lib/tvs /etc/tvs/tvs.env /etc/systemd/system/tvs.service";
+    const script = [
+      "set -e",
+      "cp -r --no-preserve=links /etc etc",
+      "mkdir -p etc/systemd/system",
+      "mount --bind etc /etc; mount --bind bin /usr/local/bin; mount --bind lib /var/lib",
+      "sed -i '/^tvs:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow",
+      ...lines,
+      `stat -c '%n %U:%G %a' ${paths}`,
+      "ls /etc/systemd/system | grep -c '^tvs'",
+    ].join("\n");
+    const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+    const { stdout, stderr } = spawnSync("unshare", ["-m", "sh", "-c", script], {
+      ...{ cwd: home, encoding: "utf8", env },
+    });
+    expect({ lines: stdout.trim().split("\n"), stderr }).toEqual({
+      lines: [
+        "/usr/local/bin/tvs root:root 755",
+        "/var/lib/tvs tvs:tvs 700",
+        "/etc/tvs/tvs.env root:tvs 640",
+        "/etc/systemd/system/tvs.service root:root 644",
+        "5",
+      ],
+      stderr: "",
+    });
+  }),
+);
