@@ -71,7 +71,7 @@ export function checkDataDirectory(config: Config): Check {
   if (!existsSync(folder)) {
     return warn(
       `${folder} does not exist yet`,
-      "tvs serve or tvs teachers import creates it; if there should be data, check --data",
+      "tvs init creates it; if there should be data, check --data",
     );
   }
   if (!statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
