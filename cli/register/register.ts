@@ -6,7 +6,6 @@ import {
   existsSync,
   fstatSync,
   openSync,
-  readdirSync,
   readFileSync,
   type Stats,
   statSync,
@@ -122,14 +121,14 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
   return new TvsError("REFUSED", message);
 }
 
-const settingsFolder = "/etc/tvs";
+const settingsFile = "/etc/tvs/tvs.env";
 /** The settings that say where the register is, and what opens it; all others are remembered in the database. */
 const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
 /**
  * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
- * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else the only one in
- * /etc/tvs. Where the current folder has a register too, nobody can know which one is meant.
+ * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else
+ * /etc/tvs/tvs.env. Where the current folder has a register too, nobody can know which one is meant.
  * @param all every setting, as the service itself has them, and not only where the register is
  * @returns the file is undefined when the command goes by its own flags and environment
  * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
@@ -138,7 +137,7 @@ const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MA
 export function serviceSettings(
   flags: Flags,
   environment: Environment,
-  { all = false, folder = settingsFolder }: { all?: boolean; folder?: string } = {},
+  { all = false, usual = settingsFile }: { all?: boolean; usual?: string } = {},
 ): { file: string | undefined; environment: Environment } {
   const own = { file: undefined, environment };
   const isTold = ["data", "database", "sandbox"].some(
@@ -147,7 +146,7 @@ export function serviceSettings(
   if (isTold) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
   // On Windows anybody may make that folder, and no file of it says whose it is.
-  const file = named || (isWindows ? undefined : theOnlyFile(folder));
+  const file = named || (!isWindows && existsSync(usual) ? usual : undefined);
   if (file === undefined) return own;
   if (!named && existsSync(resolve("data", "tvs.db"))) {
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
@@ -159,17 +158,6 @@ export function serviceSettings(
   // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
   const told = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   return { file, environment: { ...settings, ...told } };
-}
-
-function theOnlyFile(folder: string): string | undefined {
-  const names = existsSync(folder)
-    ? readdirSync(folder)
-        .sort()
-        .filter((name) => name.endsWith(".env"))
-    : [];
-  if (names.length < 2) return names[0] === undefined ? undefined : join(folder, names[0]);
-  const message = `${folder} has the settings of several services (${names.join(", ")}); choose a register with --data or TVS_DATA`;
-  throw new TvsError("CONFIG_INVALID", message);
 }
 
 /** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */
