@@ -22,13 +22,13 @@ function readCommand(text: string): string[] {
 export type Environment = Readonly<Record<string, string>>;
 
 /**
- * The environment of a child: ours, without what would steer the program. The signing engine, the number of
- * threads and how connections go to them are let through, so that one suite can be run with each.
+ * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that a
+ * suite can be run with each.
  */
 export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ["TVS_SIGNING_ENGINE", "TVS_CRYPTO_MB", "TVS_THREADS", "TVS_SPREAD"].includes(name) ||
+      ["TVS_SIGNING_ENGINE", "TVS_CRYPTO_MB"].includes(name) ||
       !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
   );
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };

@@ -16,8 +16,7 @@ const trials: Readonly<Record<string, string>> = {
   "faults/service-kill":
     "a service, and three nodes, are killed under load: no answer without evidence, no call twice, no quota exceeded, one evidence log",
   "faults/webhook-kill": "the sender is killed while one receiver in three fails; every change is delivered",
-  "faults/restore-kill":
-    "a restore is killed; the old register or the restored one is left",
+  "faults/restore-kill": "a restore is killed; the old register or the restored one is left",
   "faults/command-cuts":
     "every command that changes something, an import too, is killed at a write and given again",
   "faults/disk-service": "the disk is full, read-only, slow or failing under every call that writes",
