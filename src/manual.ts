@@ -88,7 +88,7 @@ export const topics: readonly Topic[] = [
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
-  { name: "proved", summary: "What it promises, what tried to break it, and what came of it", text: proved },
+  { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
 ];
 
 /** The table of the page `errors`, in Markdown. */

@@ -2,7 +2,7 @@
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How time passes where it is not this process's own: in a simulation. */
+  /** How time passes in a test; else by the process's own timers. */
   readonly timers?: Timers;
 };
 

@@ -5,7 +5,6 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { topics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
-import { cluster } from "../harness/databases.ts";
 import { eventually, until } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
@@ -25,25 +24,19 @@ const notRun: Readonly<Record<string, string>> = {
   "tvs trigger forged": "needs a receiver; cli/sandbox/listen.test.ts has one",
 };
 
-/** What only one node on a machine can do without more words, and what only one process over a file. */
-const ofOneNode = /^tvs console|^tvs teachers (?:import|find) .*--sandbox/;
-
 /** Shells that a machine may lack, each with what its user has run before. */
 const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>> = {
   "source <(tvs completion zsh)": ["zsh", "autoload -Uz compinit; compinit -u -D; "],
   "tvs completion fish": ["fish", ""],
 };
 
-/** Whether pages that start servers are run: they take long, so only where a program is named, and not over servers. */
-const mayStartServers = noServer === undefined && cluster === "file" && process.env.TVS_COMMAND !== undefined;
-/** Pages that are left out: that of a file's backups over a server, and those that start servers where they may not. */
+/** Whether pages that start servers are run: they take long, so only where a program is named. */
+const mayStartServers = noServer === undefined && process.env.TVS_COMMAND !== undefined;
+/** Pages that are left out. */
 const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
-  backup: cluster !== "file",
   nodes: !mayStartServers,
-  // A sandbox is one process over a file.
-  sandbox: cluster !== "file",
   libsql: !mayStartServers || Bun.which("sqlite3") === null,
 };
 
@@ -153,8 +146,8 @@ async function serveWithKnownKey(): Promise<void> {
 /** What must have been before a page. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
   register: async () => {
-    // Its first lines try a file in a sandbox, which one process over a file has.
-    if (cluster === "file") await shell.serve("tvs serve --sandbox");
+    // Its first lines try a file in a sandbox.
+    await shell.serve("tvs serve --sandbox");
     await shell.run("tvs init --issuer https://verify.example.org --name R");
   },
   nodes: async () => {
@@ -249,7 +242,6 @@ test("every command line of the manual does what it says, or is named with the r
   for (const { name } of topics.filter((topic) => leftOut[topic.name] !== true)) {
     await before[name]?.();
     for (const line of printedLines(`data/help/${name}.md`)) {
-      if ((cluster === "3" || cluster === "proxy") && ofOneNode.test(line)) continue;
       if (reasonOf(line) !== undefined) continue;
       const result = await (line.startsWith("tvs serve") ? started(line) : ended(line));
       await Object.entries(after).find(([words]) => line.startsWith(words))?.[1](result);

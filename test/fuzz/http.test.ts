@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { countOf, seedOf, tell } from "../harness/trial.ts";
+import { countOf, seedOf } from "../harness/trial.ts";
 import { type Asked, request } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
@@ -15,7 +15,7 @@ const atOnce = 8;
 const sequencesOfWorld = 400;
 const sequences = fc.array(request, { minLength: 1, maxLength: sequence, size: "max" });
 
-test("whatever is asked is answered, as the document says, and nothing of it fails", async () => {
+test("every request gets an answer that the OpenAPI document describes, and none a 5xx", async () => {
   const requests = countOf("TVS_REQUESTS", 600);
   let tried = 0;
   for (let seed = seedOf(); tried < requests; seed++) {
@@ -26,13 +26,11 @@ test("whatever is asked is answered, as the document says, and nothing of it fai
     const outcome = await fc.check(whole, { seed, numRuns, endOnFailure: true });
     await world.close();
     if (outcome.failed) {
-      tell("fuzz-http", { tried: { requests: tried }, wrong: 1 });
       const ofWorld = (sequencesOfWorld * sequence) / 2;
       const again = `TVS_SEED=${seed} TVS_REQUESTS=${ofWorld} npm test -- test/fuzz/http.test.ts`;
       throw new Error(`${again}\n${String(outcome.errorInstance)}`);
     }
   }
-  tell("fuzz-http", { tried: { requests: tried }, wrong: 0 });
   expect(tried).toBeGreaterThanOrEqual(requests);
 }, 3_600_000);
 

@@ -166,13 +166,6 @@ test("a row that names nobody has an error word; no output ever holds a NIN", as
   }
 });
 
-test("says of a value what an import says of it", async () => {
-  const csv = ["reg_no,t_id,nin", "A/B,,", ",0,", ',"1,234,567",', ",,12345678901.0", ",,1"].join("\n");
-  const { results } = await rows(csv);
-  const codes = ["REG_NO_INVALID", "T_ID_INVALID", "SPREADSHEET_DAMAGE", "SPREADSHEET_DAMAGE", "NIN_INVALID"];
-  expect(results.map(({ error }: { error: string }) => error)).toEqual(codes);
-});
-
 test("--out writes the rows for its owner alone, with no formula in them, and only the sum on the screen", async () => {
   const out = join(outDir, "result.csv");
   const { code, stdout } = await roster("reg_no\nA/B/C/1\nA/B/C/3\n", "--out", out);
@@ -207,15 +200,6 @@ test("a list that cannot be read leaves it undecided, in one line that repeats n
 test("a purpose there must be, and one that is known", async () => {
   for (const words of [[], ["--purpose", "TEACHING"]])
     await expectRefusal(runTvs(["roster", "list.csv", ...words], { dataDir }), 2, "--purpose");
-});
-
-test("thousands of rows come out in their order", async () => {
-  const csv = `t_id\n${Array.from({ length: 5000 }, (_, i) => (i % 2 === 0 ? 11 : 1000 + i)).join("\n")}\n`;
-  const { results, percentage } = await rows(csv);
-  expect(results.map((row: { line: number }) => row.line)).toEqual(
-    Array.from({ length: 5000 }, (_, i) => i + 2),
-  );
-  expect(percentage).toBe(50);
 });
 
 describe("tvs roster --statement", () => {
