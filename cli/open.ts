@@ -6,7 +6,6 @@ import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys } from "../src/domain/keys.ts";
 import { requireClockOf } from "../src/domain/nodes.ts";
-import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
@@ -134,7 +133,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
       remembered: stored,
       /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
-      calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
+      calendar: createCalendar(settingsInForce.timeZone),
       keyKind,
       /** In whose name changes are made: the operator's, or the service's own. */
       get actor() {

@@ -36,7 +36,7 @@ const faults = without(
     "blackbox/manual",
     "blackbox/operators-day",
     "ci/package",
-    "cli/sandbox/listen",
+    "cli/sandbox/trigger",
     "cli/serve/drain-wait",
     "cli/serve/nodes",
     "cli/serve/serving-threads",

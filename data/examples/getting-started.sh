@@ -100,7 +100,15 @@ console.log(valid ? result : reason); // and not the result outside of the signa
 END
 node check.mjs
 
-#: sandbox-events
-tvs listen --forward http://127.0.0.1:9876
+#: sandbox-endpoint
+export TVS_WEBHOOK_SECRET=$(tvs partners webhook set demo \
+  http://localhost:9876 --sandbox --json | grep -o 'whsec_[^"]*')
+
+#: sandbox-event
 tvs trigger license.revoked
-tvs trigger forged
+for TRY in $(seq 30); do
+  tvs webhooks list --partner demo --state delivered --sandbox \
+    | grep delivered && break
+  sleep 1
+done
+kill $RECEIVER

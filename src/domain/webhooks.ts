@@ -37,8 +37,6 @@ type EndpointTerms = {
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
-  /** Disabled by the operator; enabled when left out. */
-  readonly isDisabled?: boolean;
   /** Whether its partner sets it: then one that the operator has disabled is left as it is. */
   readonly isOwn?: boolean;
 };
@@ -46,7 +44,7 @@ type EndpointTerms = {
 export type WebhookStore = DeliveryStore & {
   endpoints(): Promise<WebhookEndpoint[]>;
   endpoint(partnerId: string): Promise<WebhookEndpoint | null>;
-  /** Makes an endpoint, or changes the one there is; enabled, unless it is to be disabled. Its secret stays. */
+  /** Makes an endpoint, or changes the one there is. Its secret stays. */
   set(terms: EndpointTerms): Promise<WebhookEndpoint>;
   /**
    * Puts a new secret in the place of the one that is `replaced`.
@@ -66,7 +64,7 @@ export type WebhookStore = DeliveryStore & {
   addTest(test: { event: TeacherEvent; deliveryId: string; partnerId: string }): Promise<boolean>;
 };
 
-export type WebhookDependencies = {
+type WebhookDependencies = {
   readonly webhooks: WebhookStore;
   readonly partners: PartnerStore;
   readonly secrets: Secrets;
@@ -98,24 +96,20 @@ export async function setWebhook(
     url: string;
     told?: Partial<Told> | undefined;
     check: EndpointCheck;
-    /** The secret of an endpoint that is new; minted when left out. */
-    secret?: string | undefined;
-    /** Whether it is to be disabled, as by the operator, from the same write on. */
-    isDisabled?: boolean;
     /** Whether its partner sets it. */
     isOwn?: boolean;
   },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string; isNew: boolean }> {
   const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, told, isDisabled = false, isOwn = false } = given;
+  const { partnerId, url, told, isOwn = false } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
-  const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
-  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isDisabled, isOwn };
+  const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
+  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isOwn };
   const endpoint = await webhooks.set(terms);
   if (isOwn && endpoint.disabledReason === "operator")
     throw new TvsError("WEBHOOK_DISABLED", "the operator has disabled your webhook; ask why");
-  if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
+  await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest, isNew: equalBytes(endpoint.secret, sealed) };
 }

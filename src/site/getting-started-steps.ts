@@ -9,10 +9,8 @@ export type Surroundings = {
   /** The service's public address, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
-  /** Whether this reader is shown the sandbox's key, */
+  /** Whether this reader is shown the sandbox's key. */
   readonly offered: boolean;
-  /** and whether it opens nothing any more. */
-  readonly ended: boolean;
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
@@ -65,6 +63,13 @@ function runExample(kind: ExampleKind, at: Surroundings): string {
   return isServer ? `${secret}\n${filled(kind, at, { run: serve(file) })}` : secret;
 }
 
+/** The sandbox sends a delivery of its own to the receiver, which has the secret of the demo partner's endpoint. */
+function sandboxDelivery(at: Surroundings): string {
+  const { serve, receive } = at.code;
+  const started = filled("receive", at, { run: serve(receive.file) });
+  return [filled("sandbox-endpoint", at), started, filled("sandbox-event", at)].join("\n");
+}
+
 /** A delivery as the service would send it, signed by who tries the receiver, to a server or to one that only judges. */
 function tryDelivery(at: Surroundings): string {
   const { isServer, run, receive } = at.code;
@@ -74,12 +79,13 @@ function tryDelivery(at: Surroundings): string {
 export type Step =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
-  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "rotate" | "delivery" | "sandbox-events");
+  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "rotate" | "delivery" | "sandbox-delivery");
 
 /** The commands of a step, to be pasted into one shell. */
 export function commandOf(step: Step, at: Surroundings): string {
   if (step === "prepare") return at.code.prepare ?? "";
   if (step === "delivery") return tryDelivery(at);
+  if (step === "sandbox-delivery") return sandboxDelivery(at);
   return isExample(step) ? runExample(step, at) : filled(step, at);
 }
 

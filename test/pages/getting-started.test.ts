@@ -54,7 +54,13 @@ function withFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
 
 async function runInShell(script: string, { folder, port }: { folder: string; port: string }) {
   // As in many containers: what Python prints in parts is written in parts, and mixes with what others print.
-  const env = { ...process.env, PORT: port, PATH: `${folder}:${process.env.PATH}`, PYTHONUNBUFFERED: "1" };
+  const env = {
+    ...process.env,
+    PORT: port,
+    TVS_DATA: site.dataDir,
+    PATH: `${folder}:${process.env.PATH}`,
+    PYTHONUNBUFFERED: "1",
+  };
   const shell = Bun.spawn(["bash", "-c", script], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
   const [stdout, stderr, code] = await Promise.all([
     new Response(shell.stdout).text(),
@@ -92,8 +98,11 @@ describe("the commands of the getting-started page", () => {
           port,
         }),
       );
-      // The servers of PHP and Python say there whom they have answered, and what was received.
-      const complaints = stderr.replace(/^\[.* 20\d\d\] .*\n|^127\.0\.0\.1 .*\n/gm, "");
+      // The servers of PHP and Python write there whom they have answered, and tvs that a secret is shown once.
+      const complaints = stderr.replace(
+        /^(?:\[.* 20\d\d\]|127\.0\.0\.1|no other command shows the secret).*\n/gm,
+        "",
+      );
       expect({ code, complaints }).toEqual({ code: 0, complaints: "" });
       expect(saidBy(stdout, "run-key")).toContain('"partnerId":"demo"');
       expect(saidBy(stdout, "run-ask")).toContain('"found":true');
@@ -105,6 +114,11 @@ describe("the commands of the getting-started page", () => {
       expect(saidBy(stdout, "run-verify-library")).toContain("found: true");
       expect(saidBy(stdout, "run-watch")).toContain('"teachers":"watched"');
       expect(saidBy(stdout, "run-events")).toContain(`license.revoked ${triggered.regNo}`);
+      const delivered = saidBy(stdout, "run-sandbox-delivery");
+      if (language !== "curl") {
+        expect(delivered).toContain(`license.revoked ${triggered.regNo}`);
+        expect(delivered).toMatch(/^.*license\.revoked.* delivered/m);
+      }
       if (language === languages.at(-1)) expect(saidBy(stdout, "run-rotate")).toMatch(keptKey);
       const verdicts = saidBy(stdout, "run-delivery").match(/^(\d{3}|valid|SIGNATURE_MISMATCH)$/gm);
       expect(verdicts).toEqual(language === "curl" ? ["valid", "SIGNATURE_MISMATCH"] : ["204", "400"]);
@@ -116,7 +130,9 @@ describe("the commands of the getting-started page", () => {
     const text = (await printedCommands("python")).map(([, block]) => block).join("\n");
     expect(text).toContain(`export API_KEY='${site.demo.apiKey}'`);
     const addresses = new Set(text.match(/https?:\/\/[^/\s"';]+/g));
-    expect([...addresses].sort()).toEqual([site.url, "http://127.0.0.1:9876"].sort());
+    expect([...addresses].sort()).toEqual(
+      [site.url, "http://127.0.0.1:9876", "http://localhost:9876"].sort(),
+    );
   });
 });
 
@@ -156,11 +172,8 @@ describe("the page", () => {
     expect(await press("deleteKey", new RegExp(`${first}: 200`))).not.toContain(first);
     const shownKey = () => page.locator("#run-key").textContent();
     expect(await shownKey()).toContain(made.apiKey);
-    const ended = page.getByText("was deleted or has ended");
-    expect(await ended.count()).toBe(0);
     await page.reload();
     expect(await shownKey()).toContain(made.apiKey);
-    expect(await ended.count()).toBe(1);
     await press("me", /200/);
     await expectSound(page);
     expect(complaints.filter((one) => !one.includes("409"))).toEqual([]);
