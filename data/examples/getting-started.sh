@@ -107,8 +107,9 @@ export TVS_WEBHOOK_SECRET=$(tvs partners webhook set demo \
 #: sandbox-event
 tvs trigger license.revoked
 for TRY in $(seq 30); do
-  tvs webhooks list --partner demo --state delivered --sandbox \
-    | grep delivered && break
+  tvs webhooks list --partner demo --state pending --sandbox --json \
+    | grep -q eventId || break
   sleep 1
 done
+tvs webhooks list --partner demo --limit 1 --sandbox
 kill $RECEIVER
