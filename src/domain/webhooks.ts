@@ -216,10 +216,9 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-/** The key of Standard Webhooks that a secret spells; null for one from before {@link newWebhookSecret} made both. */
-export function standardKeyOf(secret: string): Uint8Array | null {
-  const text = /^whsec_([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/.exec(secret)?.[1];
-  return text === undefined ? null : Buffer.from(text, "base64");
+/** The key of Standard Webhooks that a secret spells. */
+export function standardKeyOf(secret: string): Uint8Array {
+  return Buffer.from(secret.slice("whsec_".length), "base64");
 }
 
 function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8Array {
