@@ -55,25 +55,26 @@ function filled(name: string, { issuer, apiKey, partnerId, code }: Surroundings,
 
 /** Fetches a file of the chosen language from the service and runs it, as decision D14.2 has it for all of them. */
 function runExample(kind: ExampleKind, at: Surroundings): string {
-  const { run, serve, isServer } = at.code;
+  const { run, isServer } = at.code;
   const { file } = at.code[kind];
   const fetched = filled("fetch", at, { file });
-  if (kind !== "receive") return `${fetched}\n${filled(kind, at, { run: run(file) })}`;
+  const started = filled(kind, at, { run: run(file) });
+  if (kind !== "receive") return `${fetched}\n${started}`;
   const secret = `${fetched}\n${filled("secret", at)}`;
-  return isServer ? `${secret}\n${filled(kind, at, { run: serve(file) })}` : secret;
-}
-
-/** The sandbox sends a delivery of its own to the receiver, which has the secret of the demo partner's endpoint. */
-function sandboxDelivery(at: Surroundings): string {
-  const { serve, receive } = at.code;
-  const started = filled("receive", at, { run: serve(receive.file) });
-  return [filled("sandbox-endpoint", at), started, filled("sandbox-event", at)].join("\n");
+  return isServer ? `${secret}\n${started}` : secret;
 }
 
 /** A delivery as the service would send it, signed by who tries the receiver, to a server or to one that only judges. */
 function tryDelivery(at: Surroundings): string {
   const { isServer, run, receive } = at.code;
   return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, { run: run(receive.file) })}`;
+}
+
+/** The sandbox sends a delivery of its own to the receiver, which has the secret of the demo partner's endpoint. */
+function sandboxDelivery(at: Surroundings): string {
+  const { run, receive } = at.code;
+  const started = filled("receive", at, { run: run(receive.file) });
+  return [filled("sandbox-endpoint", at), started, filled("sandbox-event", at)].join("\n");
 }
 
 export type Step =
