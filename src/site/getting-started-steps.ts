@@ -1,7 +1,7 @@
 /** The commands, programs and tables that the getting-started page shows. */
 
 import written from "../../data/examples/getting-started.sh" with { type: "text" };
-import { type SandboxTeacher, stateTeachers, trapTeachers, triggered } from "../domain/sandbox/teachers.ts";
+import { stateTeachers, triggered } from "../domain/sandbox/teachers.ts";
 import { type CodeLanguage, type ExampleKind, isExample } from "./getting-started-languages.ts";
 
 /** What the commands are written for. */
@@ -89,18 +89,6 @@ export function commandOf(step: Step, at: Surroundings): string {
   if (step === "sandbox-delivery") return sandboxDelivery(at);
   return isExample(step) ? runExample(step, at) : filled(step, at);
 }
-
-export type TeacherToTry = Readonly<Record<"regNo" | "tId" | "nin" | "shows", string | number>>;
-
-const toTry = ({ regNo: number, tId, nin, shows }: SandboxTeacher): TeacherToTry => ({
-  regNo: number,
-  shows,
-  tId: tId ?? "–",
-  nin: nin ?? "–",
-});
-
-/** Made-up teachers to try each answer with, and those that programs stumble over. */
-export const teachers = { states: stateTeachers.map(toTry), traps: trapTeachers.map(toTry) };
 
 /** What the page's own buttons ask for, in the order in which they are pressed; paths begin where the page stands. */
 export const trySteps = {

@@ -1,7 +1,7 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { TvsError } from "../domain/errors.ts";
-import { demoPartner } from "../domain/sandbox/teachers.ts";
+import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import { publicDocument, sendDocument } from "../http/public-document.ts";
@@ -225,17 +225,17 @@ ${content}
 
 function teacherTables(): Markup {
   const { title, traps } = texts.teachers;
-  return html`${folded(title, teacherTable(steps.teachers.states))}
-${folded(traps, teacherTable(steps.teachers.traps))}`;
+  return html`${folded(title, teacherTable(stateTeachers))}
+${folded(traps, teacherTable(trapTeachers))}`;
 }
 
-function teacherTable(teachers: readonly steps.TeacherToTry[]): Markup {
+function teacherTable(teachers: readonly SandboxTeacher[]): Markup {
   const words = texts.teachers;
   return html`<table class="records teachers">
 <thead><tr><th scope="col">${words.regNo}</th><th scope="col">${words.tId}</th><th scope="col">${words.nin}</th><th scope="col">${words.shows}</th></tr></thead>
 <tbody>${teachers.map(
     ({ regNo, tId, nin, shows }) =>
-      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${shows}</td></tr>
+      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId ?? "–"}</code></td><td data-label="${words.nin}"><code>${nin ?? "–"}</code></td><td data-label="${words.shows}">${shows}</td></tr>
 `,
   )}</tbody></table>`;
 }

@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { prepareSandbox } from "../../../cli/sandbox/sandbox.ts";
+import { revokeApiKey } from "../../../src/domain/credentials.ts";
 import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { withEndpoint } from "../../harness/endpoint.ts";
@@ -10,6 +12,7 @@ import { until } from "../../harness/eventually.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { patienceMs, type Service, startService } from "../../harness/program.ts";
 import { makeRegister } from "../../harness/service.ts";
+import { openSite } from "../../pages/site.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -82,6 +85,21 @@ test("reset puts a teacher, the filter and the watch list back and removes the w
   expect(await call("watch")).toContain('"data":[]');
   expect(await status()).toBe("VALID");
   expect(await json("sandbox reset")).toEqual({ teachers: 0, endpoint: "none" });
+});
+
+test("a start makes another demo key where the kept one has ended, and then keeps that one", async () => {
+  const site = await openSite();
+  const keyAtStart = async () => (await prepareSandbox(site.operator, site.url)).demo.apiKey;
+  try {
+    expect(await keyAtStart()).toBe(site.demo.apiKey);
+    const [key] = await site.operator.partners.apiKeys();
+    await revokeApiKey(site.operator.partners, key?.keyId ?? "", Date.now());
+    const next = await keyAtStart();
+    expect(next).not.toBe(site.demo.apiKey);
+    expect(await keyAtStart()).toBe(next);
+  } finally {
+    await site.close();
+  }
 });
 
 describe("on a live register", () => {
