@@ -49,17 +49,6 @@ type GuardWords = { readonly called: string; readonly allowedBy: string };
 
 const webhookWords: GuardWords = { called: "webhook", allowedBy: "--allow-private-webhooks in a sandbox" };
 
-/** A receiver on the same machine, written plainly: nothing but a port may stand between its host and its path. */
-const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
-
-/** Whether a webhook may have a private address: by the setting, and in a sandbox on the sandbox's own machine. */
-export function mayBePrivate(
-  url: string,
-  { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
-): boolean {
-  return allowPrivateWebhooks || (keyKind === "test" && receiverHere.test(url));
-}
-
 export type ResolvedEndpoint = {
   readonly url: URL;
   /** At least one, IPv4 first, none twice. Connect to one of these and to nothing else. */
@@ -94,6 +83,17 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   const range = address.range();
   if (range !== "unicast") return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
+}
+
+/** A receiver on the same machine, written plainly: nothing but a port may stand between its host and its path. */
+const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
+
+/** Whether a webhook may have a private address: by the setting, and in a sandbox on the sandbox's own machine. */
+export function mayBePrivate(
+  url: string,
+  { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
+): boolean {
+  return allowPrivateWebhooks || (keyKind === "test" && receiverHere.test(url));
 }
 
 /**
