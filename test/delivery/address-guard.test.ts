@@ -158,6 +158,9 @@ describe("mayBePrivate", () => {
     "http://127.0.0.1.example/",
     "http://10.0.0.1:3000/",
     "http://api.localhost:3000/",
+    "http://10.0.0.1/?to=http://localhost:3000/",
+    "http://127.0.0.1:3000000/",
+    "http://127.1/",
     "http://169.254.169.254/latest",
   ];
   const may = (keyKind: "live" | "test", allowPrivateWebhooks = false) =>
