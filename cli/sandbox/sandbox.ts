@@ -50,7 +50,6 @@ async function demoKey(operator: Operator): Promise<string> {
     perMinute: 600,
     perDay: 100_000,
     batchCost: "call" as const,
-    selfService: true,
     watchLimit: defaultWatchLimit,
     told: toldOfAll,
     createdAt: clock.now(),

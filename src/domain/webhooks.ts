@@ -39,8 +39,6 @@ type EndpointTerms = {
   readonly at: number;
   /** Disabled by the operator; enabled when left out. */
   readonly isDisabled?: boolean;
-  /** Whether its partner sets it: then one that the operator has disabled is left as it is. */
-  readonly isOwn?: boolean;
 };
 
 export type WebhookStore = DeliveryStore & {
@@ -74,7 +72,7 @@ export type WebhookDependencies = {
 };
 
 /** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
-export type EndpointCheck = (url: string) => Promise<unknown>;
+type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
 const maxSecretOverlapMs = 7 * 24 * 3_600_000;
@@ -89,7 +87,7 @@ function secretName(partnerId: string): string {
  * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
  * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
  * @returns the secret in clear, for the partner, and whether the endpoint is new
- * @throws TvsError NOT_KNOWN, REFUSED; WEBHOOK_DISABLED where its partner sets what the operator has disabled
+ * @throws TvsError NOT_KNOWN, REFUSED
  */
 export async function setWebhook(
   dependencies: WebhookDependencies,
@@ -102,26 +100,22 @@ export async function setWebhook(
     secret?: string | undefined;
     /** Whether it is to be disabled, as by the operator, from the same write on. */
     isDisabled?: boolean;
-    /** Whether its partner sets it. */
-    isOwn?: boolean;
   },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string; isNew: boolean }> {
   const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, told, isDisabled = false, isOwn = false } = given;
+  const { partnerId, url, told, isDisabled = false } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
   const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
-  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isDisabled, isOwn };
+  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isDisabled };
   const endpoint = await webhooks.set(terms);
-  if (isOwn && endpoint.disabledReason === "operator")
-    throw new TvsError("WEBHOOK_DISABLED", "the operator has disabled your webhook; ask why");
   if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
   return { endpoint, secret: newest, isNew: equalBytes(endpoint.secret, sealed) };
 }
 
-/** Each attempt that fails is another rotation that was made, of which a partner makes no more within a minute. */
-const maxRotationAttempts = 21;
+/** Each attempt that fails is another rotation that was made. */
+const maxRotationAttempts = 5;
 
 /**
  * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one

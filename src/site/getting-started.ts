@@ -169,16 +169,13 @@ ${codeLanguages.map(
 /** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
 function tryPlace({ at }: Guide): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.trySteps) as [
-    steps.TryStep,
-    { method: string; path: string; body?: string },
-  ][];
-  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}" data-rotated="${tryIt.rotated}">
+  const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
+  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
-    ([step, { method, path, body = "" }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
+    ([step, { method, path }]) =>
+      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>
@@ -192,7 +189,7 @@ const sections: Readonly<Record<keyof typeof texts.sections, (shown: Guide) => M
     shown,
   ) => html`<p>${raw(texts.key(operatorOf(shown.at)))} ${texts.keyHere[keyStateOf(shown.at)]} ${texts.keyOpens}</p>
 ${run("key", shown)}
-${raw(texts.agreed(shown.at.sandbox, shown.at.query))}`,
+${raw(texts.agreed(shown.at.sandbox))}`,
   call(shown) {
     const { at } = shown;
     return html`${raw(texts.call(at.sandbox))}
@@ -234,8 +231,7 @@ ${run("delivery", shown)}
 ${at.sandbox ? html`${raw(texts.sandboxDelivery(at.query))}${listing(texts.listening, { caption: texts.shell, text: steps.commandOf("sandbox-events", at) })}` : ""}
 ${raw(texts.webhookRules(at.query))}`;
   },
-  rotate: (shown) => html`${raw(texts.rotate(operatorOf(shown.at)))}
-${run("rotate", shown)}`,
+  rotate: ({ at }) => raw(texts.rotate(operatorOf(at))),
   live: ({ at, progress }) => html`${progress === null ? "" : checklist(progress)}
 ${raw(texts.live(operatorOf(at), at.query))}`,
 };

@@ -237,14 +237,10 @@ test("a partner is told of what its endpoint was, and one without an endpoint of
       ),
     ]);
     await migrate(driver, 1);
-    const told = (await createPartnerStore(driver).partners()).map((one) => [
-      one.told,
-      one.selfService,
-      one.watchLimit,
-    ]);
+    const told = (await createPartnerStore(driver).partners()).map((one) => [one.told, one.watchLimit]);
     expect(told).toEqual([
-      [{ events: [...eventTypes], teachers: "all" }, false, 100_000],
-      [{ events: ["license.revoked"], teachers: "verified" }, false, 100_000],
+      [{ events: [...eventTypes], teachers: "all" }, 100_000],
+      [{ events: ["license.revoked"], teachers: "verified" }, 100_000],
     ]);
   }));
 
