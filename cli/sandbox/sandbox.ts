@@ -94,7 +94,6 @@ function demoRecord(createdAt: number) {
     perMinute: 600,
     perDay: 100_000,
     batchCost: "call" as const,
-    selfService: true,
     watchLimit: defaultWatchLimit,
     told: toldOfAll,
     createdAt,

@@ -72,14 +72,6 @@ api batch -H "Idempotency-Key: $(date +%s)-batch" \
 
 #: watch
 api {{watched}} -X PUT
-api me/told -X PUT -d '{"teachers":"watched"}'; echo
-
-#: rotate
-OLD=$(api me | grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
-NEW=$(api me/keys -X POST | grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
-echo "Keep this one: $NEW"
-API_KEY=${NEW:-$API_KEY}
-api "me/keys/$OLD" -X DELETE; echo
 
 #: verify-tvs
 tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \

@@ -80,7 +80,7 @@ function sandboxDelivery(at: Surroundings): string {
 export type Step =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
-  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "rotate" | "delivery" | "sandbox-delivery");
+  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
 /** The commands of a step, to be pasted into one shell. */
 export function commandOf(step: Step, at: Surroundings): string {
@@ -94,11 +94,8 @@ export function commandOf(step: Step, at: Surroundings): string {
 export const trySteps = {
   me: { method: "GET", path: "me" },
   watch: { method: "PUT", path: watched },
-  told: { method: "PUT", path: "me/told", body: '{"teachers":"watched"}' },
   cause: { method: "POST", path: "getting-started/events" },
   events: { method: "GET", path: "events" },
-  makeKey: { method: "POST", path: "me/keys" },
-  deleteKey: { method: "DELETE", path: "me/keys/{keyId}" },
-} satisfies Readonly<Record<string, { method: string; path: string; body?: string }>>;
+} satisfies Readonly<Record<string, { method: string; path: string }>>;
 
 export type TryStep = keyof typeof trySteps;

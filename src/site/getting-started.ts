@@ -153,16 +153,13 @@ ${codeLanguages.map(
 /** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
 function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.trySteps) as [
-    steps.TryStep,
-    { method: string; path: string; body?: string },
-  ][];
-  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}" data-rotated="${tryIt.rotated}">
+  const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
+  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
-    ([step, { method, path, body = "" }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
+    ([step, { method, path }]) =>
+      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>
@@ -176,7 +173,7 @@ const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.Surround
     at,
   ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
 ${run("key", at)}
-${raw(texts.agreed(at.sandbox, at.query))}`,
+${raw(texts.agreed(at.sandbox))}`,
   call: (at) => html`${raw(texts.call(at.sandbox))}
 ${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", at)}`}
 ${example("ask", at)}
@@ -205,8 +202,7 @@ ${raw(at.code.isServer ? texts.tryDelivery : texts.tryKept)}
 ${run("delivery", at)}
 ${at.sandbox ? sandboxDelivery(at) : ""}
 ${raw(texts.webhookRules(at.query))}`,
-  rotate: (at) => html`${raw(texts.rotate(operatorOf(at)))}
-${run("rotate", at)}`,
+  rotate: (at) => raw(texts.rotate(operatorOf(at))),
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 

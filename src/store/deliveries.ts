@@ -115,10 +115,12 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
       const rows = await driver.batch([
         { sql: retry, args: [deliveryId, now, partnerId ?? null] },
         bumpRevision,
-        recorded({ action: "retried", kind: "delivery", id: deliveryId }),
+        ...(partnerId === undefined
+          ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })]
+          : []),
         { sql: lookAfterRetry, args: [deliveryId] },
       ]);
-      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows[3]?.[0]);
+      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows.at(-1)?.[0]);
     },
     retryDead(now, { partnerId = null, since = 0 }) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;

@@ -12,8 +12,7 @@ const set = `INSERT INTO webhook_endpoints
     (partner_id, url, secret, created_at) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = NULL, disabled_reason = NULL,
     failing_since = NULL, last_error = NULL
-    WHERE (?5 OR disabled_reason IS NOT 'operator') AND (url <> excluded.url
-      OR coalesce(disabled_at, failing_since, last_error) IS NOT NULL)`;
+    WHERE url <> excluded.url OR coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
 /**
  * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
  * counts.
@@ -47,8 +46,8 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    async set({ partnerId, url, told = {}, secret, at, isOwn = false }) {
-      const args = [partnerId, url, secret, at, Number(!isOwn)];
+    async set({ partnerId, url, told = {}, secret, at }) {
+      const args = [partnerId, url, secret, at];
       const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
       // Of the address only where it leads: the rest may hold what opens it.
       await driver.batch([

@@ -78,11 +78,11 @@ export async function openServer(driver: Driver, clock: TestClock, gate: Gate): 
     evidence: createEvidenceReader(createEvidenceStore(gated)),
     statusLists: { newest: () => Promise.reject(new Error("not asked")) },
     self: createSelfService({
-      ...{ told: createToldStore(gated), secrets, configuration, signer, keyKind: "live", clock },
-      webhooks: createWebhookStore(gated),
-      watches: (revision) => createWatchStore(atRevision(gated, revision)),
-      storesOf: () => ({ partners: createPartnerStore(gated), webhooks: createWebhookStore(gated) }),
-      check: async () => {},
+      ...{ told: createToldStore(gated), webhooks: createWebhookStore(gated), clock },
+      storesAt(revision) {
+        const at = atRevision(gated, revision);
+        return { watches: createWatchStore(at), deliveries: createWebhookStore(at) };
+      },
     }),
     quota: createQuota({ clock, store: quotaStore, stored: [] }),
     secrets,

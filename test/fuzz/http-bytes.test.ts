@@ -24,7 +24,7 @@ beforeAll(async () => {
   folder = await makeFolder();
   await withTestOperator(folder.path, async ({ stores, blindIndex, secrets, keyKind: kind }) => {
     const { text, record } = mintApiKey("asker", { kind, secrets, now: Date.now() });
-    const terms = { scopes, purposes, perMinute: 1_000_000, perDay: 1_000_000_000, selfService: true };
+    const terms = { scopes, purposes, perMinute: 1_000_000, perDay: 1_000_000_000 };
     await stores.partners.add({ ...aPartner("asker"), ...terms }, record);
     await stores.teachers.apply([
       aTeacherWrite(known.regNo, { tId: known.tId, ninIndex: blindIndex.nin(known.nin), ninVerified: true }),
