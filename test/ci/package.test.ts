@@ -234,7 +234,7 @@ test("what its README prints does what it says", async () => {
   expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
   expect((await runTvs(["trigger", "license.expired"], { dataDir: data.path })).code).toBe(0);
   const told = await run(["node", "events.js"]);
-  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+ [\w-.]+\n$/)]);
+  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+\n$/)]);
   expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 
