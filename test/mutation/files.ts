@@ -7,7 +7,10 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/partner/verification.ts": ["test/partner/verify-envelope.test.ts"],
   "src/partner/claims.ts": ["test/partner/claims.test.ts"],
-  "src/partner/envelope-form.ts": ["test/partner/verify-envelope.test.ts"],
+  "src/partner/envelope-form.ts": [
+    "test/partner/verify-envelope.test.ts",
+    "test/partner/damaged-texts.test.ts",
+  ],
   "src/partner/file-text.ts": ["test/partner/damaged-texts.test.ts"],
   "src/partner/mail-damage.ts": [
     "test/partner/damaged-texts.test.ts",

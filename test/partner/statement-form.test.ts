@@ -27,7 +27,8 @@ describe("a statement's form", () => {
         nameMatches: true,
       },
     ];
-    for (const given of [{ signature, rows }, ` \n${JSON.stringify({ signature, rows, more: 1 })}`])
+    const text = JSON.stringify({ signature, rows, more: 1 });
+    for (const given of [{ signature, rows }, ` \n${text}`, `\ufeff${text}`])
       expect(readStatementForm(given)).toMatchObject({ rows } as never);
   });
 

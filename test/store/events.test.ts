@@ -162,7 +162,7 @@ describeDrivers("events", (_kind, database) => {
     const reader = createToldStore(others[1]);
     const seen: string[] = [];
     let [from, isOver]: [string | null, boolean] = [null, false];
-    // As the service reads: behind a commit of the same connection (D17.12).
+    // As the service reads: behind a commit of the same connection (D17.10).
     const commit = statement("UPDATE partners SET name = name WHERE partner_id = ?", [partnerId]);
     const read = async () => {
       await others[1].batch([commit]);

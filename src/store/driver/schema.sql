@@ -270,7 +270,7 @@ CREATE TABLE import_codes (
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
-  -- cli:NAME for an operator, partner:ID for a partner, or service.
+  -- cli:NAME for an operator, or service.
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
   -- What was changed: its kind, a colon and its id.
