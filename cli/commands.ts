@@ -42,9 +42,8 @@ const sections: Readonly<Record<string, Commands>> = {
     migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },
   "TRY IT IN A SANDBOX": {
-    listen: () => import("./sandbox/listen.ts").then((file) => file.listenCommand),
     trigger: () => import("./sandbox/trigger.ts").then((file) => file.triggerCommand),
-    sandbox: () => import("./sandbox/sandbox-command.ts").then((file) => file.sandboxCommand),
+    sandbox: () => import("./sandbox/sandbox.ts").then((file) => file.sandboxCommand),
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),

@@ -60,7 +60,7 @@ export const topics: readonly Topic[] = [
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
   {
     name: "sandbox",
-    summary: "Receive webhooks, cause them, move the day: a partner's engineer",
+    summary: "Cause webhooks and receive them: a partner's engineer",
     text: sandbox,
   },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },

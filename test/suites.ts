@@ -33,7 +33,7 @@ const faults = filesOf([
   "blackbox/nodes",
   "blackbox/operators-day",
   "ci/package",
-  "cli/sandbox/listen",
+  "cli/sandbox/trigger",
   "cli/serve/drain-wait",
   "cli/serve/nodes",
   "cli/serve/serving-threads",

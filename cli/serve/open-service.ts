@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, formerCallsFile, type ServeConfig } from "../../src/config.ts";
+import { mayBePrivate } from "../../src/delivery/address-guard.ts";
 import { createExchange } from "../../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../../src/delivery/sender.ts";
 import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
-import type { Configuration, Snapshot } from "../../src/domain/configuration.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { startFollowing } from "../../src/domain/evidence/schedule.ts";
-import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
 import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
@@ -182,23 +182,12 @@ function openAccessLog(config: Config): CallLog {
 }
 
 /**
- * Whether an endpoint may have a private address: by the setting, and in a sandbox that of who listens on this machine.
- * One who has begun to listen a moment ago is not refused by what was read before.
- */
-async function isPrivateAllowed(url: string, configuration: Configuration): Promise<boolean> {
-  const isAllowed = ({ settings, sandbox }: Snapshot) =>
-    settings.allowPrivateWebhooks || sandbox.relayUrl === url;
-  if (isAllowed(configuration.current()) || !mayBeRelay(url)) return isAllowed(configuration.current());
-  return isAllowed(await configuration.refresh());
-}
-
-/**
  * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
  * theirs, and one whose clock was ahead would send what they are about to.
  * @returns stops it, once
  */
 function startSending(
-  { driver, stores, secrets, clock: own }: Operator,
+  { driver, stores, secrets, keyKind, clock: own }: Operator,
   { node, configuration, work }: { node: RunningNode; configuration: Configuration; work: WorkCounters },
 ): () => Promise<void> {
   const clock = { now: () => own.now() - node.clockAheadMs() };
@@ -209,7 +198,7 @@ function startSending(
     exchange,
     secrets,
     clock,
-    allowPrivate: (url) => isPrivateAllowed(url, configuration),
+    allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: (error) => log.error("webhook sender failed", { detail: String(error) }),

@@ -12,6 +12,7 @@ import {
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
@@ -22,7 +23,6 @@ import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { tryOutOf } from "../sandbox/going-live.ts";
 import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
@@ -95,9 +95,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
     const { liveNodes } = openNodeMemory(open.memory.node);
-    const tryOut = tryOutOf({ ...open.operator, ...open.service }, demo);
+    const { operator, service } = open;
+    const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     const addressCounts = open.memory.addresses;
-    openFor(createApp(open.service, { ...config, demo, tryOut, addressCounts, liveNodes }));
+    openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
       const { work } = open.metrics;

@@ -122,7 +122,7 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   };
 }
 
-/** What the register is searched with; the day is the service's own, which a sandbox's engineer can move. */
+/** What the register is searched with. */
 export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }

@@ -38,9 +38,7 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
-      html`${partner.partnerId}${partner.selfService ? html` ${badge("quiet", "self-service")}` : ""}${
-        partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
-      }`,
+      html`${partner.partnerId}${partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`}`,
       html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
       meter(use.minute),
       html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,

@@ -77,7 +77,6 @@ export function parseStatuses(text: string): StatusRange {
 const operatorsRemedies: Readonly<Partial<Record<ApiErrorCode, string>>> = {
   SCOPE_MISSING: "tvs partners set --scopes changes them",
   PURPOSE_NOT_ALLOWED: "tvs partners set --purposes changes that",
-  SELF_SERVICE_OFF: "tvs partners set --self-service on changes that",
   MINUTE_QUOTA: "tvs partners set --per-minute changes it",
   DAY_QUOTA: "tvs partners set --per-day changes it",
 };

@@ -8,7 +8,7 @@ import { createDemoOffer } from "../http/local-caller.ts";
 import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
 import type { Traffic } from "../metrics/requests.ts";
 import type { AppOptions, Service } from "../service.ts";
-import { causeEvent, exampleFile, gettingStarted } from "./getting-started.ts";
+import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
 import { icon } from "./identity.ts";
 import type { PageSender } from "./page-sender.ts";
@@ -36,15 +36,15 @@ type Pages = ReturnType<typeof createPages>;
 
 export function createPages(
   { service, limit }: PublicParts,
-  { demo, tryOut }: AppOptions,
+  { demo, causeEvent }: AppOptions,
   sender: PageSender,
 ) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
     reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(sender, { offer, tryOut }),
-    causeEvent: causeEvent({ offer, tryOut }),
+    gettingStarted: gettingStarted(sender, offer),
+    causeEvent: causeEventHandler(offer, causeEvent),
     help: helpPages(sender),
     lookup: publicPage(service, limit, sender),
     envelope: verifyEnvelopePage(sender),

@@ -11,7 +11,6 @@ import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
 import {
-  aheadBy,
   begunBy,
   byKey,
   byteColumns,
@@ -193,9 +192,7 @@ function createImportReads(
 }
 
 /** What the calendar has changed and partners were not told yet. */
-function createCalendarReads(
-  driver: Driver,
-): Pick<TeacherStore, "dueByCalendar" | "countDue" | "announcedAhead"> {
+function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar" | "countDue"> {
   return {
     async dueByCalendar(today, limit) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
@@ -205,10 +202,6 @@ function createCalendarReads(
         ...(await driver.query(begun, [today, limit])),
       ];
       return rows.slice(0, limit).map(unpackStoredTeacher);
-    },
-    async announcedAhead(today, limit) {
-      const rows = await driver.query(`${selectStored} WHERE ${aheadBy} LIMIT ?2`, [today, limit]);
-      return rows.map(unpackStoredTeacher);
     },
     async countDue(today) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})

@@ -19,9 +19,7 @@ const notRun: Readonly<Record<string, string>> = {
   "podman ": "needs podman and an image",
   "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
-  "tvs listen --forward":
-    "goes on until it is stopped, and needs a receiver; cli/sandbox/listen.test.ts has both",
-  "tvs trigger forged": "needs a receiver; cli/sandbox/listen.test.ts has one",
+  TVS_WEBHOOK_SECRET: "goes on until it is stopped; pages/getting-started.test.ts runs each receiver",
 };
 
 /** Shells that a machine may lack, each with what its user has run before. */
@@ -57,6 +55,7 @@ async function newServer(...args: readonly string[]): Promise<void> {
 beforeAll(async () => {
   shell = await openShell(() => ({
     "https://partner.example": "http://127.0.0.1:9",
+    "http://127.0.0.1:8080/v1": `${shell.services.at(-1)?.url}/v1`,
     "witness.json https://verify.example.org": `witness.json ${shell.services.at(-1)?.url}`,
     "https://verify.example.org/v1": `${shell.services.at(-1)?.url}/v1`,
     "http://10.0.0.4:8080": server?.url ?? "",

@@ -64,7 +64,6 @@ beforeAll(async () => {
   await use("keys", "import", file);
   await use("keys", "rotate", "--now");
 
-  await use("partners", "set", partner.id, "--self-service", "on");
   await askEverything(partner);
   const nothing = "keys list,partners list,attestations list,status".split(",");
   for (const words of nothing) printed += (await use(...words.split(" "), "--json")).stdout;
@@ -107,11 +106,6 @@ async function askEverything(partner: Caller): Promise<void> {
     await partner.get(`/lookup/by-tid/${stranger.nin}`),
     await partner.post("/batch", `{"items": [${person.nin}, "${person.email}"`),
     await partner.get(`/lookup/by-reg-no/${encodeURIComponent(person.email)}`),
-    await fetch(`${world.service().url}${api}/me/webhook`, {
-      method: "PUT",
-      headers: { Authorization: `Bearer ${partner.apiKey}` },
-      body: JSON.stringify({ url: `https://${stranger.nin}.invalid/hook` }),
-    }),
     await world.get(`${api}/nothing/${person.nin}?email=${person.email}`),
     await world.get(`${api}/lookup/by-tid/1`, { Authorization: `Bearer ${partner.apiKey}x` }),
   ];

@@ -28,8 +28,6 @@ const api = "/v1/inter-agency";
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 const question = { identifier: { regNo: known.regNo }, purpose };
 
-const eventTypes = ["license.revoked", "license.expired", "license.verified"];
-
 type Call = {
   readonly path: string;
   readonly method?: string;
@@ -48,13 +46,6 @@ const callsOf = (n: number): Record<string, Call> => ({
   "a statement": { path: "/rosters", body: { purpose, list: { name: "A school" }, teachers: [{ tId: 7 }] } },
   "a refusal": { path: "/eligibility-check", body: { ...question, purpose: refusedPurpose }, status: 403 },
   "a watch list": { path: "/watch", body: { add: [`N/O/N/${n}`] }, paysFirst: true },
-  "events told": {
-    path: "/me/told",
-    method: "PUT",
-    body: { events: [eventTypes[n % eventTypes.length]] },
-    paysFirst: true,
-  },
-  "a webhook": { path: "/me/webhook", method: "PUT", body: { url: `https://8.8.8.8/${n}` }, paysFirst: true },
 });
 
 let clock: ReturnType<typeof aClock>;
@@ -85,7 +76,6 @@ const health = async () => {
 const open = async () => {
   clock = aClock("2026-03-01T09:30:00.250Z");
   world = await openTestService({ clock });
-  await world.operator.stores.partners.update({ partnerId: "full", selfService: true });
   await world.operator.stores.settings.write({ hold_webhooks: "true" });
   await world.service.configuration.refresh();
 };

@@ -7,7 +7,7 @@ import { type Asked, request } from "./http-requests.ts";
 import { faultOf } from "./http-verdict.ts";
 import { type FuzzedWorld, openFuzzedWorld } from "./http-world.ts";
 
-/** What one partner asks, from its first key to whatever it has made of itself. */
+/** How many requests one partner makes. */
 const sequence = 48;
 /** So many of them are under way together, and share commits. */
 const atOnce = 8;
@@ -36,9 +36,9 @@ test("every request gets an answer that the OpenAPI document describes, and none
 
 async function run(world: FuzzedWorld, all: readonly Asked[], count: () => void): Promise<void> {
   const partner = await world.begin();
-  for (const group of groupsOf(all))
+  for (let from = 0; from < all.length; from += atOnce)
     await Promise.all(
-      group.map(async (asked) => {
+      all.slice(from, from + atOnce).map(async (asked) => {
         const sent = partner.fillIn(asked);
         const [response, text] = await world.ask(sent);
         count();
@@ -48,17 +48,4 @@ async function run(world: FuzzedWorld, all: readonly Asked[], count: () => void)
           throw new Error(`${fault}\n${JSON.stringify({ ...sent, body: sent.body?.toString("latin1") })}`);
       }),
     );
-}
-
-/** Requests that go together. A change of the partner goes alone: three in a row could overtake a call (decision D4.8). */
-function groupsOf(all: readonly Asked[]): Asked[][] {
-  const changes = ({ method, url }: Asked) => method !== "GET" && url.includes("/me/");
-  const groups: Asked[][] = [];
-  for (const asked of all) {
-    const last = groups.at(-1);
-    if (last === undefined || last.length === atOnce || changes(asked) || last.some(changes))
-      groups.push([asked]);
-    else last.push(asked);
-  }
-  return groups;
 }

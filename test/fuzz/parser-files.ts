@@ -163,7 +163,7 @@ const forwarded: Target = {
 };
 
 /** Every answer that a client may get, by a service or by whoever stands between; the keys are the service's own. */
-const events = { data: [examples.fetchedEvent], iterator: "x", done: true };
+const events = { data: [examples.webhookEvent], iterator: "x", done: true };
 const answers = [
   ...[examples.foundEnvelope, examples.batchResponse, examples.statement, examples.publicFound, events],
   ...[examples.health, { statusCode: 429, message: "wait", retryAfterSeconds: 1 }, { watched: 1 }],

@@ -98,9 +98,8 @@ function markForeign({ verification }: Judged): void {
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-/** A statement's sheet for the wall; nothing of a row that is shown alone. */
+/** A statement's sheet for the wall. */
 function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
-  if (stated.rows.length < stated.summary.listed) return null;
   const words = texts.statement;
   return actionButton(words.make, () => {
     markForeign(judged);

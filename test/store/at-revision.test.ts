@@ -5,8 +5,8 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { rejection } from "../harness/rejection.ts";
 
-describeDrivers("what partners change", (_kind, database) => {
-  test("is changed at the revision that it was judged by, and at no other", async () => {
+describeDrivers("a driver at a revision", (_kind, database) => {
+  test("a driver at a revision writes only while that revision is the newest", async () => {
     const settings = createSettingsStore(database.driver());
     const before = await settings.revision();
     await createSettingsStore(atRevision(database.driver(), before)).write({ time_zone: "Africa/Lagos" });
