@@ -31,7 +31,6 @@ const ownName = "alert-command";
 
 /** The manual's pages, and the checks that they are for; `service` has the others. */
 const checksOfPages: Readonly<Record<string, readonly string[]>> = {
-  "access-log": ["access-log"],
   backup: ["database", "integrity", "schema"],
   evidence: ["log", "log-anchors", "log-checkpoint", "log-head", "retention"],
   keys: ["master-key", "signing-keys"],

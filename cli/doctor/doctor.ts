@@ -21,7 +21,6 @@ import { wrapped } from "../terminal/tables.ts";
 import { isWindows } from "../terminal/windows.ts";
 import { type Alert, checkAlertCommand, tellAlerts } from "./alerts.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
-import { checkAccessLog } from "./log.ts";
 import {
   checkDataDirectory,
   checkDescriptors,
@@ -103,7 +102,6 @@ async function examine(config: Config, serving: Serving, full: boolean) {
     checkDataDirectory(config),
     checkFileModes(config),
     checkDisk(config),
-    await checkAccessLog(config, now),
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,

@@ -6,15 +6,14 @@ import { type GoingLive, goingLive, type TryOut } from "../../src/domain/sandbox
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
 import { triggerEvent } from "../../src/domain/sandbox/trigger.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
-import { readCalls } from "../../src/store/access-log/reader.ts";
 import type { Stores } from "../open.ts";
 
 /** How far back a sandbox looks: calls of a day's trying, and attestations. */
-const latest = { calls: 5_000, attestations: 500 };
+const latest = { attestations: 500 };
 
 type Read = {
   readonly stores: Stores;
-  readonly config: Pick<Config, "callsFolder">;
+  readonly config: Config;
   readonly configuration: Pick<Configuration, "current">;
   readonly clock: Clock;
 };
@@ -43,15 +42,10 @@ export function tryOutOf(from: Read, demo: Demo | undefined): TryOut | undefined
  * What a sandbox can tick off of a partner's way to going live (decision D14.3).
  * @throws TvsError INPUT_UNREADABLE where there is no access log
  */
-async function readGoingLive({ stores, config, configuration }: Read, partnerId: string): Promise<GoingLive> {
-  // Its own apart: the key documents ask for no credential, and whoever fetches them often pushes nothing else out.
-  const [own, everybodys] = await Promise.all([
-    readCalls(config.callsFolder, { partnerId, limit: latest.calls }),
-    readCalls(config.callsFolder, { limit: latest.calls }),
-  ]);
+async function readGoingLive({ stores, configuration }: Read, partnerId: string): Promise<GoingLive> {
   return goingLive({
     partnerId,
-    calls: [...own.calls, ...everybodys.calls],
+    calls: [],
     attestations: await stores.attestations.list({ partnerId, limit: latest.attestations }),
     deliveries: await stores.webhooks.deliveries({ partnerId, state: "delivered", limit: 1 }),
     forgeryTrial: configuration.current().sandbox.forgeryTrial,

@@ -1,10 +1,9 @@
-/** The lists of the console: teachers, attestations, deliveries, calls and changes. */
+/** The lists of the console: teachers, attestations, deliveries and changes. */
 
 import { html } from "hono/html";
 import { type Attestation, statementStatus } from "../domain/attestations.ts";
-import { type Call, parseStatuses } from "../domain/calls.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
-import { isCalendarDate, isoSeconds, timeOfUuid } from "../domain/clock.ts";
+import { isCalendarDate, isoSeconds } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
@@ -250,34 +249,5 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
   return newestFirst(sources, list, async ({ by, of }, most) => {
     const actor = by === undefined ? undefined : actorNamed(by);
     return sources.changes.list({ ...most(), actor, subject: of });
-  });
-}
-
-/** What was answered, and refused, to whom: the access log. */
-export function callListing(sources: ConsoleSources): Listing<Call> {
-  const { timeZone } = sources.configuration.current().settings;
-  const list: NewestFirst<Call> = {
-    path: "/calls",
-    title: "Calls",
-    nothing: "No call fits. Calls are kept for 14 days where the service runs with --access-log.",
-    fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField],
-    columns: [
-      { head: "Time", text: ({ requestId }) => moment(timeOfUuid(requestId) ?? 0, timeZone) },
-      { head: "Status", text: ({ status }) => status },
-      { head: "Why", text: ({ error, replayed }) => (replayed ? "replayed" : error) },
-      { head: "Partner", text: ({ partnerId }) => partnerId },
-      {
-        head: "Key",
-        text: ({ keyId }) => keyId,
-        cell: ({ keyId }) => html`<span class="kid">${keyId ?? "–"}</span>`,
-      },
-      { head: "Call", text: ({ method, route }) => `${method} ${route}` },
-      { head: "ms", text: ({ ms }) => ms },
-      idColumn("Request id", "requestId"),
-    ],
-  };
-  return newestFirst(sources, list, async ({ partner, status }, most) => {
-    const statuses = status === undefined ? undefined : parseStatuses(status);
-    return sources.calls({ ...most(), partnerId: partner, statuses });
   });
 }

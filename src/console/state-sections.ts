@@ -266,7 +266,7 @@ function sentence(words: string): string {
 
 /** What only this process knows of itself. */
 function judgeProcess(state: ConsoleState): Check[] {
-  const { hasFailed, readings, isDiskRefusing, history, threads, accessLog, now } = state;
+  const { hasFailed, readings, isDiskRefusing, history, threads, now } = state;
   const checks: Check[] = [];
   if (hasFailed) {
     const since =
@@ -285,11 +285,6 @@ function judgeProcess(state: ConsoleState): Check[] {
     const found = `a serving thread ended by itself ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and its callers lost their connections. The service's log says why";
     checks.push(warn("threads", found, advice));
-  }
-  const { failure = null, dropped = 0 } = accessLog() ?? {};
-  if (failure !== null) {
-    const found = `the access log cannot be written; ${count(dropped)} calls are missing from it`;
-    checks.push(warn("access-log", found, "the service's log says why"));
   }
   return checks;
 }

@@ -6,7 +6,7 @@ import { percentileMs } from "../metrics/latency.ts";
 import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, commandBox, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
+import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
@@ -79,7 +79,7 @@ const shownCallers = 20;
 
 /** What partners were refused, by key: of late, and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
-  const { refusals, snapshot, accessLog, commandLine } = state;
+  const { refusals, snapshot } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
   const rows = callers
@@ -97,11 +97,7 @@ export function refusalsSection(state: ConsoleState): Markup {
       ? none("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
 ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
-  return html`${shown}${limitedLookups(state)}${
-    accessLog() === null
-      ? html`<p>Each single call is kept when the service is started with <code>--access-log</code>.</p>`
-      : commandBox(commandLine("calls --status 4xx"))
-  }`;
+  return html`${shown}${limitedLookups(state)}`;
 }
 
 /** Who is not a partner is refused with 429 by the limit of the IP address alone. */

@@ -173,7 +173,6 @@ describe("the console", () => {
       `refused-often REQUEST_INVALID: 1, SCOPE_MISSING: 2 REQUEST_INVALID: 1, SCOPE_MISSING: 2 ${record.keyId} `,
     );
     expect(shown).toMatch(/no valid credential .*?CREDENTIAL_MISTYPED: [1-9].*? – /);
-    expect(shown).toContain("--access-log");
     world.forward(15 * 60_000);
     await call("batch", key);
     expect(await section()).toContain(

@@ -55,7 +55,6 @@ describe("the console's pages on the register", () => {
     "/teacher?ref=1001",
     "/attestations",
     "/deliveries",
-    "/calls",
     "/imports",
     "/changes",
   ];
@@ -119,7 +118,7 @@ describe("the console's pages on the register", () => {
     expect(text.trimEnd().split("\n")).toHaveLength(61);
     expect(text).toContain(",'=Ọlá Adéṣínà,");
     expect((await get("/teachers")).text).toContain("Save as CSV</a>, 100,000 rows at most");
-    for (const path of ["/attestations", "/deliveries", "/calls"])
+    for (const path of ["/attestations", "/deliveries"])
       expect((await get(path)).text).toContain("Save as CSV</a>, 2,000 rows at most");
   });
 

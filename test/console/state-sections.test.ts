@@ -17,7 +17,6 @@ import { makeRegister } from "../harness/service.ts";
 /** What this process knows of itself, when all is well: a thread that died an hour ago is forgotten. */
 const well = {
   ...{ now, hasFailed: false, isDiskRefusing: () => false, history: { points: () => [{ failedRate: 0 }] } },
-  accessLog: () => ({ written: 5, dropped: 3, failure: null as string | null }),
   threads: () => ({ serving: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 }),
   commandLine: createCommandLine(["--data", "/srv/the data"]),
 };
@@ -38,7 +37,6 @@ function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
 const everything = () =>
   concerns(everythingWrong, {
     ...{ hasFailed: true, isDiskRefusing: () => true, history: { points: () => [{ failedRate: 1 }] } },
-    accessLog: () => ({ written: 5, dropped: 1_200, failure: "the disk is full" }),
     threads: () => ({ serving: 2, deaths: 3, lastDeathAt: now - 120_000 }),
   });
 
@@ -65,7 +63,6 @@ describe("what needs attention", () => {
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: Partner spent has used 100 % of today's quota (UTC).",
       "warn: A serving thread ended by itself 2 min ago (3 times since the start). It was replaced, and its callers lost their connections. The service's log says why.",
-      "warn: The access log cannot be written; 1,200 calls are missing from it. The service's log says why.",
       "warn: The signing key has been due for rotation for 24 h.",
       "warn: The node at http://three:3 has not been seen for 5 min. Its machine's log says why; a machine that was taken away is forgotten after a day, and of a restored copy that is expected.",
       "warn: The nodes run different versions, 1.0.0 at http://one:1; 1.1.0 at http://two:2: a rolling upgrade is not finished. Put the newest version on every machine.",
