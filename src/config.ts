@@ -131,7 +131,7 @@ export function readServeConfig(flags: Flags, environment: Environment) {
     /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
     clientCertFrom: given["client-cert-from"],
     /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
-    adminPort: given["admin-port"],
+    adminPort: given["admin-port"] ?? (config.sandbox ? 0 : undefined),
     tls: tlsOptions(given),
   });
 }

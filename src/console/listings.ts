@@ -3,7 +3,7 @@
 import { html } from "hono/html";
 import { type Attestation, statementStatus } from "../domain/attestations.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
-import { isCalendarDate, isoSeconds } from "../domain/clock.ts";
+import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
@@ -11,7 +11,7 @@ import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from 
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import type { Field, Listing, Query, Rows } from "./listing.ts";
-import { badge, type Cell, moment } from "./markup.ts";
+import { badge, type Cell, inZone, longCell, moment } from "./markup.ts";
 
 /** Rows of one page. */
 export const pageRows = 50;
@@ -80,10 +80,6 @@ export function statusBadge(status: keyof typeof statusLevels): Cell {
   return badge(statusLevels[status], status);
 }
 
-function teacherLink(ref: string | number, text: string): Cell {
-  return html`<a href="./teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
-}
-
 /** A column of ids, which may break where a table has no room for them. */
 function idColumn<Name extends string>(head: string, name: Name) {
   return {
@@ -130,14 +126,23 @@ export function describedPage(
   { teachers, next }: TeacherPage,
   { configuration, clock }: ConsoleSources,
 ): Rows<DescribedRow> {
-  const today = configuration.current().calendar.dateAt(clock.now());
-  return { rows: teachers.map((teacher) => describeRow(teacher, today)), next };
+  const { calendar } = configuration.current();
+  const today = calendar.dateAt(clock.now());
+  const rows = teachers.map((teacher) => ({
+    ...describeRow(teacher, today),
+    updatedAt: calendar.dateAt(teacher.updatedAt),
+  }));
+  return { rows, next };
 }
 
 const teacherColumns: Listing<DescribedRow>["columns"] = [
-  { head: "Registration number", text: ({ regNo }) => regNo, cell: ({ regNo }) => teacherLink(regNo, regNo) },
+  {
+    head: "Registration number",
+    text: ({ regNo }) => regNo,
+    cell: ({ regNo }) => longCell(html`<a href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`),
+  },
   { head: "Teacher id", text: ({ tId }) => tId },
-  { head: "Name", text: ({ name }) => name, cell: ({ name }) => html`<span class="name">${name}</span>` },
+  { head: "Name", text: ({ name }) => name },
   { head: "State", text: ({ state }) => state },
   {
     head: "Licence",
@@ -149,7 +154,7 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   },
   { head: "Ends", text: ({ licenseExpiryDate }) => licenseExpiryDate },
   { head: "Certificate", text: ({ certificateStatus }) => certificateStatus },
-  { head: "Changed", text: ({ updatedAt }) => updatedAt.slice(0, 10) },
+  { head: "Changed", text: ({ updatedAt }) => updatedAt },
 ];
 
 function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
@@ -164,13 +169,14 @@ function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
 
 /** "Did we attest this, and to whom?" */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
+  const { timeZone } = sources.configuration.current().settings;
   const list: NewestFirst<Attestation> = {
     path: "/attestations",
     title: "Attestations",
     nothing: "Nothing was attested that fits.",
     fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }],
     columns: [
-      { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
+      { head: "Verified at", text: ({ issuedAt }) => moment(issuedAt * 1_000, timeZone) },
       { head: "Partner", text: ({ partnerId }) => partnerId },
       idColumn("Key", "credential"),
       { head: "Asked for", text: ({ reference }) => reference },
@@ -241,8 +247,9 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       { head: "Change", text: ({ action }) => action },
       {
         head: "Now",
-        text: ({ detail }) => detail,
-        cell: ({ detail }) => html`<span class="prose">${detail ?? "–"}</span>`,
+        text: ({ detail }) => detail && inZone(detail, timeZone),
+        cell: ({ detail }) =>
+          html`<span class="prose">${detail === null ? "–" : inZone(detail, timeZone)}</span>`,
       },
     ],
   };

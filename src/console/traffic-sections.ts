@@ -10,7 +10,7 @@ import { bytes, count, figure, type Markup, moment, none, tableOf } from "./mark
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
-  const { history, work, readings, now, startedAt } = state;
+  const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
   const partner = history.percentiles("partner");
   const publicly = history.percentiles("public");
@@ -21,10 +21,8 @@ export function figuresSection(state: ConsoleState): Markup {
     ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
     ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
     ["Signatures", figure(last?.signatureRate ?? null), "/s"],
-    ["Signing queue", count(work.total("signatures under way")), ""],
     ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
     ["CPU", figure(last?.cpuPercent ?? null), "%"],
-    ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
     ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
     ["Running for", describeSpan(now - startedAt), ""],
   ];
@@ -88,7 +86,7 @@ export function refusalsSection(state: ConsoleState): Markup {
       partnerId ?? html`<span class="unit">no valid credential</span>`,
       told(recent),
       told(sinceStart),
-      html`<span class="kid">${keyId ?? "–"}</span>`,
+      html`<span class="id">${keyId ?? "–"}</span>`,
       moment(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;

@@ -117,9 +117,9 @@ describe("the console's pages on the register", () => {
     expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
     expect(text.trimEnd().split("\n")).toHaveLength(61);
     expect(text).toContain(",'=Ọlá Adéṣínà,");
-    expect((await get("/teachers")).text).toContain("Save as CSV</a>, 100,000 rows at most");
+    expect((await get("/teachers")).text).toContain("Save as CSV, 100,000 rows at most</a>");
     for (const path of ["/attestations", "/deliveries"])
-      expect((await get(path)).text).toContain("Save as CSV</a>, 2,000 rows at most");
+      expect((await get(path)).text).toContain("Save as CSV, 2,000 rows at most</a>");
   });
 
   test("show a record with its history, and nothing of a NIN", async () => {
