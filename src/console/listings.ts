@@ -11,7 +11,7 @@ import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from 
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import type { Field, Listing, Query, Rows } from "./listing.ts";
-import { badge, type Cell, inZone, longCell, moment } from "./markup.ts";
+import { badge, type Cell, inZone, moment } from "./markup.ts";
 
 /** Rows of one page. */
 export const pageRows = 50;
@@ -139,7 +139,7 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   {
     head: "Registration number",
     text: ({ regNo }) => regNo,
-    cell: ({ regNo }) => longCell(html`<a href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`),
+    cell: ({ regNo }) => html`<a class="long" href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`,
   },
   { head: "Teacher id", text: ({ tId }) => tId },
   { head: "Name", text: ({ name }) => name },

@@ -11,12 +11,8 @@ const maxOneLine = 24;
 
 /** A long value breaks into lines, so that no column is pushed off a small screen. */
 function fitted(cell: Cell | undefined): Cell | undefined {
-  return typeof cell === "string" && cell.length > maxOneLine ? longCell(cell) : cell;
-}
-
-/** A cell that may be long and breaks into lines. */
-export function longCell(content: Cell): Markup {
-  return html`<span class="long">${content}</span>`;
+  const isLong = typeof cell === "string" && cell.length > maxOneLine;
+  return isLong ? html`<span class="long">${cell}</span>` : cell;
 }
 
 /** A table that scrolls by itself where it is too wide, by keyboard as well. */
