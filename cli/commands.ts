@@ -16,7 +16,6 @@ const sections: Readonly<Record<string, Commands>> = {
     console: () => import("./serve/console.ts").then((file) => file.consoleCommand),
     nodes: () => import("./serve/nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./doctor/status.ts").then((file) => file.statusCommand),
-    calls: () => import("./partners/calls.ts").then((file) => file.callsCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
   "KEEP THE REGISTER": {

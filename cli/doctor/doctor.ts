@@ -17,7 +17,6 @@ import { exitCodes, listing, note, print, terminalWidth } from "../terminal/outp
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
-import { checkAccessLog } from "./log.ts";
 import {
   checkDataDirectory,
   checkDescriptors,
@@ -88,7 +87,6 @@ async function examine(config: Config, serving: Serving, full: boolean) {
     checkDataDirectory(config),
     checkFileModes(config),
     checkDisk(config),
-    await checkAccessLog(config, now),
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,

@@ -39,7 +39,7 @@ const questions: readonly Omit<Question, "check">[] = [
   },
   {
     name: "access-log",
-    words: "Keep for 14 days who called what and why it was refused, never what was asked (on or off)",
+    words: "Log who called what and why it was refused, never what was asked (on or off)",
     usual: "on",
   },
   {

@@ -134,7 +134,7 @@ async function leftBehind(): Promise<Map<string, Buffer>> {
 test("everything was used: the log and the database are there to be looked through", async () => {
   const files = await leftBehind();
   expect(files.has(join(world.dataDir, "tvs.db"))).toBe(true);
-  expect([...files.keys()].some((path) => path.endsWith("-partners.jsonl"))).toBe(true);
+  expect([...files.keys()].some((path) => path.endsWith("access.log"))).toBe(true);
   expect(files.get("the database, read whole")?.includes("SE/CR/2020/00001")).toBe(true);
   expect(files.get("the logs")?.includes("listening on")).toBe(true);
   expect(secrets.size).toBeGreaterThan(12);
