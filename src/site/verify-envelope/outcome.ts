@@ -185,7 +185,7 @@ function checkRow({ name, ok, detail }: Check, judged: Judged, texts: EnvelopeTe
 }
 
 /** One line of a list of checks: its verdict in a word, its name, and what was found. */
-export function checkLine(
+function checkLine(
   check: { name: string; ok: boolean | null; detail: string },
   { checks }: EnvelopeTexts,
 ): HTMLElement {
@@ -208,7 +208,7 @@ function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
 }
 
 /** Folded up while all is well: the verdict says it in words already. */
-export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
+function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
   const sum = [checks.sum(passed)];

@@ -2,7 +2,7 @@
 
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
-import { pageOfIssuer } from "../../partner/envelope-codes.ts";
+import { pageOfIssuer } from "../../partner/issuer-address.ts";
 import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
