@@ -1,7 +1,7 @@
 import { createStores } from "../../../cli/open.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { anApiKey, aPartner, aSigningKey } from "../../harness/samples.ts";
 
 /** A number that no double holds. */
@@ -15,7 +15,7 @@ export const largeInteger = "4611686018427387905";
 export async function makeEveryRow(file: string): Promise<void> {
   const driver = await openEmbedded({ file });
   try {
-    await migrate(driver, 1_700_000_000_000);
+    await makeSchema(driver);
     await makeRows(driver);
   } finally {
     await driver.close();
