@@ -98,7 +98,9 @@ function envelopePart(form: EnvelopeForm): Markup {
   const { texts, issuer, pasted } = form;
   const words = texts.envelope;
   return html`<form id="envelope-form" aria-label="${texts.envelope.form}">
-${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
+<div class="drop field"><label for="files">${words.open}</label>
+<p class="hint" id="files-hint">${words.openHint}</p>
+<input type="file" id="files" aria-describedby="files-hint" multiple></div>
 <p id="progress" role="status"></p>
 ${area({ id: "envelope", label: words.paste, hint: null, rows: 4 })}
 ${pasted ? pastedKeys(texts) : ""}
@@ -140,10 +142,9 @@ ${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
 </details>`;
 }
 
-type Field = { readonly id: string; readonly label: string; readonly hint: string };
-
 /** A field that browsers must neither correct nor remember. */
-function line({ id, label, hint, value = "" }: Field & { value?: string }): Markup {
+function line(field: { id: string; label: string; hint: string; value?: string }): Markup {
+  const { id, label, hint, value = "" } = field;
   return html`<div class="field"><label for="${id}">${label}</label>
 <p class="hint" id="${id}-hint">${hint}</p>
 <input type="text" id="${id}" value="${value}" aria-describedby="${id}-hint" autocomplete="off" autocapitalize="off" spellcheck="false"></div>`;
@@ -155,12 +156,6 @@ function area(field: { id: string; label: string; hint: string | null; rows: num
   return html`<div class="field"><label for="${id}">${label}</label>
 ${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <textarea id="${id}" rows="${String(rows)}"${described} autocomplete="off" autocapitalize="off" spellcheck="false"></textarea></div>`;
-}
-
-function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }): Markup {
-  return html`<div class="drop field"><label for="${id}">${label}</label>
-<p class="hint" id="${id}-hint">${hint}</p>
-<input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
 }
 
 /**

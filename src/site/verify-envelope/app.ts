@@ -2,9 +2,15 @@
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import { byId, el } from "./dom.ts";
-import { isAboutProof } from "./evidence.ts";
-import { checkTextSize, type Given, type GivenProof, type Input, isProofText, readFiles } from "./files.ts";
-import { onDrops, onFiles, onSubmit } from "./form-input.ts";
+import {
+  checkTextSize,
+  type Given,
+  type GivenProof,
+  type Input,
+  isProofText,
+  onFiles,
+  readFiles,
+} from "./files.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
 import { onDemand, type ShownStatement } from "./on-demand.ts";
@@ -13,7 +19,7 @@ import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
-import { verdictBox } from "./verdict-box.ts";
+import { isAboutProof, verdictBox } from "./verdicts.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
 
 /** More envelopes than a person looks through. */
@@ -261,9 +267,11 @@ async function tellOfDevice(): Promise<void> {
 }
 
 function start(): void {
-  onSubmit("envelope-form", () => run(texts.busy, judgeForm));
-  onFiles("files", (files) => verifyFiles(files));
-  onDrops((files) => verifyFiles(files));
+  byId("envelope-form", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    run(texts.busy, judgeForm);
+  });
+  onFiles(verifyFiles);
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);

@@ -1,6 +1,7 @@
 /** Files that the reader opened or dropped. */
 
 import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
+import { byId } from "./dom.ts";
 import { type EnvelopeTexts, PageProblem } from "./texts.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */
@@ -77,4 +78,27 @@ export async function readFiles(files: readonly File[], words: Words): Promise<I
     } else given.push({ name, content: bytes });
   }
   return { given, proof: oneProof(proofs, words) };
+}
+
+/** Takes files that are opened in the form, or dropped anywhere: the browser must not leave the page and show them. */
+export function onFiles(act: (files: readonly File[]) => void): void {
+  const input = byId("files", HTMLInputElement);
+  const area = input.closest(".drop") ?? input;
+  const take = (files: readonly File[]) => {
+    area.classList.remove("over");
+    if (files.length > 0) act(files);
+  };
+  input.addEventListener("change", () => {
+    const files = [...(input.files ?? [])];
+    // The same file can then be opened again, once it was mended.
+    input.value = "";
+    take(files);
+  });
+  area.addEventListener("dragover", () => area.classList.add("over"));
+  area.addEventListener("dragleave", () => area.classList.remove("over"));
+  window.addEventListener("dragover", (event) => event.preventDefault());
+  window.addEventListener("drop", (event) => {
+    event.preventDefault();
+    take([...(event.dataTransfer?.files ?? [])]);
+  });
 }

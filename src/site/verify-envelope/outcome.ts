@@ -2,21 +2,27 @@
 
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
-import { answerBox, answerTitle, answerTone, isPast, sinceBox } from "./answer-box.ts";
 import { el } from "./dom.ts";
-import {
-  compromiseAdvice,
-  evidenceLine,
-  isAboutProof,
-  isBackdatable,
-  proofTitle,
-  standingLine,
-} from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
-import { pair, type Tone, verdictBox } from "./verdict-box.ts";
+import {
+  answerBox,
+  answerTitle,
+  answerTone,
+  compromiseAdvice,
+  evidenceLine,
+  isAboutProof,
+  isBackdatable,
+  isPast,
+  pair,
+  proofTitle,
+  sinceBox,
+  standingLine,
+  type Tone,
+  verdictBox,
+} from "./verdicts.ts";
 
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 

@@ -8,7 +8,7 @@ import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
-import { type Tone, verdictBox } from "./verdict-box.ts";
+import { type Tone, verdictBox } from "./verdicts.ts";
 
 type Shown = ShownStatement["stated"];
 
