@@ -11,6 +11,7 @@ import type { FilePiece } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
+import { requireWholeLog } from "../evidence/open-evidence.ts";
 import { importDependencies, openOperator, requireRegister } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
@@ -99,6 +100,7 @@ async function importExtract(file: string, how: Importing): Promise<ImportResult
   const operator = await openOperator(config);
   try {
     const { blindIndexKey } = operator.secrets;
+    await requireWholeLog(operator);
     const name = basename(file);
     const remembered = await rememberedMapping(operator.settings);
     const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };

@@ -15,6 +15,7 @@ import {
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
+import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { command, configOf, flag, operand } from "../command.ts";
 import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restore-evidence.ts";
 import { actorOf, byArg } from "../register/operator-name.ts";
@@ -50,7 +51,10 @@ export const restoreCommand = command({
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       // Who served the database when the backup was made does not serve this copy, and is not missed in it.
-      await driver.batch([statement("DELETE FROM nodes")]);
+      await driver.batch([
+        statement("DELETE FROM nodes"),
+        { sql: moveTeacherIds("?1", "TRUE"), args: [systemClock.now()] },
+      ]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
       log = await settleRestoredLog(driver, { config, settings, clock: systemClock });

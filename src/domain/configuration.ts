@@ -14,7 +14,7 @@ import type { PartnerStore } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
-import { readEras } from "./status-list/places.ts";
+import { teacherIdsAfterName } from "./status-list/places.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
@@ -171,7 +171,7 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   return {
     revision,
     settings,
-    statusEras: readEras(stored),
+    teacherIdsAfter: Number(stored.get(teacherIdsAfterName) ?? 0),
     calendar: createCalendar(settings.timeZone),
     credentials,
     keys: ring,

@@ -2,7 +2,7 @@
 
 import type { Claims } from "./claims.ts";
 import { dayInWords, parseDateTime } from "./date-time.ts";
-import { addressOfIssuer } from "./envelope-codes.ts";
+import { addressOfIssuer } from "./issuer-address.ts";
 import type { Verification } from "./verification.ts";
 import type { StatementVerification } from "./verify-statement.ts";
 

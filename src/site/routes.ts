@@ -14,7 +14,7 @@ import { icon } from "./identity.ts";
 import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
 import { referencePage } from "./reference.ts";
-import { envelopeFile, envelopeWorker, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
+import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */
 export type RouteBase = {
@@ -112,7 +112,6 @@ export const pageRoutes: readonly PageRoute[] = [
   { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
   opened("/verify-envelope", ({ envelope }) => envelope),
   loaded("/verify-envelope-worker.js", () => envelopeWorker),
-  script("/verify-envelope/pdf.js", loadPdfLibrary),
   loaded("/verify-envelope/{file}", () => envelopeFile),
 ];
 

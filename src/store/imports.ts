@@ -18,6 +18,7 @@ import { type Driver, type Row, type Statement, statement } from "./driver/drive
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
+import { nextTeacherId } from "./status-lists.ts";
 
 /**
  * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. Beside somebody who
@@ -268,9 +269,8 @@ function createLogKeeper(driver: Driver) {
   };
 }
 
-/** Teachers are never deleted, so whatever is above the highest id is free. */
 async function firstFreeId(driver: Driver): Promise<number> {
-  const [row] = await driver.query("SELECT coalesce(max(id), 0) + 1 AS id FROM teachers");
+  const [row] = await driver.query(`SELECT ${nextTeacherId} AS id`);
   return row === undefined ? 1 : integer(row, "id");
 }
 

@@ -10,6 +10,7 @@ import { isLoaded } from "./conditions.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
+import { nextTeacherId } from "./status-lists.ts";
 import {
   begunBy,
   byKey,
@@ -31,8 +32,8 @@ import { historyEntry, historyStatement } from "./teacher-history.ts";
 
 const writtenColumns = writtenFields.map(columnOf);
 
-const insertTeacher = `INSERT INTO teachers (${writtenColumns.join(", ")}, version)
-  VALUES (${writtenColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
+const insertTeacher = `INSERT INTO teachers (id, ${writtenColumns.join(", ")}, version)
+  VALUES (${nextTeacherId}, ${writtenColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
 
 const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((column) => `${column} = ?`).join(", ")},
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;

@@ -123,13 +123,10 @@ async function askForList(): Promise<void> {
   await writeFile(join(shell.home, "statement.json"), await response.text());
 }
 
-/** What a QR reader says of the codes of an attestation, the last one first, as `codes.txt`. */
-async function keepCodes(): Promise<void> {
+/** What a QR reader says of the code of an attestation, as `code.txt`. */
+async function keepCode(): Promise<void> {
   const { signature } = JSON.parse(await shell.fileText("envelope.json"));
-  const parts: string[] = signature.match(/.{1,60}/g);
-  const lineOf = (part: string, at: number) =>
-    `https://verify.example.org/verify-envelope#TVS1:${at + 1}/${parts.length}:A_tag-00:${part}\n`;
-  await writeFile(join(shell.home, "codes.txt"), parts.map(lineOf).reverse().join(""));
+  await writeFile(join(shell.home, "code.txt"), `https://verify.example.org/verify-envelope#${signature}\n`);
 }
 
 const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
@@ -166,7 +163,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
   verify: async () => {
     await serveWithKnownKey();
     await askForList();
-    await keepCodes();
+    await keepCode();
   },
 };
 

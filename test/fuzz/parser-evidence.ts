@@ -4,12 +4,11 @@
  */
 
 import { strict as assert } from "node:assert";
-import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
+import { createHmac, createPublicKey, verify } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { inflateSync } from "node:zlib";
-import { joinCodes, splitIntoCodes, splitProofIntoCodes } from "../../src/partner/envelope-codes.ts";
 import {
   createKeySet,
   Refusal,
@@ -26,7 +25,6 @@ import {
 import { openStatusLists } from "../../src/partner/status-list.ts";
 import { statement } from "../api/openapi/examples.ts";
 import { audience, folder, issuer, keys, now as nowText } from "../fixtures/envelope-tokens.ts";
-import { honestProof, envelopes as logged } from "../fixtures/log-world.ts";
 import { kinds, offlinePack, envelopes as placed } from "../fixtures/status-lists.ts";
 import { attempt } from "./parser-edits.ts";
 
@@ -297,29 +295,6 @@ const pack: Target = {
   },
 };
 
-const page = `${issuer}/verify-envelope`;
-const codes: Target = {
-  corpus: await Promise.all(
-    [
-      splitIntoCodes(logged.genuine.jws, page),
-      splitProofIntoCodes(honestProof("genuine", "before")),
-      [logged.genuine.jws],
-    ].map(async (texts) => Buffer.from((await texts).join("\n"))),
-  ),
-  share: 30,
-  async judge(input) {
-    const texts = input.toString().split("\n");
-    const reading = await joinCodes(texts);
-    if ("problem" in reading) return false;
-    const tags = ({ jws, proof }: typeof reading) =>
-      [jws, proof && Buffer.from(proof).toString("base64url")].flatMap((text) =>
-        text === null ? [] : [createHash("sha256").update(text).digest("base64url").slice(0, 8)],
-      );
-    assert(tags(reading).every((tag) => input.includes(`:${tag}:`)) || texts.includes(reading.jws ?? ""));
-    return true;
-  },
-};
-
 type Vector = { secret: string; body: string; signature: string; now: string; valid: boolean };
 const vectors: Vector[] = JSON.parse(readFileSync(join(folder, "..", "webhooks", "vectors.json"), "utf8"));
 const [{ secret = "", now: receivedAt = "" } = {}] = vectors;
@@ -345,5 +320,5 @@ const webhook: Target = {
 export const evidence: Readonly<Record<string, Target>> = {
   ...{ envelopes: envelope, "strict JSON": strictJson, statements: statementRows },
   ...{ "key sets": keySet, "key histories": history, "status lists": statusList, "offline packs": pack },
-  ...{ "codes on paper": codes, "webhook deliveries": webhook },
+  "webhook deliveries": webhook,
 };

@@ -5,8 +5,6 @@ import { createHash, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
-import * as pdfjs from "unpdf/pdfjs";
-import { readPdfImages } from "../../src/certificate/pdf.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { readCertificate, readClientCertificate } from "../../src/domain/certificates.ts";
 import { type ErrorCode, isTvsError } from "../../src/domain/errors.ts";
@@ -15,7 +13,6 @@ import { readPieces } from "../../src/domain/import/read.ts";
 import { createSourceAddress, parseClientCertHeader } from "../../src/http/peer.ts";
 import { ClientError, createClient } from "../../src/partner/partner.ts";
 import * as examples from "../api/openapi/examples.ts";
-import { pdfOfPictures } from "../certificate/picture-bombs.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { audience, issuer } from "../fixtures/envelope-tokens.ts";
 import { zipOf } from "../harness/archive.ts";
@@ -91,24 +88,6 @@ const extract = (corpus: readonly Buffer[], share: number): Target => ({
     return whole.all.length > 0;
   },
 });
-
-const maxPixels = 120_000_000;
-const pdf: Target = {
-  corpus: [pdfOfPictures(1, 24), pdfOfPictures(3, 16)].map((file) => Buffer.from(file)),
-  share: 5,
-  async judge(input) {
-    let pixels = 0;
-    try {
-      for await (const { width, height } of readPdfImages(Uint8Array.from(input), pdfjs))
-        pixels += width * height;
-    } catch (error) {
-      // Whatever pdf.js throws for a file that is damaged.
-      assert(error instanceof Error);
-    }
-    assert(pixels <= maxPixels);
-    return pixels > 0;
-  },
-};
 
 /** Of an EC key that nobody has; for the year 2026. */
 const derText =
@@ -209,6 +188,6 @@ export const files: Readonly<Record<string, Target>> = {
     60,
   ),
   workbooks: extract(extracts.filter(isBook), 15),
-  ...{ PDFs: pdf, "client certificates": certificate },
+  "client certificates": certificate,
   ...{ "proxies' headers": forwarded, "services' answers": answer },
 };
