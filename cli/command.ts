@@ -12,8 +12,7 @@ import {
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { Operator } from "./open.ts";
-import { becomeOwner } from "./register/data-owner.ts";
-import { serviceSettings } from "./register/register.ts";
+import { requireOwnFolder, serviceSettings } from "./register/register.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
@@ -164,19 +163,18 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
     args: Object.fromEntries(explained),
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
     run: ({ args: given, rawArgs }) =>
-      run({ args: readArgs(given, args, rawArgs) as ArgsOf<T & typeof commonArgs>, rawArgs }),
+      run({ args: readArgs(given, args) as ArgsOf<T & typeof commonArgs>, rawArgs }),
   };
 }
 
 /**
- * What the command is called with. citty takes `--no-backup` for a `--backup` that is false; here it is an option by that
- * name. All texts are read before the command begins, so that a wrong one is told before anything is opened.
+ * Reads the texts that the command is called with before the command begins, so that a wrong one is refused before
+ * anything is opened.
  * @throws TvsError USAGE
  */
-function readArgs(given: Readonly<Record<string, unknown>>, args: Args, rawArgs: readonly string[]): object {
+function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
-    const isNegation = name.startsWith("no-") && rawArgs.includes(`--${name}`);
-    const value = isNegation ? true : given[name];
+    const value = given[name];
     const flag = one.type === "positional" ? name.toUpperCase() : `--${name}`;
     const taken = typeof value === "string" && one.read !== undefined ? one.read(value, flag) : value;
     return taken === undefined ? [] : [[name, taken]];
@@ -231,19 +229,19 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
 
 /**
  * The configuration that a command's flags and the environment make, or, where neither says where the register is,
- * the settings of the service on this machine. From here on root acts as who owns the register.
+ * the settings of the service on this machine.
  * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
   const config = readConfig(args as Flags, environmentOf(args as Flags));
-  becomeOwner(config);
+  requireOwnFolder(config);
   return config;
 }
 
 /** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
-  becomeOwner(config);
+  requireOwnFolder(config);
   return config;
 }
 

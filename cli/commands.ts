@@ -13,11 +13,9 @@ const sections: Readonly<Record<string, Commands>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
     serve: () => import("./serve/serve.ts").then((file) => file.serveCommand),
-    service: () => import("./service/service.ts").then((file) => file.serviceCommand),
     console: () => import("./serve/console.ts").then((file) => file.consoleCommand),
     nodes: () => import("./serve/nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./doctor/status.ts").then((file) => file.statusCommand),
-    calls: () => import("./partners/calls.ts").then((file) => file.callsCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
   "KEEP THE REGISTER": {
@@ -43,9 +41,8 @@ const sections: Readonly<Record<string, Commands>> = {
     migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },
   "TRY IT IN A SANDBOX": {
-    listen: () => import("./sandbox/listen.ts").then((file) => file.listenCommand),
     trigger: () => import("./sandbox/trigger.ts").then((file) => file.triggerCommand),
-    sandbox: () => import("./sandbox/sandbox-command.ts").then((file) => file.sandboxCommand),
+    sandbox: () => import("./sandbox/sandbox.ts").then((file) => file.sandboxCommand),
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),

@@ -7,6 +7,7 @@ import consolePage from "../data/help/console.md" with { type: "text" };
 import errorsPage from "../data/help/errors.md" with { type: "text" };
 import evidence from "../data/help/evidence.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
+import install from "../data/help/install.md" with { type: "text" };
 import keyTheft from "../data/help/key-theft.md" with { type: "text" };
 import keys from "../data/help/keys.md" with { type: "text" };
 import libsql from "../data/help/libsql.md" with { type: "text" };
@@ -59,7 +60,7 @@ export const topics: readonly Topic[] = [
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
   {
     name: "sandbox",
-    summary: "Receive webhooks, cause them, move the day: a partner's engineer",
+    summary: "Cause webhooks and receive them: a partner's engineer",
     text: sandbox,
   },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
@@ -67,7 +68,8 @@ export const topics: readonly Topic[] = [
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
   { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
   { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
-  { name: "service", summary: "Run it with systemd or in a container; issuer and settings", text: service },
+  { name: "install", summary: "Run it under systemd: package, files, timers, alerts", text: install },
+  { name: "service", summary: "Run it in a container; issuer, settings and site", text: service },
   { name: "backup", summary: "Back up while serving, and restore", text: backup },
   {
     name: "nodes",
@@ -86,7 +88,7 @@ export const topics: readonly Topic[] = [
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
-  { name: "proved", summary: "What it promises, what tried to break it, and what came of it", text: proved },
+  { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
 ];
 
 /** The table of the page `errors`, in Markdown. */

@@ -39,7 +39,7 @@ const questions: readonly Omit<Question, "check">[] = [
   },
   {
     name: "access-log",
-    words: "Keep for 14 days who called what and why it was refused, never what was asked (on or off)",
+    words: "Log who called what and why it was refused, never what was asked (on or off)",
     usual: "on",
   },
   {
@@ -183,7 +183,7 @@ async function make(config: Config, answers: Answers): Promise<void> {
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
   const place = ["data", "database"].flatMap((name) =>
-    flags[name] ? [` --${name} ${shellWord(String(flags[name]), process.platform === "win32")}`] : [],
+    flags[name] ? [` --${name} ${shellWord(String(flags[name]))}`] : [],
   );
   const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
   const where = place.join("");
@@ -205,5 +205,5 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
   if (flaw === "loopback")
     note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
   if (flaw === "http") note("this issuer is http: whoever is on the way can change what partners read");
-  hint(args, "`tvs help service` has the rest: a reverse proxy, systemd, backups");
+  hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }

@@ -18,6 +18,7 @@ import { type Driver, type Row, type Statement, statement } from "./driver/drive
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
+import { nextTeacherId } from "./status-lists.ts";
 
 /**
  * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. Beside somebody who
@@ -49,30 +50,27 @@ export function createImportHistory(driver: Driver): ImportHistory {
   };
 }
 
-/** Of a register of an earlier release there are none: its imports have no such column. */
 async function readLosses(driver: Driver, since: number): Promise<Losses> {
   const rows = await driver.query(
-    `SELECT * FROM imports WHERE started_at >= ? AND (finished_at IS NOT NULL OR abandoned_at IS NOT NULL)
-      ORDER BY id DESC`,
+    `SELECT losses FROM imports WHERE started_at >= ? AND losses IS NOT NULL
+      AND (finished_at IS NOT NULL OR abandoned_at IS NOT NULL) ORDER BY id DESC`,
     [since],
   );
-  const texts = rows.map((row) => (row.losses === undefined ? null : textOrNull(row, "losses")));
-  return sumLosses(texts.flatMap((one) => (one === null ? [] : [JSON.parse(one) as RecordedLosses])));
+  return sumLosses(rows.map((row) => JSON.parse(text(row, "losses")) as RecordedLosses));
 }
 
-/** All columns are asked for: `doctor` looks at registers of earlier releases too, which have no `fields`. */
-const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
+const lastAppliedImport = `SELECT applied, fields, finished_at, rejections FROM imports WHERE finished_at IS NOT NULL
   AND inserted + updated + unchanged > 0 AND options NOT LIKE '%"sample"%' ORDER BY id DESC LIMIT 1`;
 
 async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
   const [row] = await driver.query(lastAppliedImport);
   if (row === undefined) return null;
-  const fields = row.fields === undefined ? null : textOrNull(row, "fields");
+  const fields = textOrNull(row, "fields");
   return {
     rows: integer(row, "applied"),
     fields: fields === null ? null : new Set(JSON.parse(fields) as string[]),
     finishedAt: integer(row, "finished_at"),
-    rejections: digestsOf(row.rejections === undefined ? null : textOrNull(row, "rejections")),
+    rejections: digestsOf(textOrNull(row, "rejections")),
   };
 }
 
@@ -271,9 +269,8 @@ function createLogKeeper(driver: Driver) {
   };
 }
 
-/** Teachers are never deleted, so whatever is above the highest id is free. */
 async function firstFreeId(driver: Driver): Promise<number> {
-  const [row] = await driver.query("SELECT coalesce(max(id), 0) + 1 AS id FROM teachers");
+  const [row] = await driver.query(`SELECT ${nextTeacherId} AS id`);
   return row === undefined ? 1 : integer(row, "id");
 }
 

@@ -1,11 +1,10 @@
-import { closeSync, openSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { changesNothing, hexOf, type TeacherPatch } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
 import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
 import { type Connection, openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
-import { letGoOfFiles } from "./driver/files.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 
 const cacheKib = 8_000;
@@ -48,20 +47,6 @@ const addIssues = `INSERT INTO issues (rejected, line, field, code, reg_no)
 
 let opened = 0;
 
-/** Whether a file keeps its name while it is open, and cannot be deleted: so it is on Windows. */
-const keepsOpenNames = process.platform === "win32";
-
-/** Deletes what earlier imports had to leave behind; what another one has open stays. */
-function removeLeft(folder: string): void {
-  for (const name of readdirSync(folder).filter((one) => /^import-\d+-\d+\.db$/.test(one))) {
-    try {
-      rmSync(join(folder, name), { force: true });
-    } catch {
-      // Somebody has it open, or this process has not let go of it yet: the next import deletes it.
-    }
-  }
-}
-
 /**
  * A private database for one import: names and blind indexes, never a raw NIN, e-mail address or phone
  * number. It lies beside the real database and not in the temp folder, which may be memory, and its name
@@ -72,7 +57,6 @@ function removeLeft(folder: string): void {
 export async function openStaging(folder: string): Promise<Staging> {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
   try {
-    if (keepsOpenNames) removeLeft(folder);
     rmSync(file, { force: true });
     closeSync(openSync(file, "wx", 0o600));
     const connection = await openConnection(file);
@@ -85,19 +69,16 @@ export async function openStaging(folder: string): Promise<Staging> {
     ]) {
       connection.exec(`PRAGMA ${pragma}`);
     }
-    if (!keepsOpenNames) rmSync(file, { force: true });
+    rmSync(file, { force: true });
     for (const table of schema) connection.exec(table);
-    return createStaging(connection, async () => {
-      await letGoOfFiles();
-      if (keepsOpenNames) removeLeft(folder);
-    });
+    return createStaging(connection);
   } catch (error) {
     rmSync(file, { force: true });
     throw storeError(error);
   }
 }
 
-function createStaging(connection: Connection, onClosed: () => Promise<void>): Staging {
+function createStaging(connection: Connection): Staging {
   const run: Run = (sql, args = []) => {
     try {
       return connection.all(sql, args);
@@ -169,7 +150,6 @@ function createStaging(connection: Connection, onClosed: () => Promise<void>): S
     },
     async close() {
       connection.close();
-      await onClosed();
     },
   };
 }

@@ -130,9 +130,9 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
 /** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
 function isExport(fields: Arrival["fields"]): boolean {
   const written: readonly ArrivedField[] = [...exportFields, "profile"];
-  // A release before `tvs teachers hide` wrote no `hidden`.
-  const isWhole = exportFields.every((field) => fields.has(field) || field === "hidden");
-  return isWhole && [...fields].every((field) => written.includes(field));
+  return (
+    exportFields.every((field) => fields.has(field)) && [...fields].every((field) => written.includes(field))
+  );
 }
 
 /** It in words, for messages. */
