@@ -2,13 +2,13 @@
 
 import sample from "../../data/sample-registry.csv" with { type: "text" };
 import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { endingSoon, sandboxExtract, sandboxTeachers } from "../../src/domain/sandbox/teachers.ts";
 import { importDependencies, type Operator } from "../open.ts";
 
 /**
- * Imports what is not there yet. An unfinished import continues, and a finished one changes nothing: only the first
- * start costs time. A licence that was to end soon and has ended is made to end soon again.
+ * Imports what is not there yet: only the first start costs time. A licence that was to end soon and has ended is made to end soon again.
  */
 export async function fillSandbox(operator: Operator): Promise<void> {
   const { teachers, calendar, clock } = operator;
@@ -44,7 +44,8 @@ function importFixtures(operator: Operator, teachers: typeof sandboxTeachers): P
 /** Tells partners nothing: a sandbox is filled and put back, nobody's licence has changed. */
 function importText(operator: Operator, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  return importRegister({ name, bytes: inOnePiece(text) }, importDependencies(operator), options);
+  const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
+  return importRegister({ name, pieces }, importDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
