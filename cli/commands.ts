@@ -39,7 +39,6 @@ const sections: Readonly<Record<string, Commands>> = {
   },
   "KEEP IT SAFE": {
     backup: () => import("./safe/backup.ts").then((file) => file.backupCommand),
-    upgrade: () => import("./service/upgrade.ts").then((file) => file.upgradeCommand),
     restore: () => import("./safe/restore.ts").then((file) => file.restoreCommand),
     migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },

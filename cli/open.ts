@@ -13,13 +13,7 @@ import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
-import {
-  holdsRegister,
-  migrate,
-  olderSchema,
-  readSchema,
-  schemaVersion,
-} from "../src/store/driver/migrations.ts";
+import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
 import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createAttestationMaintenance } from "../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
@@ -61,8 +55,6 @@ export type OpenOptions = {
   readonly whenMade?: (words: string) => void;
   /** Settings that a register has from its beginning: those of one that was made before are not touched. */
   readonly firstSettings?: (secrets: Secrets) => Readonly<Record<string, string>>;
-  /** Told of a register of an earlier release, to bring it to this program's schema; without it, that is refused. */
-  readonly whenOlder?: (driver: Driver, schema: number) => Promise<void>;
   /** How acts share commits. */
   readonly commits?: CommitOptions;
   /** Who acts, where it is not the operator who gave the command. */
@@ -78,10 +70,10 @@ const defaultKeyBits = 2048;
 /**
  * Opens the database and everything over it. With `whenMade`, data directory, schema, master key and the first two
  * signing keys are made where they are missing, the keys last; else nothing is.
- * @throws TvsError REGISTER_MISSING, DATABASE_TOO_OLD, and with one line for whatever else is wrong
+ * @throws TvsError REGISTER_MISSING, and with one line for whatever else is wrong
  */
 export async function openOperator(config: Config, options: OpenOptions = {}) {
-  const { clock = systemClock, defaultIssuer, commits, whenMade, whenOlder, firstSettings } = options;
+  const { clock = systemClock, defaultIssuer, commits, whenMade, firstSettings } = options;
   const acting = {
     // Who only reads need not have a name that a list could show.
     get actor() {
@@ -94,21 +86,9 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
   const driver = await openDriver(config, options);
   try {
     await requireClockOf(createNodeStore(driver), clock);
-    const schema = await readSchema(driver);
-    if (await holdsRegister(driver)) {
-      if (schema < schemaVersion && whenOlder === undefined) throw olderSchema(schema);
-      if (schema < schemaVersion) {
-        // No earlier release opens it again, so what is refused further down is refused before.
-        const settings = createSettingsStore(driver);
-        await environmentOf(settings, config);
-        await openVault(config, settings);
-        await settingsOf(await settings.read(), config, defaultIssuer);
-        await whenOlder?.(driver, schema);
-      }
-    } else {
-      if (isThere) await prepareNew(config, options, driver);
-      await migrate(driver, clock.now(), schema);
-    }
+    const version = await readSchema(driver);
+    if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
+    if (version < schemaVersion) await makeSchema(driver);
     const stores = createStores(driver, { commits, acting });
     const keyKind = await environmentOf(stores.settings, config);
     const secrets = await openVault(config, stores.settings);

@@ -61,7 +61,6 @@ const serveSchema = v.object({
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
   spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
   "access-log": v.optional(flag),
-  "no-backup": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "drain-wait": v.optional(seconds(maxDrainWait), "0s"),
   "trusted-proxy": v.optional(networks, ""),
@@ -119,8 +118,6 @@ export function readServeConfig(flags: Flags, environment: Environment) {
     ...config,
     /** Whether each call is kept in the access log. */
     accessLog: given["access-log"] ?? config.sandbox,
-    /** Whether a register of an earlier release is backed up before it is upgraded. */
-    isBackedUp: !given["no-backup"],
     host: given.host,
     port: given.port,
     /** How many threads answer, the main one included. */

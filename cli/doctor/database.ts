@@ -21,8 +21,8 @@ import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { holdsRegister, inspectSchema, schemaVersion } from "../../src/store/driver/migrations.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
+import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
@@ -183,7 +183,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
 
 /** @returns null for a database of another program */
 async function checkSchema(driver: Driver): Promise<Check | null> {
-  const { ok, warn, fail } = checkNamed("schema");
+  const { ok, fail } = checkNamed("schema");
   let found: Awaited<ReturnType<typeof inspectSchema>>;
   try {
     found = await inspectSchema((sql) => driver.query(sql));
@@ -198,11 +198,6 @@ async function checkSchema(driver: Driver): Promise<Check | null> {
       "its answers since then cannot be relied on";
     return fail(`it was changed by another program: ${found.difference}`, advice);
   }
-  if (found.version < schemaVersion)
-    return warn(
-      `${found.version} of ${schemaVersion}`,
-      "tvs upgrade brings it to this program's, after a backup; so does tvs serve at its start",
-    );
   return ok(`${found.version}, as this program expects it`);
 }
 

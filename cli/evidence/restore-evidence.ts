@@ -3,14 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { type Config, dueEpochFile } from "../../src/config.ts";
 import type { Clock } from "../../src/domain/clock.ts";
-import type { PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
-import { isChained, treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { epochDueName, originOf } from "../../src/domain/evidence/epochs.ts";
-import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
-import { findLoss, type LogLoss } from "../../src/domain/evidence/succession.ts";
+import { findLoss } from "../../src/domain/evidence/succession.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
-import { readOrigin } from "../../src/partner/log-checkpoint.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import type { BackupFacts } from "../../src/store/driver/backup.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
@@ -21,10 +17,6 @@ import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 import { logHeadOf } from "./open-evidence.ts";
 
-/** The first schema that has an evidence log. */
-const firstSchema = 9;
-/** The first schema that has the mark of what retention has deleted. */
-const markSchema = 13;
 /** Why the epoch is opened, for everybody who looks at the log. */
 const reason = "a backup was restored";
 
@@ -46,8 +38,6 @@ type Restoring = {
   readonly config: Config;
   /** Of the restored database, in the operator's name. */
   readonly settings: Pick<SettingsStore, "write">;
-  /** Of the backup. */
-  readonly schema: number;
   readonly clock: Clock;
 };
 
@@ -60,19 +50,15 @@ type Restoring = {
  */
 export async function settleRestoredLog(
   restored: Driver,
-  { config, settings, schema, clock }: Restoring,
+  { config, settings, clock }: Restoring,
 ): Promise<RestoredLog | null> {
   const head = logHeadOf(config);
-  if (schema < firstSchema && head.read() === null) return null;
   const store = createEvidenceStore(restored);
-  const current = schema < firstSchema ? undefined : (await store.epochs()).at(-1);
   const masterKey = masterKeyAtHand(config);
   const secrets = masterKey === undefined ? null : deriveSecrets(masterKey);
-  const loss =
-    schema < firstSchema
-      ? lossOf(head)
-      : ((await findLoss({ store, head }, { clock, secrets })) ?? unmarkedLoss(head, schema, current));
+  const loss = await findLoss({ store, head }, { clock, secrets });
   if (loss === null) {
+    const current = (await store.epochs()).at(-1);
     if (current === undefined) return null;
     const { epoch, origin } = current;
     return { newEpoch: false, epoch, origin, previousOrigin: null, previousSize: null, lost: 0 };
@@ -91,23 +77,6 @@ export async function settleRestoredLog(
     previousSize: loss.previous?.size ?? null,
     lost: loss.lost,
   };
-}
-
-/** What a database has lost that is older than every log. */
-function lossOf(head: PinnedCheckpoint): LogLoss | null {
-  const note = head.read();
-  if (note === null) return null;
-  const { origin, size } = treeHeadOf(note);
-  return { previous: { origin, size }, lost: null, epoch: readOrigin(origin).epoch + 1 };
-}
-
-/**
- * A database of before there was a mark of what retention has deleted, beside a checkpoint that demands one, would never get
- * one: it is made when the next epoch is opened.
- */
-function unmarkedLoss(head: PinnedCheckpoint, schema: number, current: LogEpoch | undefined): LogLoss | null {
-  const loss = schema < markSchema && isChained(head.read()) ? lossOf(head) : null;
-  return loss && { ...loss, lost: 0, epoch: Math.max(loss.epoch, (current?.epoch ?? 0) + 1) };
 }
 
 /** What the operator must know of it. */

@@ -6,13 +6,13 @@ import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
-import { migrate, schemaVersion } from "../../src/store/driver/migrations.ts";
 import {
   holdWebhooksName,
   type Restored,
   refuseExisting,
   restoreBackup,
 } from "../../src/store/driver/restore.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand } from "../command.ts";
@@ -50,12 +50,12 @@ export const restoreCommand = command({
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
     let log: RestoredLog | null = null;
     const onCopied = async (driver: Driver) => {
-      await migrate(driver, systemClock.now(), facts.schema);
+      await makeSchema(driver);
       // Who served the database when the backup was made does not serve this copy, and is not missed in it.
       await driver.batch([statement("DELETE FROM nodes")]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
-      log = await settleRestoredLog(driver, { config, settings, schema: facts.schema, clock: systemClock });
+      log = await settleRestoredLog(driver, { config, settings, clock: systemClock });
     };
     const options = { from, facts, target, force, stamp, onCopied };
     const restored = await restoreBackup(options);
@@ -114,9 +114,6 @@ function remarks(
           `There was no readable old database to compare with: revocations made ${since} are undone, API keys revoked ${since} are valid again, and envelopes signed by a key made ${since} are not verifiable by the restored key set. Compare with tvs keys list and tvs partners list.`,
         ]
       : undoneRemarks(undone.changes, undone.lost)),
-    ...(facts.schema === schemaVersion
-      ? []
-      : [`The backup is of an earlier release: its schema ${facts.schema} was brought to ${schemaVersion}.`]),
     ...logRemarks(log, facts.log),
     `The quota counters of the current minute and day are those of the backup, and a call that repeats an Idempotency-Key used ${since} runs again.`,
     holdWebhooks

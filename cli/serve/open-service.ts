@@ -21,12 +21,10 @@ import type { ChosenSigner } from "../../src/signing/signer.ts";
 import { type CallLog, createCallLog } from "../../src/store/access-log/access-log.ts";
 import { openCallFiles } from "../../src/store/access-log/files.ts";
 import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
-import type { Driver } from "../../src/store/driver/driver.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { actorOf } from "../register/operator-name.ts";
-import { upgradeRegister } from "../service/upgrade.ts";
 import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 
@@ -74,19 +72,14 @@ type Place = { readonly url?: string; readonly consolePort?: number | null };
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads" | "isBackedUp">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
   { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
   const whenMade = (words: string) => log.info(words, {});
-  const whenOlder = async (driver: Driver, from: number) => {
-    const { isBackedUp = true } = config;
-    log.info("the register was upgraded", await upgradeRegister(driver, { config, from, isBackedUp }));
-  };
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
-    whenOlder,
     shared: { memory: memory.commitLock, thread: 0 },
     onRequest: (kind) => work.count(`requests: ${kind}`),
     actor: service.actor,

@@ -4,13 +4,6 @@ import type { Config, Environment } from "../../src/config.ts";
 import { type Args, flag, option } from "../command.ts";
 import { byArg } from "../register/operator-name.ts";
 
-/** The option of whatever upgrades a register of an earlier release. */
-export const noBackupArg = {
-  "no-backup": flag(
-    "Make no backup (tvs-before-N.db, beside the database) before a register of an earlier release is upgraded",
-  ),
-} as const satisfies Args;
-
 export const serveArgs = {
   host: option("ADDRESS"),
   port: option("N"),
@@ -34,7 +27,6 @@ export const serveArgs = {
   "tls-port": option("N"),
   "tls-cert": option("FILE"),
   "tls-key": option("FILE"),
-  ...noBackupArg,
   ...byArg,
 } as const satisfies Args;
 

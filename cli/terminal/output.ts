@@ -13,7 +13,6 @@ const undecidedCodes: readonly ErrorCode[] = [
   "CONFIG_INVALID",
   "REGISTER_MISSING",
   "REGISTER_CLOSED",
-  "DATABASE_TOO_OLD",
 ];
 
 export function exitCodeOf(error: TvsError): number {

@@ -130,7 +130,7 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
   const nothing =
     rejected + warnings === 0
       ? "Every row was taken as it stands."
-      : "An earlier release made this import, and kept no codes.";
+      : "The import was not finished, and kept no codes.";
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
       ? none(nothing)

@@ -15,7 +15,7 @@ const commandCodes = [
 /** Failures that only the operator can mend: what a caller is told of each is `SERVICE_UNAVAILABLE`. */
 type OperatorsErrorCode =
   | "REFUSED"
-  | `DATABASE_${"IN_USE" | "TOO_NEW" | "TOO_OLD"}`
+  | `DATABASE_${"IN_USE" | "TOO_NEW"}`
   | "LOG_BEHIND"
   | `STORE_${"BUSY" | "CONSTRAINT" | "CORRUPT" | "FULL" | "READ_ONLY" | "UNAVAILABLE"}`
   | "SIGNER_UNAVAILABLE"

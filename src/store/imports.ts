@@ -51,7 +51,7 @@ async function readLosses(driver: Driver, since: number): Promise<Losses> {
 }
 
 const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
-  AND inserted + updated + unchanged > 0 AND options NOT LIKE '%"sample"%' ORDER BY id DESC LIMIT 1`;
+  AND inserted + updated + unchanged > 0 AND is_sample = 0 ORDER BY id DESC LIMIT 1`;
 
 async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
   const [row] = await driver.query(lastAppliedImport);
@@ -91,7 +91,7 @@ function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
 const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?, losses = ?,
   applied = CASE WHEN abandoned_at IS NULL THEN ? END WHERE id = ?`;
 const giveUp = `UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL RETURNING *`;
-const insertImport = `INSERT INTO imports (file, sha256, options, started_at, losses, unchanged, applied, inserted, updated,
+const insertImport = `INSERT INTO imports (file, sha256, is_sample, started_at, losses, unchanged, applied, inserted, updated,
   rejected, warnings, events) VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0) RETURNING id`;
 const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
   WHERE id = ? AND abandoned_at IS NULL RETURNING id`;
@@ -141,10 +141,9 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     openStaging: () => openStaging(stagingFolder),
     commit,
     async begin({ file, sha256, isSample, unchanged, losses, at }) {
-      const options = JSON.stringify(isSample ? { sample: true } : {});
       const [left, begun] = await driver.batch([
         statement(giveUp, [at]),
-        statement(insertImport, [file, sha256, options, at, JSON.stringify(losses), unchanged]),
+        statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
         recorded({ action: "import", kind: "import", id: null, detail: sha256 }),
       ]);
       const id = integer(begun?.[0] ?? {}, "id");

@@ -11,7 +11,6 @@ import {
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver } from "./driver/driver.ts";
-import { oldestSchemaName, schemaVersion } from "./driver/migrations.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /** The setting with which a database remembers its master key (Secrets.check): which register it is. */
@@ -80,16 +79,9 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
 /**
  * Refuses a database that this program may not use, whoever asks: every command and every service reads the settings
  * first, and a service reads them again when they change.
- * @throws TvsError DATABASE_TOO_NEW, REFUSED
+ * @throws TvsError REFUSED
  */
 function requireUsable(values: ReadonlyMap<string, string>): void {
-  const oldest = Number(values.get(oldestSchemaName) ?? 0);
-  if (oldest > schemaVersion) {
-    const message =
-      `a newer tvs has changed the database to schema ${oldest}, and this one knows ${schemaVersion}: ` +
-      "stop it and start the newer one";
-    throw new TvsError("DATABASE_TOO_NEW", message);
-  }
   const [source, target] = [values.get(copyOfName), values.get(movedToName)];
   if (source !== undefined) {
     const message = `this database is an unfinished copy of ${source}; run the same tvs migrate again to finish it`;

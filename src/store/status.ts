@@ -58,7 +58,7 @@ export function createStatusStore(driver: Driver): StatusStore {
       const [last = null] = await createImportHistory(driver).latest(1);
       return last;
     },
-    schemaVersion: () => figure("SELECT max(version) FROM schema_migrations"),
+    schemaVersion: () => figure("SELECT max(number) FROM schema_steps"),
     async sizeBytes() {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");

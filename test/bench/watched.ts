@@ -3,7 +3,7 @@ import { createStores, type Stores } from "../../cli/open.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { lagos } from "../harness/clock.ts";
 import { anApiKey, aPartner, planImport } from "../harness/samples.ts";
@@ -64,7 +64,7 @@ async function openServer(cleanup: Cleanup): Promise<Driver | null> {
 }
 
 async function fill(driver: Driver): Promise<Stores> {
-  await migrate(driver, Date.now());
+  await makeSchema(driver);
   const stores = createStores(driver);
   await stores.partners.add({ ...aPartner(partnerId), watchLimit: watched }, anApiKey(partnerId, "key"));
   await stores.webhooks.set({ partnerId, url: "https://hooks.example/", secret: new Uint8Array(32), at: 1 });

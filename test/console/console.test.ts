@@ -5,11 +5,11 @@ import type { ConsoleState } from "../../src/console/console-state.ts";
 import { nodesSection } from "../../src/console/state-sections.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { beginImport } from "../harness/imports.ts";
 import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aNode, anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;

@@ -1,7 +1,6 @@
 /** What an operator does to a register that has something of everything. */
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import { runJson, runWell } from "../harness/command.ts";
@@ -26,8 +25,8 @@ export type Act = {
 };
 
 /**
- * Makes the registers in `base`, whose newest attestations no checkpoint covers, in `lost`, which has lost the newest that
- * were signed for, and in `old`, of an earlier release; and what the acts read. An act is done over a copy in `data`.
+ * Makes the registers in `base`, whose newest attestations no checkpoint covers, and in `lost`, which has lost the newest
+ * that were signed for, and what the acts read. An act is done over a copy in `data`.
  */
 export async function makeActs(folder: string): Promise<Act[]> {
   const at = (name: string) => join(folder, name);
@@ -50,7 +49,6 @@ export async function makeActs(folder: string): Promise<Act[]> {
   cpSync(at("base"), at("lost"), { recursive: true });
   for (const ending of ["", "-wal", "-shm"]) rmSync(at(`lost/tvs.db${ending}`), { force: true });
   cpSync(at("backup.db"), at("lost/tvs.db"));
-  unpackRelease(at("old"));
   mkdirSync(at("none"));
   const acts: Record<string, Omit<Act, "name" | "words">> = {
     "partners add other --name O --scopes all --purposes all --per-minute 10 --per-day 10": whole,
@@ -79,7 +77,6 @@ export async function makeActs(folder: string): Promise<Act[]> {
     [`migrate --to file:${at("data/moved.db")}`]: {
       behind: [`log audit --database file:${at("data/moved.db")}`],
     },
-    upgrade: { over: "old" },
     "init --issuer https://a.example --name A --contact-email a@a.example": {
       over: "none",
       leaves: ["settings"],
@@ -112,17 +109,6 @@ async function attestBehindLog(from: string, to: string): Promise<void> {
   for (let n = 0; n < 3; n++) await answered(service, { partner, operation: "eligibility-check", questions });
   cpSync(from, to, { recursive: true });
   await close();
-}
-
-/** The register of the first release of which one was kept. */
-function unpackRelease(to: string): void {
-  const release = join(import.meta.dir, "../fixtures/releases/024146e");
-  mkdirSync(to, { mode: 0o700 });
-  for (const name of readdirSync(release).filter((one) => one.endsWith(".gz"))) {
-    const file = join(to, name.slice(0, -".gz".length));
-    writeFileSync(file, gunzipSync(readFileSync(join(release, name))));
-    chmodSync(file, 0o600);
-  }
 }
 
 /** Puts the register of an act as it was into `data`. @returns its data folder */

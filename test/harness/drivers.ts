@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { makeFolder } from "./folder.ts";
 import { noServer, startServer } from "./sqld.ts";
@@ -81,7 +81,7 @@ export function describeDrivers(
       beforeAll(async () => {
         database = await kind.create();
         driver = await database.open();
-        await migrate(driver, 1_700_000_000_000);
+        await makeSchema(driver);
       });
       afterAll(async () => {
         await driver.close();

@@ -3,7 +3,7 @@ import { createStores, type Stores } from "../../cli/open.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import type { Driver, Value } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import { aClock, type TestClock } from "./clock.ts";
 import { withTempDir } from "./folder.ts";
 import { planImport } from "./samples.ts";
@@ -39,7 +39,7 @@ export function withStoresAt<T>(time: string, act: (stores: TestStores) => Promi
     try {
       const driver = await open();
       const clock = aClock(time);
-      await migrate(driver, clock.now());
+      await makeSchema(driver);
       const stores = createStores(driver);
       const another = async () => createStores(await open());
       const rows: TestStores["rows"] = (sql, args) => driver.query(sql, args);

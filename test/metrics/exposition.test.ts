@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { families } from "../../src/metrics/exposition.ts";
 import { routes } from "../../src/routes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { beginImport } from "../harness/imports.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aPartner, aTeacherWrite } from "../harness/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
 

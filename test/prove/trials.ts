@@ -92,12 +92,6 @@ export const trials: readonly Trial[] = [
     files: ["blackbox/secrecy"],
   },
   {
-    name: "upgrades",
-    promise: "What was said can be proved.",
-    how: "a register of each earlier release is upgraded, asked again, audited whole; every envelope is verified",
-    files: ["cli/service/releases"],
-  },
-  {
     name: "fuzz-parsers",
     promise: "What was said can be proved.",
     how: "every parser of what strangers send is given genuine documents that were edited at random, also inside of what is packed, encoded or signed; what is accepted is held against a second reader",
@@ -164,7 +158,7 @@ export const trials: readonly Trial[] = [
   {
     name: "faults-cuts",
     promise: "An extract cannot wreck the register.",
-    how: "every command that changes something is killed at any of its writes and given again: import, rotation, epoch, backup, restore, migrate, upgrade",
+    how: "every command that changes something is killed at any of its writes and given again: import, rotation, epoch, backup, restore, migrate",
     files: ["faults/command-cuts"],
   },
   {

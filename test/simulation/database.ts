@@ -6,7 +6,7 @@ import {
   storeError,
   type Value,
 } from "../../src/store/driver/driver.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import { databaseNow, isServed } from "../../src/store/server/served.ts";
 import type { Process } from "./world.ts";
 
@@ -54,10 +54,10 @@ export async function openDatabase() {
   };
   connection.all("CREATE TEMP TABLE simulated_now (ms INTEGER NOT NULL)");
   connection.all("INSERT INTO temp.simulated_now VALUES (0)");
-  await migrate(driver, 0);
-  const tables = read(
-    "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_migrations'",
-  ).map(({ name }) => String(name));
+  await makeSchema(driver);
+  const tables = read("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_steps'").map(
+    ({ name }) => String(name),
+  );
   const first = tables.map((name) => ({ name, rows: read(`SELECT * FROM ${name}`) }));
 
   /** Empties it, but for what is there from the beginning. */

@@ -10,7 +10,7 @@ import type { ImportStore, StagedRow } from "../../src/domain/import/store.ts";
 import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
-import { migrate } from "../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../src/store/driver/schema.ts";
 import { createImportHistory, createImportStore } from "../../src/store/imports.ts";
 import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
@@ -34,7 +34,7 @@ for (const kind of driverKinds) {
     beforeEach(async () => {
       database = await kind.create();
       driver = await database.open();
-      await migrate(driver, 1);
+      await makeSchema(driver);
       ({ path: folder, remove } = await makeFolder());
       imports = createImportStore(driver, folder);
       teachers = createTeacherStore(driver);

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import { countTeachers, readFigures } from "../../src/domain/status.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { schemaVersion } from "../../src/store/driver/migrations.ts";
+import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createNodeStore } from "../../src/store/nodes.ts";

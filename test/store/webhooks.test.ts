@@ -3,8 +3,8 @@ import { sweep } from "../../src/domain/sweep.ts";
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { createImportStore } from "../../src/store/imports.ts";
-import { beginImport } from "../harness/imports.ts";
 import { lagos } from "../harness/clock.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aTeacher } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 

@@ -24,7 +24,7 @@ type Succession = LogOpening &
   };
 
 /** What a database has lost of its log. */
-export type LogLoss = {
+type LogLoss = {
   /** The newest checkpoint that is known of it; null when none is. */
   readonly previous: { readonly origin: string; readonly size: number } | null;
   /** Entries that were signed for, and whose attestations are not there; null when nobody knows how many. */

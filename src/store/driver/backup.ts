@@ -6,17 +6,15 @@ import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, discard, letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
-import { inspectSchema, requireOwnSchema } from "./migrations.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
+import { inspectSchema, readSchema } from "./schema.ts";
 import { lockFile } from "./service-lock.ts";
 
 /** What a backup holds, as far as an operator wants to know it before relying on it. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;
 
 const countedTables = ["teachers", "partners", "signing_keys", "attestations", "events"] as const;
-/** The first schema that has an evidence log. */
-const firstLogSchema = 9;
 const headerBytes = 100;
 const magic = "SQLite format 3\0";
 
@@ -29,7 +27,7 @@ const magic = "SQLite format 3\0";
 export async function makeBackup(driver: Driver, file: string, replace = false): Promise<BackupFacts> {
   if (!replace && lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new TvsError("REFUSED", `${file} already exists; choose another name`);
-  await requireOwnSchema(driver);
+  await readSchema(driver);
   const partial = await takePartial(file);
   try {
     // Readable by its owner alone before anything is in it, and neither a link nor anybody else's file.
@@ -77,11 +75,10 @@ export async function inspectBackup(file: string, name = file) {
       return {
         bytes,
         sha256: await digestOf(file),
-        /** Number of the newest migration that it has. */
         schema,
         ...contentOf(all),
         /** The newest epoch of its evidence log; null where that was never begun. */
-        log: schema < firstLogSchema ? null : logOf(all),
+        log: logOf(all),
       };
     } catch (error) {
       const { code, message, detail = "" } = storeError(error);
@@ -147,10 +144,7 @@ function readHeader(file: string, name: string, header: Uint8Array): number {
 }
 
 async function schemaOf(all: ReadAll): Promise<number> {
-  const found = await inspectSchema(all).catch((cause) => {
-    if (!isTvsError(cause, "STORE_CORRUPT")) throw cause;
-    throw new TvsError("STORE_CORRUPT", noBackup, { cause });
-  });
+  const found = await inspectSchema(all);
   if (found === null || found.version === 0) throw new TvsError("STORE_CORRUPT", noBackup);
   if (found.difference !== null) throw new TvsError("STORE_CORRUPT", `${changed}: ${found.difference}`);
   return found.version;

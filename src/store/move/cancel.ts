@@ -1,6 +1,6 @@
 import type { TvsError } from "../../domain/errors.ts";
 import type { Driver } from "../driver/driver.ts";
-import { holdsRegister, readSchema } from "../driver/migrations.ts";
+import { holdsRegister, readSchema } from "../driver/schema.ts";
 import { type CopyOf, markCopy, readMarks, removeMarks } from "./marks.ts";
 import { refused, refuseService } from "./move.ts";
 import { readTables, standOf, standSql } from "./tables.ts";

@@ -1,7 +1,7 @@
 import { isoTime } from "../../domain/clock.ts";
 import { TvsError } from "../../domain/errors.ts";
 import type { Driver } from "../driver/driver.ts";
-import { holdsRegister, migrate, readSchema } from "../driver/migrations.ts";
+import { holdsRegister, makeSchema, readSchema } from "../driver/schema.ts";
 import { liveNodeIds } from "../server/served.ts";
 import { clearTables, copyTable, type Sides, type TableDigest, verifyTable } from "./copy.ts";
 import { type CopyOf, markCopy, markMoved, readMarks, removeMarks } from "./marks.ts";
@@ -99,9 +99,9 @@ export async function refuseService(driver: Driver, place: string): Promise<void
  * @throws TvsError REFUSED when the source is changed meanwhile or a row differs, DATABASE_IN_USE, STORE_*
  */
 export async function moveRegister(move: Move & { register: string }): Promise<TableDigest[]> {
-  const { source, target, now } = move;
-  await prepare(source, now);
-  await prepare(target, now);
+  const { source, target } = move;
+  await prepare(source);
+  await prepare(target);
   if (target.kind === "embedded") for (const setting of bulkSettings) await target.query(`PRAGMA ${setting}`);
   const tables = await readTables(source);
   const stand = await standOf(source, tables);
@@ -117,8 +117,8 @@ export async function moveRegister(move: Move & { register: string }): Promise<T
 }
 
 /** Brings a database to this program's schema, and keeps every service out of a file until it is closed. */
-async function prepare(driver: Driver, now: number): Promise<void> {
-  await migrate(driver, now);
+async function prepare(driver: Driver): Promise<void> {
+  await makeSchema(driver);
   if (driver.kind === "embedded") await driver.lockService();
 }
 

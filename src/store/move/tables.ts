@@ -28,7 +28,7 @@ type KeyColumn = {
 type Column = { readonly name: string; readonly type: string; readonly keyPlace: number };
 
 /** What a database says of its own making and of who is using it; every other table is the register. */
-const ownTables = ["schema_migrations", "nodes", "leases"];
+const ownTables = ["schema_steps", "nodes", "leases"];
 /** Triggers move these with every row that is written elsewhere, so they are copied last. */
 const counters = ["revision", "delivery_revision"];
 /** The mark of a source counted there as two changes, one for each of its settings; its copy has none. */

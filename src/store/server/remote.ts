@@ -13,14 +13,14 @@ import { isServed } from "./served.ts";
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
  * call reads for 2 s at most and commits for 2 s at most, each counted from when it was asked, its place behind others
  * included; what became of a commit whose reply was lost is asked for 0.7 s. So a caller hears within 5 s, even if the
- * server is lost at the very end of each (decision D12.3). Commands, and what a start makes anew, are in no such hurry; a migration
- * may go through every attestation.
+ * server is lost at the very end of each (decision D12.3). Commands, and what a start makes anew, are in no such hurry; a step
+ * of the schema may go through every attestation.
  */
 export const serverWaitMs = {
   serving: 2_000,
   findingOut: 700,
   command: 60_000,
-  migration: 1_800_000,
+  schema: 1_800_000,
 } as const;
 
 type RemoteOptions = ServerAddress & {

@@ -207,7 +207,7 @@ describe("tvs doctor", () => {
         advice: expect.stringContaining("NTP"),
       });
       await withTestOperator(dataDir, ({ driver }) =>
-        driver.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]),
+        driver.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]),
       );
       expect((await doctor(dataDir)).of("schema")).toMatchObject({ result: "fail" });
     }));

@@ -3,7 +3,6 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { checkpointOfAll, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
-import { settleRestoredLog } from "../../../cli/evidence/restore-evidence.ts";
 import { withOperator } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
@@ -192,22 +191,6 @@ describe("a log that is due to go on in a new epoch", () => {
         expect((await stores.evidence.epochs()).length).toBe(2);
         const mark = await retentionMarkOf(operator);
         expect(await mark()).not.toBeNull();
-      });
-    }));
-
-  test("is one of before there were marks, beside a checkpoint that demands one, and gets its mark then", () =>
-    withTempDir(async (folder) => {
-      await attestSome(folder, 2);
-      await withLog(folder, async (operator) => {
-        const { stores, driver, config, clock } = operator;
-        const settle = (schema: number) =>
-          settleRestoredLog(driver, { config, settings: stores.settings, schema, clock });
-        expect(await settle(13)).toMatchObject({ newEpoch: false, epoch: 1 });
-        await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
-        expect(await settle(12)).toMatchObject({ newEpoch: true, epoch: 2, lost: 0 });
-        await openLog(operator);
-        const mark = await retentionMarkOf(operator);
-        expect(await mark()).toMatchObject({ begins: { 1: 1, 2: 3 }, ends: { 1: { size: 2 } } });
       });
     }));
 });

@@ -133,10 +133,7 @@ describe("data folder", () => {
 
   test("a database that a newer program has used is refused", async () => {
     const data = await aRegister();
-    alter(
-      join(data, "tvs.db"),
-      "INSERT INTO schema_migrations SELECT MAX(version) + 1, sha256, applied_at FROM schema_migrations",
-    );
+    alter(join(data, "tvs.db"), "INSERT INTO schema_steps SELECT MAX(number) + 1 FROM schema_steps");
     for (const words of ["keys list", "serve --port 0"]) {
       const refused = await runTvs([...words.split(" "), "--data", data]);
       expectOneLine(refused, 1);

@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
@@ -119,7 +119,7 @@ describe("a command that may make a register", () => {
       expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
       expect(readdirSync(dataDir)).toEqual(["tvs.db"]);
       const driver = await openEmbedded({ file });
-      await migrate(driver, 1);
+      await makeSchema(driver);
       await driver.close();
       for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])
         expect((await tvs(words)).stderr).toBe(`tvs: ${missing(dataDir)}\n`);

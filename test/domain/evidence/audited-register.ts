@@ -21,7 +21,7 @@ import type { Secrets } from "../../../src/domain/secrets.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Driver, SqlStatement, Value } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aClock } from "../../harness/clock.ts";
@@ -93,7 +93,7 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   const earlier = join(folder, "earlier.db");
   const headFile = join(folder, "log.checkpoint");
   const clock = aClock(startAt);
-  await migrate(driver, clock.now());
+  await makeSchema(driver);
   const stores = createStores(driver);
   const signers = await makeSigners(stores.keys, clock.now());
   const opening = { store: stores.evidence, secrets, issuer, clock };

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
 import { describeDrivers, withEmpty } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -18,7 +18,7 @@ describeDrivers("driver", (kind, opened) => {
 
   /** Runs over a database of its own: the table of the other tests is none of this program's. */
   const withOwn = (act: (own: Driver) => Promise<void>) =>
-    withEmpty(kind, (own) => migrate(own, 1_700_000_000_000).then(() => act(own)));
+    withEmpty(kind, (own) => makeSchema(own).then(() => act(own)));
 
   test("gives back what was stored, of every type", async () => {
     const bytes = new Uint8Array([0, 1, 255]);
@@ -122,22 +122,20 @@ describeDrivers("driver", (kind, opened) => {
     await second.close();
   });
 
-  test("migrating again changes nothing, and a newer schema is refused", () =>
+  test("making the schema again changes nothing, and a newer schema is refused", () =>
     withOwn(async (own) => {
-      await migrate(own, 1);
-      const [before] = await own.query("SELECT max(version) AS v FROM schema_migrations");
-      await own.batch([{ sql: "INSERT INTO schema_migrations VALUES (1000, 'x', 0)", args: [] }]);
-      expect(await rejection(migrate(own, 1))).toMatchObject({ code: "DATABASE_TOO_NEW" });
-      await own.batch([{ sql: "DELETE FROM schema_migrations WHERE version = 1000", args: [] }]);
-      const [after] = await own.query("SELECT max(version) AS v FROM schema_migrations");
-      expect(after).toEqual(before);
+      await makeSchema(own);
+      await own.batch([{ sql: "INSERT INTO schema_steps VALUES (1000)", args: [] }]);
+      expect(await rejection(makeSchema(own))).toMatchObject({ code: "DATABASE_TOO_NEW" });
+      await own.batch([{ sql: "DELETE FROM schema_steps WHERE number = 1000", args: [] }]);
+      expect(await readSchema(own)).toBe(schemaVersion);
     }));
 
   test("what somebody else has put into the schema is refused, and so is what was altered or is gone", () =>
     withOwn(async (own) => {
       const verdictAfter = async (sql: string, undo: string) => {
         await own.batch([{ sql, args: [] }]);
-        const refusal = (await rejection(migrate(own, 1))) as { code: string; message: string } | undefined;
+        const refusal = (await rejection(makeSchema(own))) as { code: string; message: string } | undefined;
         await own.batch([{ sql: undo, args: [] }]);
         return `${refusal?.code} ${/: the (.*?);/.exec(refusal?.message ?? "")?.[1]}`;
       };
@@ -166,6 +164,6 @@ describeDrivers("driver", (kind, opened) => {
       expect(gone).toBe("STORE_CORRUPT index one_active_key is missing");
       // Statistics are SQLite's own business; a libSQL server does not take the statement.
       if (own.kind === "embedded") await own.batch([{ sql: "ANALYZE", args: [] }]);
-      await migrate(own, 1);
+      await makeSchema(own);
     }));
 });

@@ -15,8 +15,8 @@ import {
 import { makeBackup } from "../../../src/store/driver/backup.ts";
 import { type Driver, statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -50,7 +50,7 @@ async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): 
   await withTempDir(async (folder) => {
     const target = `${folder}/tvs.db`;
     const driver = await openEmbedded({ file: `${folder}/source.db` });
-    await migrate(driver, 1);
+    await makeSchema(driver);
     await driver.batch([{ sql: named("backup"), args: [] }]);
     const facts = await makeBackup(driver, `${folder}/backup.db`);
     await driver.close();

@@ -3,7 +3,7 @@ import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
@@ -28,7 +28,7 @@ for (const kind of driverKinds.filter(({ name }) => /command|server/.test(name))
   describe.skipIf(kind.unavailable !== undefined)(`figures of the log: ${kind.name}`, () => {
     test("say how far it is, since when what waits, and where each place stopped", () =>
       withEmpty(kind, async (driver) => {
-        await migrate(driver, 0);
+        await makeSchema(driver);
         await createKeyStore(driver).create(aSigningKey("active", "active"), aSigningKey("next", "pending"));
         const clock = aClock(startedAt);
         const store = createEvidenceStore(driver);

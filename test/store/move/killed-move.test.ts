@@ -81,7 +81,7 @@ describe("a move that is killed", () => {
     const begun = (place: Place) =>
       over(place, async (driver) => Number((await driver.query("SELECT count(*) AS n FROM teachers"))[0]?.n));
     let [from, to] = [await aCopyOf(register), aFile()];
-    for (let done = 12; ; done++) {
+    for (let done = 1; ; done++) {
       await rejection(move(from, to, killedAfter(done)));
       if ((await begun(to)) > 0) break;
       [from, to] = [await aCopyOf(register), aFile()];

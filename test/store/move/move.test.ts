@@ -133,7 +133,7 @@ describe("a move is refused", () => {
     const [from, other] = [await aRegister(), await aRegister()];
     expect(await refuse(from, other)).toMatchObject(refusal(/holds a register already/));
     const copy = aFile();
-    await rejection(move(other, copy, killedAfter(22)));
+    await rejection(move(other, copy, killedAfter(3)));
     expect(await refuse(from, copy)).toMatchObject(refusal(/unfinished copy of file:/));
     expect(await refuse(copy, aFile())).toMatchObject({ code: "REGISTER_MISSING" });
     const foreign = aFile();

@@ -77,7 +77,7 @@ export function dump(place: Place): Promise<Record<string, unknown>> {
     const tables = await driver.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
     const content: Record<string, unknown> = {};
     for (const { name } of tables) {
-      if (["schema_migrations", "nodes", "leases"].includes(String(name))) continue;
+      if (["schema_steps", "nodes", "leases"].includes(String(name))) continue;
       const columns = await driver.query(`SELECT name FROM pragma_table_info('${name}')`);
       const [{ wr } = {}] = await driver.query(`SELECT wr FROM pragma_table_list('${name}')`);
       const all = [...(wr === 0 ? ["rowid"] : []), ...columns.map((row) => String(row.name))];

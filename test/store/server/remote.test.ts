@@ -3,7 +3,7 @@ import type { Attestation } from "../../../src/domain/attestations.ts";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { statement } from "../../../src/store/driver/driver.ts";
-import { migrate } from "../../../src/store/driver/migrations.ts";
+import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAttestationStore } from "../../../src/store/evidence/attestations.ts";
 import { createIdempotencyStore } from "../../../src/store/idempotency.ts";
 import { openRemote } from "../../../src/store/server/remote.ts";
@@ -28,7 +28,7 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
     server = await startServer();
     proxy = await startFaultProxy(server.url);
     driver = await openRemote({ url: proxy.url, waitMs });
-    await migrate(driver, 1_700_000_000_000);
+    await makeSchema(driver);
     await driver.batch([statement("CREATE TABLE probe (k TEXT PRIMARY KEY) STRICT")]);
   });
   afterAll(async () => {

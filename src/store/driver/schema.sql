@@ -1,0 +1,462 @@
+-- The tables of a register. Times are milliseconds since the Unix epoch unless a comment says seconds, dates are
+-- YYYY-MM-DD, blind indexes are 16 bytes of HMAC-SHA-256.
+-- A statement ends with a semicolon at the end of a line, so a trigger stands on one line. Comments have lines of
+-- their own.
+
+-- Which steps of the schema this database has (schema.ts).
+CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT;
+
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Triggers raise it with every change of what a running service keeps in memory. The service then reads again.
+CREATE TABLE revision (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  value INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO revision (id, value) VALUES (1, 1);
+
+CREATE TABLE teachers (
+  id INTEGER PRIMARY KEY,
+  reg_no TEXT NOT NULL UNIQUE,
+  t_id INTEGER UNIQUE,
+  name TEXT NOT NULL,
+  nin_index BLOB UNIQUE,
+  nin_verified INTEGER NOT NULL DEFAULT 0,
+  email_index BLOB,
+  phone_index BLOB,
+  state TEXT,
+  category TEXT,
+  source TEXT NOT NULL CHECK (source IN ('new_system', 'legacy')),
+  active INTEGER NOT NULL DEFAULT 1,
+  -- Only the operator finds a hidden teacher, who keeps every number. The status lists show hidden teachers as withdrawn.
+  hidden INTEGER NOT NULL DEFAULT 0 CHECK (hidden IN (0, 1)),
+  certificate_status TEXT NOT NULL CHECK (certificate_status IN ('VERIFIED', 'NOT_FOUND', 'CLAIMED', 'LEGACY_RECORD')),
+  certificate_issue_date TEXT,
+  license_issue_date TEXT,
+  license_expiry_date TEXT,
+  license_revoked_on TEXT,
+  license_revoked_reason TEXT,
+  -- An empty cell of an extract lifts only the revocation of an extract.
+  license_revoked_by TEXT CHECK (license_revoked_by IN ('operator', 'extract')),
+  photo_url TEXT,
+  profile TEXT,
+  -- The licence status of the last event. A licence changes by the calendar without a write: the sweep and every
+  -- change compare with this one.
+  announced_status TEXT NOT NULL CHECK (announced_status IN ('VALID', 'EXPIRED', 'NOT_FOUND', 'REVOKED')),
+  -- Rises with every write: a change applies only to the version from which it was computed.
+  version INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX teachers_by_email ON teachers (email_index) WHERE email_index IS NOT NULL;
+CREATE INDEX teachers_by_phone ON teachers (phone_index) WHERE phone_index IS NOT NULL;
+CREATE INDEX teachers_due_to_expire ON teachers (license_expiry_date) WHERE announced_status = 'VALID';
+CREATE INDEX teachers_due_to_start ON teachers (license_issue_date) WHERE announced_status = 'NOT_FOUND' AND active = 1 AND license_issue_date IS NOT NULL;
+-- For the status lists (src/store/status-lists.ts), as are the partial indexes of the history.
+CREATE INDEX teachers_withdrawn ON teachers (id) WHERE active = 0 OR license_revoked_on IS NOT NULL OR hidden = 1;
+
+-- The changes of a teacher's record, for the operator. Partners get events.
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY,
+  teacher_id INTEGER NOT NULL REFERENCES teachers (id),
+  at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  reason TEXT,
+  license_from TEXT,
+  license_to TEXT,
+  certificate_from TEXT,
+  certificate_to TEXT,
+  active_from INTEGER,
+  active_to INTEGER
+) STRICT;
+
+CREATE INDEX history_by_teacher ON history (teacher_id, id);
+CREATE INDEX history_of_annulled ON history (teacher_id) WHERE certificate_from = 'VERIFIED' AND certificate_to <> 'VERIFIED';
+CREATE INDEX history_of_ended ON history (teacher_id) WHERE license_from = 'VALID' AND license_to <> 'VALID' AND action <> 'sweep';
+
+CREATE TABLE events (
+  id INTEGER PRIMARY KEY,
+  event_id TEXT NOT NULL UNIQUE,
+  teacher_id INTEGER REFERENCES teachers (id),
+  event_type TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  -- The exact bytes that every delivery of this event carries.
+  content TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX events_by_teacher ON events (teacher_id, id);
+
+CREATE TABLE partners (
+  partner_id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  purposes TEXT NOT NULL,
+  per_minute INTEGER NOT NULL CHECK (per_minute >= 0),
+  per_day INTEGER NOT NULL CHECK (per_day >= 0),
+  batch_cost TEXT NOT NULL CHECK (batch_cost IN ('call', 'item')),
+  created_at INTEGER NOT NULL,
+  disabled_at INTEGER,
+  -- Whether the partner may change its keys, its webhook and its event filter.
+  self_service INTEGER NOT NULL DEFAULT 0 CHECK (self_service IN (0, 1)),
+  watch_limit INTEGER NOT NULL DEFAULT 100000 CHECK (watch_limit >= 0),
+  -- The event filter: a JSON array of event types, and of which teachers.
+  told_events TEXT NOT NULL DEFAULT '["license.verified","license.expired","license.revoked","license.reinstated","certificate.verified","certificate.revoked","teacher.deactivated"]',
+  told_teachers TEXT NOT NULL DEFAULT 'all' CHECK (told_teachers IN ('all', 'verified', 'watched'))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE api_keys (
+  key_id TEXT PRIMARY KEY,
+  partner_id TEXT NOT NULL REFERENCES partners (partner_id),
+  mac BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX api_keys_by_partner ON api_keys (partner_id);
+
+CREATE TABLE certificates (
+  fingerprint TEXT PRIMARY KEY,
+  partner_id TEXT NOT NULL REFERENCES partners (partner_id),
+  subject TEXT NOT NULL,
+  valid_from INTEGER NOT NULL,
+  valid_to INTEGER NOT NULL,
+  added_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX certificates_by_partner ON certificates (partner_id);
+
+CREATE TABLE signing_keys (
+  kid TEXT PRIMARY KEY,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'active', 'retired', 'compromised')),
+  public_jwk TEXT NOT NULL,
+  -- The private half, sealed under the master key; NULL once the key is retired or compromised.
+  sealed BLOB,
+  created_at INTEGER NOT NULL,
+  published_at INTEGER NOT NULL,
+  activated_at INTEGER,
+  retired_at INTEGER,
+  compromised_since INTEGER,
+  CHECK ((state IN ('pending', 'active')) = (sealed IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX one_active_key ON signing_keys (state) WHERE state = 'active';
+CREATE UNIQUE INDEX one_pending_key ON signing_keys (state) WHERE state = 'pending';
+
+-- The use of each fixed window. A call is counted in the window in which it came, even if it is answered after it.
+CREATE TABLE quota_windows (
+  partner_id TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('minute', 'day')),
+  starts_at INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  PRIMARY KEY (partner_id, kind, starts_at)
+) STRICT, WITHOUT ROWID;
+
+-- Keys and bodies of callers may hold personal data, so both are stored as keyed hashes.
+CREATE TABLE idempotency (
+  id BLOB PRIMARY KEY,
+  fingerprint BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  headers TEXT NOT NULL,
+  body TEXT NOT NULL,
+  -- The key that signed the answer: an answer of a compromised key is not replayed.
+  kid TEXT
+) STRICT;
+
+CREATE INDEX idempotency_by_age ON idempotency (created_at);
+
+-- issued_at is in seconds.
+CREATE TABLE attestations (
+  id INTEGER PRIMARY KEY,
+  verification_id TEXT NOT NULL UNIQUE,
+  partner_id TEXT NOT NULL,
+  issued_at INTEGER NOT NULL,
+  kid TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  policy_version TEXT NOT NULL,
+  teacher_id INTEGER,
+  -- The identifier of the question: regNo:…, tId:…, or only the word nin, with the blind index in nin_index.
+  reference TEXT NOT NULL,
+  nin_index BLOB,
+  status TEXT NOT NULL,
+  eligible INTEGER NOT NULL,
+  context TEXT,
+  credential TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  jws TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX attestations_by_partner ON attestations (partner_id);
+CREATE INDEX attestations_by_teacher ON attestations (teacher_id) WHERE teacher_id IS NOT NULL;
+CREATE INDEX attestations_by_nin ON attestations (nin_index) WHERE nin_index IS NOT NULL;
+
+-- What retention has deleted: everything that was issued before kept_from, in seconds, and how many that were. The mark
+-- authenticates both under the master key (src/domain/evidence/retention-mark.ts).
+CREATE TABLE attestation_upkeep (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  kept_from INTEGER,
+  pruned INTEGER NOT NULL DEFAULT 0,
+  mark TEXT
+) STRICT;
+
+INSERT INTO attestation_upkeep (id) VALUES (1);
+
+-- Which partners have verified a teacher by an attestation that retention has deleted.
+CREATE TABLE verified_before (
+  teacher_id INTEGER NOT NULL,
+  partner_id TEXT NOT NULL,
+  PRIMARY KEY (teacher_id, partner_id)
+) STRICT, WITHOUT ROWID;
+
+-- The people of a statement over a list: its own row among the attestations names nobody. A person is found by the
+-- record, or by the NIN of the question.
+CREATE TABLE statement_people (
+  attestation_id INTEGER NOT NULL,
+  -- The first row of the list that names the person, from 1.
+  place INTEGER NOT NULL,
+  teacher_id INTEGER,
+  nin_index BLOB,
+  status TEXT NOT NULL,
+  eligible INTEGER NOT NULL,
+  PRIMARY KEY (attestation_id, place)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX statement_people_by_teacher ON statement_people (teacher_id) WHERE teacher_id IS NOT NULL;
+CREATE INDEX statement_people_by_nin ON statement_people (nin_index) WHERE nin_index IS NOT NULL;
+
+CREATE TABLE imports (
+  id INTEGER PRIMARY KEY,
+  file TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  -- Whether it brought the made-up teachers of a sandbox.
+  is_sample INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  finished_at INTEGER,
+  -- Set when another import began before this one was finished.
+  abandoned_at INTEGER,
+  -- The last row of the file that is applied, rejected rows counted.
+  applied INTEGER NOT NULL,
+  inserted INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  unchanged INTEGER NOT NULL,
+  rejected INTEGER NOT NULL,
+  warnings INTEGER NOT NULL,
+  events INTEGER NOT NULL,
+  -- The fields that the file brought, a JSON array of their names. The next import compares. NULL until it is finished.
+  fields TEXT,
+  -- What the applied rows took away, with the values of before, as JSON, or that --allow-change let it. The brake adds
+  -- up the imports of a day.
+  losses TEXT NOT NULL,
+  -- Digests of the rejected rows, by which the next import knows them again.
+  rejections TEXT
+) STRICT;
+
+-- For each code of an import: how many rows it met, and where the first of them are in the file, as
+-- [[line, column], ...]. Never a value of the file.
+CREATE TABLE import_codes (
+  import_id INTEGER NOT NULL REFERENCES imports (id),
+  code TEXT NOT NULL,
+  row_count INTEGER NOT NULL,
+  first_rows TEXT NOT NULL,
+  PRIMARY KEY (import_id, code)
+) STRICT, WITHOUT ROWID;
+
+-- The changes of partners, credentials, endpoints, signing keys, settings, imports and epochs of the log. A row is
+-- written in the transaction of its change and is never altered.
+CREATE TABLE changes (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  -- cli:NAME for an operator, partner:ID for a partner, or service.
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  -- What was changed: its kind, a colon and its id.
+  subject TEXT NOT NULL,
+  detail TEXT
+) STRICT;
+
+CREATE INDEX changes_by_subject ON changes (subject, id);
+CREATE INDEX changes_by_actor ON changes (actor, id);
+
+CREATE TABLE webhook_endpoints (
+  partner_id TEXT PRIMARY KEY REFERENCES partners (partner_id),
+  url TEXT NOT NULL,
+  -- Sealed under the master key. The previous one signs too until the rotation is over.
+  secret BLOB NOT NULL,
+  previous_secret BLOB,
+  previous_until INTEGER,
+  created_at INTEGER NOT NULL,
+  disabled_at INTEGER,
+  disabled_reason TEXT CHECK (disabled_reason IN ('operator', 'gone', 'failing')),
+  failing_since INTEGER,
+  last_error TEXT,
+  CHECK ((previous_secret IS NULL) = (previous_until IS NULL)),
+  CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deliveries (
+  id INTEGER PRIMARY KEY,
+  delivery_id TEXT NOT NULL UNIQUE,
+  event INTEGER NOT NULL REFERENCES events (id),
+  partner_id TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
+  -- Attempts in all, and how many of them were made before the current schedule began.
+  attempts INTEGER NOT NULL DEFAULT 0,
+  schedule_from INTEGER NOT NULL DEFAULT 0,
+  -- 0 is due whatever the clock says. While a sender holds the lease, this is when the lease ends.
+  due_at INTEGER NOT NULL DEFAULT 0,
+  lease TEXT,
+  created_at INTEGER NOT NULL,
+  finished_at INTEGER,
+  CHECK ((state = 'pending') = (finished_at IS NULL))
+) STRICT;
+
+CREATE INDEX deliveries_pending ON deliveries (partner_id, due_at) WHERE state = 'pending';
+CREATE INDEX deliveries_dead ON deliveries (partner_id, finished_at) WHERE state = 'dead';
+CREATE INDEX deliveries_by_partner ON deliveries (partner_id);
+
+CREATE TABLE delivery_attempts (
+  delivery INTEGER NOT NULL REFERENCES deliveries (id),
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  status INTEGER,
+  error TEXT,
+  duration_ms INTEGER NOT NULL,
+  PRIMARY KEY (delivery, number)
+) STRICT, WITHOUT ROWID;
+
+-- Rises when a sender has something new to read. A row apart from revision, so that the deliveries of an import do not
+-- make the service read its partners again.
+CREATE TABLE delivery_revision (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  value INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO delivery_revision (id, value) VALUES (1, 1);
+
+-- Which events a partner is notified of, written in the transaction of the event. Ids of events are given in the order
+-- of commits and never twice, so partners fetch events in this order. The newest row of each partner is never pruned.
+CREATE TABLE told (
+  partner_id TEXT NOT NULL,
+  event INTEGER NOT NULL,
+  told_at INTEGER NOT NULL,
+  PRIMARY KEY (partner_id, event)
+) STRICT, WITHOUT ROWID;
+
+-- The canonical registration numbers that a partner watches, registered or not.
+CREATE TABLE watches (
+  partner_id TEXT NOT NULL,
+  reg_no TEXT NOT NULL,
+  PRIMARY KEY (partner_id, reg_no)
+) STRICT, WITHOUT ROWID;
+
+-- How many numbers a partner watches: counting a hundred thousand takes ten milliseconds of the write lock.
+CREATE TABLE watch_counts (
+  partner_id TEXT PRIMARY KEY,
+  watched INTEGER NOT NULL CHECK (watched >= 0)
+) STRICT, WITHOUT ROWID;
+
+-- The services over one libSQL server (src/domain/nodes.ts). Times are those of the database's clock: the clocks of
+-- the machines may differ.
+CREATE TABLE nodes (
+  node_id TEXT PRIMARY KEY,
+  host TEXT NOT NULL,
+  url TEXT NOT NULL,
+  version TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  -- How far the node's clock was ahead of the database's, at least; negative when it was late.
+  clock_ahead_ms INTEGER NOT NULL,
+  -- The pending signing key, once all of the node's threads have loaded it.
+  pending_kid TEXT,
+  -- The port of 127.0.0.1 on which the node has its console, if it has one.
+  console_port INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- The holder of a lease, and until when. The fence is another number with each new holder.
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY,
+  node_id TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The evidence log: Merkle trees (RFC 6962) over the attestations in the order of their ids, which is the order of
+-- their commits (src/domain/evidence/).
+
+-- Trees, one after another. A new one opens when the database was put back to an earlier state, or when the key or the
+-- name of the log is no longer good. Its first leaf names the last checkpoint of the tree before it.
+CREATE TABLE log_epochs (
+  epoch INTEGER PRIMARY KEY,
+  origin TEXT NOT NULL UNIQUE,
+  -- Ed25519: 32 bytes, and the private half, sealed under the master key; NULL once a later epoch is opened.
+  public_key BLOB NOT NULL,
+  sealed BLOB,
+  -- The id of the first attestation of the tree, stored already or not.
+  first_id INTEGER NOT NULL,
+  -- How many leaves the tree has, under a checkpoint or not yet.
+  size INTEGER NOT NULL,
+  opened_at INTEGER NOT NULL,
+  reason TEXT,
+  previous TEXT,
+  CHECK ((epoch = 1) = (previous IS NULL))
+) STRICT;
+
+-- 256 hashes each: level 0 has those of the leaves, each further level the roots of the full tiles of the level below.
+-- The last tile of a level may have fewer. Hashes stay when the attestations are deleted.
+CREATE TABLE log_tiles (
+  epoch INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  hashes BLOB NOT NULL,
+  PRIMARY KEY (epoch, level, position)
+) STRICT;
+
+-- The index of leaf hashes: the first six bytes of a hash, and the id of the attestation. Parts of 2^18 attestations
+-- keep the tree small that is written in the order of hashes.
+CREATE TABLE log_positions (
+  part INTEGER NOT NULL,
+  prefix INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  PRIMARY KEY (part, prefix, id)
+) STRICT, WITHOUT ROWID;
+
+-- Every signed checkpoint, byte for byte.
+CREATE TABLE log_checkpoints (
+  epoch INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  signed_at INTEGER NOT NULL,
+  note TEXT NOT NULL,
+  PRIMARY KEY (epoch, size)
+) STRICT, WITHOUT ROWID;
+
+-- Checkpoints in a folder, or at a time-stamp authority, whose answer is the token.
+CREATE TABLE log_anchors (
+  id INTEGER PRIMARY KEY,
+  epoch INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('folder', 'rfc3161')),
+  place TEXT NOT NULL,
+  anchored_at INTEGER NOT NULL,
+  token BLOB,
+  CHECK ((kind = 'rfc3161') = (token IS NOT NULL))
+) STRICT;
+
+CREATE TRIGGER settings_inserted AFTER INSERT ON settings BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER settings_updated AFTER UPDATE ON settings BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER partners_inserted AFTER INSERT ON partners BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER partners_updated AFTER UPDATE ON partners BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER api_keys_inserted AFTER INSERT ON api_keys BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER api_keys_updated AFTER UPDATE ON api_keys BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER certificates_inserted AFTER INSERT ON certificates BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER certificates_deleted AFTER DELETE ON certificates BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER signing_keys_inserted AFTER INSERT ON signing_keys BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER signing_keys_updated AFTER UPDATE ON signing_keys BEGIN UPDATE revision SET value = value + 1; END;
+CREATE TRIGGER webhook_endpoints_inserted AFTER INSERT ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;
+CREATE TRIGGER webhook_endpoints_updated AFTER UPDATE OF url, secret, previous_secret, previous_until, disabled_at ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;
+CREATE TRIGGER webhook_endpoints_deleted AFTER DELETE ON webhook_endpoints BEGIN UPDATE delivery_revision SET value = value + 1; END;

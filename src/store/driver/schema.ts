@@ -1,0 +1,135 @@
+import { TvsError } from "../../domain/errors.ts";
+import { serverWaitMs } from "../server/remote.ts";
+import { type Driver, type Row, type SqlStatement, statement } from "./driver.ts";
+import { openNative } from "./native.ts";
+import schema from "./schema.sql" with { type: "text" };
+
+/**
+ * The steps of the schema, numbered from 1, each one transaction. A later step is a file `schema-2.sql` beside it, imported
+ * like the first and added here. A released step is never edited.
+ */
+const steps: readonly string[] = [schema];
+
+/** The number of this program's schema. */
+export const schemaVersion = steps.length;
+
+const stepsTable = "CREATE TABLE schema_steps (number INTEGER PRIMARY KEY) STRICT";
+const readObjects = "SELECT type, name, tbl_name, sql FROM sqlite_master";
+/** Steps and objects in one reading statement, because another process may apply a step at the same time. */
+const readStepsAndObjects = `SELECT 'step' AS type, number AS name, '' AS tbl_name, '' AS sql FROM schema_steps
+  UNION ALL ${readObjects}`;
+/** Statistics that SQLite may keep: they change the plan of a query, never its answer. */
+const statistics = [
+  "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+  "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+];
+
+/**
+ * Makes the schema in an empty database, or applies the steps that are missing. A kill between two steps leaves the
+ * first ones; the next call goes on from there.
+ * @throws TvsError DATABASE_IN_USE while a service uses a database that lacks a step, and as {@link readSchema}
+ */
+export async function makeSchema(driver: Driver, all = steps): Promise<void> {
+  const found = await readSchema(driver, all);
+  if (found > 0 && found < all.length && (await driver.serviceRunning()))
+    throw new TvsError(
+      "DATABASE_IN_USE",
+      "a `tvs serve` of an older program uses the database; stop it first",
+    );
+  for (const [index, step] of all.entries()) {
+    if (index < found) continue;
+    const record = statement("INSERT INTO schema_steps (number) VALUES (?)", [index + 1]);
+    try {
+      await driver.batch([...statements(step), record], serverWaitMs.schema);
+    } catch (error) {
+      // Another process may have applied the step first.
+      if ((await readSchema(driver, all)) <= index) throw error;
+    }
+  }
+}
+
+/**
+ * Reads the number of a database's schema; 0 when the database is empty.
+ * @throws TvsError DATABASE_TOO_NEW, STORE_CORRUPT for a database of another program, or one that somebody changed: a
+ *   foreign trigger could undo a command
+ */
+export async function readSchema(driver: Driver, all = steps): Promise<number> {
+  const found = await inspectSchema((sql) => driver.query(sql), all);
+  if (found === null) throw new TvsError("STORE_CORRUPT", "this database belongs to another program");
+  if (found.difference === null) return found.version;
+  const message =
+    `the schema of the database was changed by another program: ${found.difference}; ` +
+    "find out who can write to it, and restore a backup from before";
+  throw new TvsError("STORE_CORRUPT", message);
+}
+
+/** Whether a database holds a register that was made to its end: its signing keys are made last. */
+export async function holdsRegister(driver: Driver): Promise<boolean> {
+  const tables = await driver.query("SELECT 1 FROM sqlite_master WHERE name = 'signing_keys'");
+  return tables.length > 0 && (await driver.query("SELECT kid FROM signing_keys LIMIT 1")).length > 0;
+}
+
+/**
+ * Compares a database with what the steps make.
+ * @param query runs one reading statement
+ * @returns the number of its schema, 0 when it is empty, and in words how it differs; null for a database of another
+ *   program
+ * @throws TvsError DATABASE_TOO_NEW
+ */
+export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[]>, all = steps) {
+  const first = await query(readObjects);
+  if (first.length === 0) return { version: 0, difference: null };
+  // Before the steps are read: a view of that name could be anything.
+  if (!first.some(({ sql }) => sql === stepsTable)) return null;
+  const rows = await query(readStepsAndObjects);
+  const version = rows.filter(({ type }) => type === "step").length;
+  if (version > all.length) {
+    const message = `the register has schema ${version}, this program knows ${all.length}; use the newer tvs that made it, or restore a backup from before`;
+    throw new TvsError("DATABASE_TOO_NEW", message);
+  }
+  const objects = rows.filter(({ type }) => type !== "step");
+  return { version, difference: difference(objects, await objectsOf(all.slice(0, version))) };
+}
+
+/** Splits at semicolons that end a line, and leaves comments out. */
+function statements(text: string): SqlStatement[] {
+  const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
+  return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
+}
+
+/** Finds the objects that steps make by running them in memory, which takes some three milliseconds. */
+async function objectsOf(made: readonly string[]): Promise<Row[]> {
+  const db = await openNative(":memory:");
+  try {
+    for (const { sql } of made.flatMap(statements)) db.exec(sql);
+    return db.prepare(readObjects).all([]) as Row[];
+  } finally {
+    db.close();
+  }
+}
+
+/** Names an object that is foreign, altered or missing; null when there is none. Definitions are compared to the letter. */
+function difference(found: readonly Row[], expected: readonly Row[]): string | null {
+  const missing = new Map(expected.map((object) => [spelled(object), object]));
+  for (const object of found) {
+    if (object.type === "table" && statistics.includes(String(object.sql))) continue;
+    // Taken out, so that the second of two equal objects is one too many.
+    if (missing.delete(spelled(object))) continue;
+    const isOurs = expected.some(({ type, name }) => type === object.type && name === object.name);
+    return `the ${named(object)} ${isOurs ? "was altered" : "is none that tvs makes"}`;
+  }
+  for (const object of missing.values()) return `the ${named(object)} is missing`;
+  return null;
+}
+
+function spelled({ type, name, tbl_name, sql }: Row): string {
+  return JSON.stringify([type, name, tbl_name, sql]);
+}
+
+/** A foreign name may be anything, so its characters are restricted for the operator's screen. */
+function named({ type, name }: Row): string {
+  const kind = ["table", "index", "trigger", "view"].includes(String(type)) ? type : "object";
+  return `${kind} ${String(name)
+    .replace(/[^\w.-]/g, "?")
+    .slice(0, 64)}`;
+}

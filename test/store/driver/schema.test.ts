@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { type Driver, statement } from "../../../src/store/driver/driver.ts";
+import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
+import { createKeyStore } from "../../../src/store/keys.ts";
+import { driverKinds, withEmpty } from "../../harness/drivers.ts";
+import { rejection } from "../../harness/rejection.ts";
+import { aSigningKey } from "../../harness/samples.ts";
+
+const first = readFileSync(new URL("../../../src/store/driver/schema.sql", import.meta.url), "utf8");
+/** A made-up later step: a table, a column, and a row that another step may not have written. */
+const second = `-- What a later release adds.
+CREATE TABLE rooms (room TEXT PRIMARY KEY) STRICT;
+ALTER TABLE partners ADD COLUMN room TEXT REFERENCES rooms (room);
+INSERT INTO settings (name, value) VALUES ('rooms', 'yes');
+`;
+const steps = [first, second];
+const objects = (driver: Driver) => driver.query("SELECT name, sql FROM sqlite_master ORDER BY name");
+const numbers = async (driver: Driver) =>
+  (await driver.query("SELECT number FROM schema_steps ORDER BY number")).map(({ number }) => Number(number));
+
+for (const kind of driverKinds) {
+  describe.skipIf(kind.unavailable !== undefined)(`the schema over ${kind.name}`, () => {
+    test("is made in an empty database, and looking for a register makes nothing", () =>
+      withEmpty(kind, async (driver) => {
+        expect(await holdsRegister(driver)).toBe(false);
+        expect(await readSchema(driver)).toBe(0);
+        expect(await objects(driver)).toEqual([]);
+        await makeSchema(driver);
+        expect(await readSchema(driver)).toBe(schemaVersion);
+        expect(await holdsRegister(driver)).toBe(false);
+        const keys = createKeyStore(driver);
+        expect(await keys.create(aSigningKey("A", "active"), aSigningKey("B", "pending"))).toBe(true);
+        expect(await keys.create(aSigningKey("X", "active"), aSigningKey("Y", "pending"))).toBe(false);
+        expect(await holdsRegister(driver)).toBe(true);
+      }));
+
+    test("is made once when two programs start together", () =>
+      withEmpty(kind, async (driver) => {
+        await Promise.all([makeSchema(driver, steps), makeSchema(driver, steps)]);
+        expect(await numbers(driver)).toEqual([1, 2]);
+        expect(await driver.query("SELECT value FROM revision")).toEqual([{ value: 2 }]);
+      }));
+
+    test("gets a later step, which keeps what is stored", () =>
+      withEmpty(kind, async (driver) => {
+        await makeSchema(driver, [first]);
+        await driver.batch([statement("INSERT INTO settings (name, value) VALUES ('kept', 'yes')")]);
+        await makeSchema(driver, steps);
+        await makeSchema(driver, steps);
+        expect(await numbers(driver)).toEqual([1, 2]);
+        const settings = await driver.query("SELECT name FROM settings ORDER BY name");
+        expect(settings.map(({ name }) => name)).toEqual(["kept", "rooms"]);
+        expect(await readSchema(driver, steps)).toBe(2);
+      }));
+
+    test("that lost its maker between two steps, or within one, is made to its end by the next", () =>
+      withEmpty(kind, async (driver) => {
+        const cutOff = (number: number): Driver => ({
+          ...driver,
+          batch: (all) => {
+            const record = all.at(-1);
+            const isThere = record !== undefined && "args" in record && record.args[0] === number;
+            return driver.batch(isThere ? [...all, statement("nonsense")] : all);
+          },
+        });
+        expect(await rejection(makeSchema(cutOff(1), steps))).toMatchObject({ name: "TvsError" });
+        expect(await objects(driver)).toEqual([]);
+        expect(await rejection(makeSchema(cutOff(2), steps))).toMatchObject({ name: "TvsError" });
+        expect(await numbers(driver)).toEqual([1]);
+        expect(await readSchema(driver, steps)).toBe(1);
+        await makeSchema(driver, steps);
+        expect(await readSchema(driver, steps)).toBe(2);
+      }));
+
+    test("gets no later step under a service that does not know it", () =>
+      withEmpty(kind, async (driver) => {
+        await makeSchema(driver, [first]);
+        const served = { ...driver, serviceRunning: async () => true };
+        expect(await rejection(makeSchema(served, steps))).toMatchObject({ code: "DATABASE_IN_USE" });
+        expect(await numbers(driver)).toEqual([1]);
+      }));
+
+    test("with a number that this program does not know is refused in one line that says what to do", () =>
+      withEmpty(kind, async (driver) => {
+        await makeSchema(driver, steps);
+        const before = await objects(driver);
+        const refusal = (await rejection(makeSchema(driver))) as { code: string; message: string };
+        expect(refusal.code).toBe("DATABASE_TOO_NEW");
+        expect(refusal.message).toMatch(
+          /^the register has schema 2, this program knows 1; .*restore a backup.*$/,
+        );
+        expect(await objects(driver)).toEqual(before);
+      }));
+
+    test("is not made in a database of another program", () =>
+      withEmpty(kind, async (driver) => {
+        await driver.batch([statement("CREATE TABLE customers (id INTEGER)")]);
+        expect(await rejection(makeSchema(driver))).toMatchObject({ code: "STORE_CORRUPT" });
+        expect((await objects(driver)).map(({ name }) => name)).toEqual(["customers"]);
+      }));
+  });
+}
