@@ -58,11 +58,12 @@ install -d -m 755 /etc/tvs
 # Written once and never replaced: from then on it is the operator's.
 [ -e /etc/tvs/tvs.env ] || install -o root -g tvs -m 640 /usr/share/tvs/tvs.env /etc/tvs/tvs.env
 
-if [ -e /etc/systemd/system/tvs.service ]; then
-  echo "tvs: /etc/systemd/system/tvs.service, written by \\\`tvs service install\\\`, is used instead of the"
-  echo "package's unit. To use the package's: systemctl stop tvs; rm /etc/systemd/system/tvs.service;"
-  echo "systemctl daemon-reload; systemctl enable --now tvs"
-fi
+for name in tvs.service tvs-backup.service tvs-backup.timer tvs-import.service tvs-import.timer; do
+  unit=/etc/systemd/system/$name
+  [ -e "$unit" ] || continue
+  echo "tvs: $unit is used instead of the package's. To use the package's:"
+  echo "  rm $unit; systemctl daemon-reload"
+done
 if ${hasSystemd}; then
   systemctl daemon-reload
   if [ -n "$2" ]; then systemctl try-restart tvs.service; fi
@@ -78,7 +79,7 @@ fi
 export const prerm = `${head}
 [ "$1" = remove ] || exit 0
 ${hasSystemd} || exit 0
-for unit in tvs-backup.timer tvs-anchor.timer tvs-alert.timer tvs-import.timer tvs.service; do
+for unit in tvs-backup.timer tvs-import.timer tvs.service; do
   if systemctl cat "$unit" >/dev/null 2>&1; then systemctl disable --now "$unit" || true; fi
 done
 `;
@@ -87,11 +88,6 @@ done
 export const postrm = `${head}
 if [ "$1" = purge ]; then
   rm -f /etc/tvs/tvs.env
-  for name in tvs-backup tvs-anchor tvs-alert tvs-import; do
-    for file in "/etc/systemd/system/$name.timer" "/etc/systemd/system/$name.service"; do
-      if grep -qs '^# Written by .tvs service install' "$file"; then rm -f "$file"; fi
-    done
-  done
   rmdir --ignore-fail-on-non-empty /etc/tvs 2>/dev/null || true
   if [ -e /var/lib/tvs ]; then
     if [ -n "$(ls -A /var/lib/tvs)" ]; then

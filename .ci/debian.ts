@@ -6,6 +6,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -13,7 +14,6 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { defaultDataDir, environmentFile, unitFile } from "../cli/service/units.ts";
 import { scripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
@@ -29,8 +29,8 @@ export type PackageParts = {
   readonly releasedAt: number;
 };
 
-const user = "tvs";
-const unit = { executable: "/usr/bin/tvs", user, dataDir: defaultDataDir(user) };
+/** The units, and the settings that postinst copies: plain files, for who installs without the package too. */
+export const systemdFolder = join(projectFolder, "data/systemd");
 
 /** Whether this machine can make packages: Debian and its children can, others by their own package `dpkg`. */
 export function canPackage(): boolean {
@@ -75,8 +75,11 @@ function lay(root: string, parts: PackageParts): void {
   put("usr/bin/tvs", "", 0o755);
   copyFileSync(parts.executable, join(root, "usr/bin/tvs"));
   chmodSync(join(root, "usr/bin/tvs"), 0o755);
-  put("usr/lib/systemd/system/tvs.service", unitFile({ ...unit, origin: "package" }));
-  put("usr/share/tvs/tvs.env", environmentFile(unit));
+  for (const name of readdirSync(systemdFolder)) {
+    const folder = name === "tvs.env" ? "usr/share/tvs" : "usr/lib/systemd/system";
+    const text = readFileSync(join(systemdFolder, name), "utf8");
+    put(`${folder}/${name}`, text.replaceAll("/usr/local/bin/", "/usr/bin/"));
+  }
   put("usr/share/bash-completion/completions/tvs", scripts.bash);
   put("usr/share/zsh/vendor-completions/_tvs", scripts.zsh);
   put("usr/share/fish/vendor_completions.d/tvs.fish", scripts.fish);

@@ -1,17 +1,26 @@
-// Compiles the executables of every platform, and makes what goes out with them: Debian packages, the version's notes
-// from the changelog, checksums and a list of what is in them: `npm run release`.
+// Compiles the executables of every platform, and makes what goes out with them: Debian packages, units for systemd,
+// the version's notes from the changelog, checksums and a list of what is in them: `npm run release`.
 // Parts for other platforms are fetched at the versions, and held to the hashes, that the lock file names.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
 import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
-import { canPackage, type PackageParts, packageFor } from "./debian.ts";
+import { canPackage, type PackageParts, packageFor, systemdFolder } from "./debian.ts";
 
 const targets = [
   "linux-x64",
@@ -140,6 +149,8 @@ async function main(): Promise<void> {
   const files: string[] = [];
   for (const platform of target) files.push(await buildOne(platform, folder));
   files.push(...debianPackages(target, folder, release));
+  cpSync(systemdFolder, folder, { recursive: true });
+  files.push(...readdirSync(systemdFolder));
   writeFileSync(join(folder, "sbom.cdx.json"), billOfMaterials());
   writeFileSync(join(folder, "RELEASE-NOTES.md"), `# tvs ${release.version}\n\n${release.notes}\n`);
   files.push("sbom.cdx.json", "RELEASE-NOTES.md");

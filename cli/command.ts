@@ -12,8 +12,7 @@ import {
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import type { Operator } from "./open.ts";
-import { becomeOwner } from "./register/data-owner.ts";
-import { serviceSettings } from "./register/register.ts";
+import { requireOwnFolder, serviceSettings } from "./register/register.ts";
 import { hint } from "./terminal/output.ts";
 
 export const version = packageJson.version;
@@ -231,19 +230,19 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
 
 /**
  * The configuration that a command's flags and the environment make, or, where neither says where the register is,
- * the settings of the service on this machine. From here on root acts as who owns the register.
+ * the settings of the service on this machine.
  * @throws TvsError CONFIG_INVALID, REGISTER_CLOSED
  */
 export function configOf(args: object): Config {
   const config = readConfig(args as Flags, environmentOf(args as Flags));
-  becomeOwner(config);
+  requireOwnFolder(config);
   return config;
 }
 
 /** As {@link configOf}, with what `serve` is told besides. @throws TvsError CONFIG_INVALID, REGISTER_CLOSED */
 export function serveConfigOf(flags: Flags, environment: Environment): ServeConfig {
   const config = readServeConfig(flags, environment);
-  becomeOwner(config);
+  requireOwnFolder(config);
   return config;
 }
 

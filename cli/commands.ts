@@ -13,7 +13,6 @@ const sections: Readonly<Record<string, Commands>> = {
   "RUN THE SERVICE": {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
     serve: () => import("./serve/serve.ts").then((file) => file.serveCommand),
-    service: () => import("./service/service.ts").then((file) => file.serviceCommand),
     console: () => import("./serve/console.ts").then((file) => file.consoleCommand),
     nodes: () => import("./serve/nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./doctor/status.ts").then((file) => file.statusCommand),

@@ -30,10 +30,6 @@ declare module "*.fish" {
 declare module "*.zsh" {
   export { default } from "embedded-text";
 }
-/** What `service install` writes, with places to fill in. */
-declare module "*.in" {
-  export { default } from "embedded-text";
-}
 
 /** The type declarations of the partners' module, which are handed out beside it. */
 declare module "*.types.txt" {

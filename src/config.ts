@@ -216,11 +216,6 @@ export function logHeadFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): s
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
 }
 
-/** What `tvs doctor --alert-command` has told, beside the master key (decision D1.13). */
-export function alertsFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
-  return masterKeyFile.replace(/master\.key$/, "alerts.json");
-}
-
 /** Where `restore` says, beside the master key, that the log must go on in a new epoch (decision D13.4). */
 export function dueEpochFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.due");

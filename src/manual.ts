@@ -7,6 +7,7 @@ import consolePage from "../data/help/console.md" with { type: "text" };
 import errorsPage from "../data/help/errors.md" with { type: "text" };
 import evidence from "../data/help/evidence.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
+import install from "../data/help/install.md" with { type: "text" };
 import keyTheft from "../data/help/key-theft.md" with { type: "text" };
 import keys from "../data/help/keys.md" with { type: "text" };
 import libsql from "../data/help/libsql.md" with { type: "text" };
@@ -67,7 +68,8 @@ export const topics: readonly Topic[] = [
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
   { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
   { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
-  { name: "service", summary: "Run it with systemd or in a container; issuer and settings", text: service },
+  { name: "install", summary: "Run it under systemd: package, files, timers, alerts", text: install },
+  { name: "service", summary: "Run it in a container; issuer, settings and site", text: service },
   { name: "backup", summary: "Back up while serving, and restore", text: backup },
   {
     name: "nodes",

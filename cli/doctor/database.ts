@@ -91,8 +91,8 @@ function unread(...checks: Check[]): DatabaseReport {
 }
 
 function missing(config: Config): DatabaseReport {
-  const advice = "tvs serve or tvs teachers import creates a new one";
-  return { ...unread(fail("database", noRegister(config).message, advice)), isMissing: true };
+  const check = fail("database", noRegister(config).message, "if there should be one, check --data");
+  return { ...unread(check), isMissing: true };
 }
 
 function checkFile(file: string): Check | null {
@@ -128,9 +128,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
   const certificates = await stores.partners.certificates();
   const areKeysThere = ["active", "pending"].every((state) => keys.some((key) => key.state === state));
-  // An older schema does not have what is read for them.
-  const isReadable = schema.result === "ok" && areKeysThere;
-  const oldest = schema.result === "ok" ? await oldestAttestation(stores.maintenance) : null;
+  const oldest = await oldestAttestation(stores.maintenance);
   return {
     checks: [
       schema,
@@ -138,8 +136,9 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       service,
       checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now),
       ...(await checkDatabaseClock(stores.nodes)),
-      ...(areKeysThere ? [] : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
-      ...(isReadable ? await checkReadings(driver, { stores, stored, keys, options }) : []),
+      ...(areKeysThere
+        ? await checkReadings(driver, { stores, stored, keys, options })
+        : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
       ...checkSettings(stored, options.config, { oldest, now: options.now }),
       await checkReceivers(endpoints),
     ],

@@ -11,15 +11,12 @@ import { type Check, fail, ok } from "../../src/domain/check.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { shellWord } from "../../src/shell-word.ts";
-import { command, environmentOf, flag, option, version } from "../command.ts";
-import { becomeOwner } from "../register/data-owner.ts";
-import { noRegister } from "../register/register.ts";
-import { absolute } from "../service/timers.ts";
+import { command, environmentOf, flag, version } from "../command.ts";
+import { noRegister, requireOwnFolder } from "../register/register.ts";
 import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { isWindows } from "../terminal/windows.ts";
-import { type Alert, checkAlertCommand, tellAlerts } from "./alerts.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import { checkAccessLog } from "./log.ts";
 import {
@@ -37,26 +34,20 @@ import { checkClientCertificates, checkProxy, checkSigning } from "./service.ts"
 
 export const doctorCommand = command({
   ...words.doctor,
-  args: { full: flag(), "alert-command": option("PATH", absolute) },
+  args: { full: flag() },
   async run({ args }) {
-    const program = args["alert-command"];
     // The service's own settings, where it is installed: they are what is to be judged.
     const environment = environmentOf(args as Flags, { all: true });
     const serving = checkConfiguration(args as Flags, environment);
     const config = readConfig(args as Flags, environment);
-    becomeOwner(config);
+    requireOwnFolder(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    const findings = checks.map((check) => ({ ...check, advice: adviceText(check.advice, check.command) }));
-    const shown = findings.map(({ name, result, found, advice }) => ({ name, result, found, advice }));
-    const summary = { ok: healthy, checks: shown };
-    if (program === undefined) print(args, summary, () => report(shown));
-    else {
-      const { told, failure } = await tellAlerts(config, program, findings);
-      print(args, { ...summary, told, failure }, () => reportTold(told, failure));
-      if (failure !== null) note(`tvs: ${failure}`);
-      if (failure !== null) process.exitCode = exitCodes.refused;
-    }
+    const shown = checks.map(({ name, result, found, advice, command }) => ({
+      ...{ name, result, found },
+      advice: adviceText(advice, command),
+    }));
+    print(args, { ok: healthy, checks: shown }, () => report(shown));
     if (isMissing) note(`tvs: ${noRegister(config).message}`);
     if (!healthy) process.exitCode = isMissing ? exitCodes.undecided : exitCodes.refused;
   },
@@ -74,11 +65,6 @@ function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advi
     advice ? [`  ${wrapped(printable(`${name}: ${advice}`), terminalWidth() - 6, "\n      ")}`] : [],
   );
   return advice.length === 0 ? found : `${found}\n\nWhat to do:\n${advice.join("\n")}`;
-}
-
-function reportTold(told: readonly Alert[], failure: string | null): string {
-  if (told.length === 0) return failure === null ? "nothing has begun or ended" : "nothing was told";
-  return listing(told, { STATE: "state", CHECK: "alert", FOUND: "text" });
 }
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
@@ -115,7 +101,6 @@ async function examine(config: Config, serving: Serving, full: boolean) {
       ? []
       : [checkProxy(serving.config), checkClientCertificates(serving.config, { ...database, now })]),
     await checkTimeSync(),
-    checkAlertCommand(config),
   ];
   return { checks, isMissing: database.isMissing };
 }

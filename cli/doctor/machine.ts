@@ -69,10 +69,7 @@ export function checkDataDirectory(config: Config): Check {
   const { ok, warn, fail } = checkNamed("data-directory");
   const folder = homeOf(config);
   if (!existsSync(folder)) {
-    return warn(
-      `${folder} does not exist yet`,
-      "tvs serve or tvs teachers import creates it; if there should be data, check --data",
-    );
+    return warn(`${folder} does not exist yet`, "tvs init creates it; if there should be data, check --data");
   }
   if (!statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
   const mode = modeOf(folder);

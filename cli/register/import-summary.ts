@@ -45,7 +45,7 @@ export function tellRemarks(
 }
 
 /** Why an import stopped before it changed anything. */
-export function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
+function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
   const { losses } = stopped;
   const share = `${describeLosses(losses)} would be lost, more than ${maxLostPercent} %`;

@@ -205,5 +205,5 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
   if (flaw === "loopback")
     note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
   if (flaw === "http") note("this issuer is http: whoever is on the way can change what partners read");
-  hint(args, "`tvs help service` has the rest: a reverse proxy, systemd, backups");
+  hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }

@@ -6,7 +6,7 @@ import { actorNamed } from "../../src/domain/changes.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
 import { option } from "../command.ts";
-import { userOf } from "./data-owner.ts";
+import { userNamed } from "./register.ts";
 
 const maxLength = 64;
 
@@ -27,15 +27,12 @@ export const byFilterArg = {
   ),
 } as const;
 
-// Found when the program starts, because root becomes another user before it opens that user's register.
-const login = loginName();
-
 /**
  * The actor of what this command changes: `cli:` and the name that it was told, or that the system knows.
  * @throws TvsError CONFIG_INVALID for a name that a list could not show
  */
 export function actorOf({ operator }: Pick<Config, "operator">): string {
-  const name = (operator?.name ?? login).trim();
+  const name = (operator?.name ?? loginName()).trim();
   if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;
   const message = `${operator?.source ?? "the login name"} must be one line of 1 to ${maxLength} printable characters`;
   throw new TvsError("CONFIG_INVALID", message);
@@ -44,7 +41,7 @@ export function actorOf({ operator }: Pick<Config, "operator">): string {
 /** The login name of the user id. Bun knows it only from the environment, which anybody may set, or which is empty. */
 function loginName(): string {
   const { username, uid } = userInfo();
-  const known = userOf(uid);
-  if (known !== undefined) return known.name;
+  const known = userNamed(uid);
+  if (known !== undefined) return known;
   return username === "" || username === "unknown" ? `uid-${uid}` : username;
 }

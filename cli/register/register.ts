@@ -6,7 +6,6 @@ import {
   existsSync,
   fstatSync,
   openSync,
-  readdirSync,
   readFileSync,
   type Stats,
   statSync,
@@ -15,7 +14,6 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { isWindows } from "../terminal/windows.ts";
-import { nameOf } from "./data-owner.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -51,17 +49,55 @@ function look(file: string, dataDir: string): Stats | undefined {
     const { code } = cause as { code?: string };
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
-    const advice = owner === undefined ? "run this command as its owner" : `sudo -u ${owner} tvs …`;
+    const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
     throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
       cause,
     });
   }
 }
 
-/** The name of a folder's owner, or its number in the form that sudo takes. */
-function ownerOf(folder: string): string | undefined {
+/**
+ * Refuses root over another user's folder. Files that root makes there are not that user's, and a link there could
+ * lead root to any file.
+ * @throws TvsError REGISTER_CLOSED
+ */
+export function requireOwnFolder({ dataDir, database }: Config): void {
+  if (process.geteuid?.() !== 0) return;
+  for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
+    const owner = ownerOf(folder) ?? 0;
+    if (owner === 0) continue;
+    const message = `${folder} belongs to ${nameOf(owner)}, not to root; ${asUser(owner)}`;
+    throw new TvsError("REGISTER_CLOSED", message);
+  }
+}
+
+/** The user id of a folder's owner; undefined where there is no such folder. */
+function ownerOf(folder: string): number | undefined {
   try {
-    return nameOf(statSync(folder).uid);
+    return statSync(folder).uid;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The command line to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
+function asUser(uid: number): string {
+  const words = process.argv.slice(2);
+  const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
+  const shown = value < 0 ? words : [...words.slice(0, value), "…"];
+  return ["sudo -u", nameOf(uid), "tvs", ...shown].join(" ");
+}
+
+/** A user's name, or the number in the form that sudo takes. */
+function nameOf(uid: number): string {
+  return userNamed(uid) ?? `'#${uid}'`;
+}
+
+/** Finds a user's name in /etc/passwd; undefined where that does not have it. */
+export function userNamed(uid: number): string | undefined {
+  try {
+    const users = readFileSync("/etc/passwd", "utf8").split("\n");
+    return users.map((line) => line.split(":")).find((one) => one[2] === String(uid))?.[0];
   } catch {
     return undefined;
   }
@@ -85,14 +121,14 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
   return new TvsError("REFUSED", message);
 }
 
-const settingsFolder = "/etc/tvs";
+const settingsFile = "/etc/tvs/tvs.env";
 /** The settings that say where the register is, and what opens it; all others are remembered in the database. */
 const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
 /**
  * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
- * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else the only one in
- * /etc/tvs. Where the current folder has a register too, nobody can know which one is meant.
+ * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else
+ * /etc/tvs/tvs.env. Where the current folder has a register too, nobody can know which one is meant.
  * @param all every setting, as the service itself has them, and not only where the register is
  * @returns the file is undefined when the command goes by its own flags and environment
  * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
@@ -101,7 +137,7 @@ const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MA
 export function serviceSettings(
   flags: Flags,
   environment: Environment,
-  { all = false, folder = settingsFolder }: { all?: boolean; folder?: string } = {},
+  { all = false, usual = settingsFile }: { all?: boolean; usual?: string } = {},
 ): { file: string | undefined; environment: Environment } {
   const own = { file: undefined, environment };
   const isTold = ["data", "database", "sandbox"].some(
@@ -110,7 +146,7 @@ export function serviceSettings(
   if (isTold) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
   // On Windows anybody may make that folder, and no file of it says whose it is.
-  const file = named || (isWindows ? undefined : theOnlyFile(folder));
+  const file = named || (!isWindows && existsSync(usual) ? usual : undefined);
   if (file === undefined) return own;
   if (!named && existsSync(resolve("data", "tvs.db"))) {
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
@@ -122,17 +158,6 @@ export function serviceSettings(
   // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
   const told = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   return { file, environment: { ...settings, ...told } };
-}
-
-function theOnlyFile(folder: string): string | undefined {
-  const names = existsSync(folder)
-    ? readdirSync(folder)
-        .sort()
-        .filter((name) => name.endsWith(".env"))
-    : [];
-  if (names.length < 2) return names[0] === undefined ? undefined : join(folder, names[0]);
-  const message = `${folder} has the settings of several services (${names.join(", ")}); choose a register with --data or TVS_DATA`;
-  throw new TvsError("CONFIG_INVALID", message);
 }
 
 /** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */

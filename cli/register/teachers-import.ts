@@ -15,9 +15,7 @@ import { importDependencies, openOperator, requireRegister } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
-import { parseEvery, parseSource, sourceArgs } from "./import-source.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
-import { importWatched, type LocalExtract } from "./import-watch.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
@@ -25,7 +23,7 @@ import { sheetReaderIn } from "./workbook-process.ts";
 const readBytes = 256 * 1024;
 
 const importArgs = {
-  file: { ...operand("The extract: a file, or an https or sftp address"), required: false },
+  file: { ...operand("The extract"), required: false },
   template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
   "dry-run": flag("Check everything, count what would happen, change nothing"),
   baseline: flag("Emit no events: partners know these statuses already"),
@@ -42,13 +40,6 @@ const importArgs = {
   strict: flag("Apply nothing when any row is rejected"),
   map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
   ...readingArgs,
-  "if-changed": flag("Do nothing where the extract is the one that was last applied; it counts as seen"),
-  every: option(
-    "DURATION",
-    "Remember that a timer runs this so often, so that doctor, console and metrics say when it is late",
-    parseEvery,
-  ),
-  ...sourceArgs,
   ...byArg,
 } as const;
 
@@ -60,31 +51,16 @@ export const importCommand = command({
     const { file } = args;
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
-    const source = parseSource(file, args);
     const how = howToImport(args);
     const config = configOf(args);
-    if (source.kind === "file") sizeOf(file);
+    sizeOf(file);
     await requireRegister(config);
-    const inputs = source.kind === "file" ? [file] : [];
     // A report that cannot be written is noticed before anything is read or changed.
     const { report: path, force } = args;
-    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs });
+    const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
-    const { signal: stop } = stopping;
-    const watched = {
-      ...{ source, config, everyMs: args.every, stop, dryRun: how.dryRun },
-      authFile: args["source-auth"],
-      allowPrivate: args["allow-private-source"] === true,
-      ifChanged: args["if-changed"] === true,
-      how: JSON.stringify({ reading: how.reading, liftRevocations: how.liftRevocations }),
-    };
-    const result = await importWatched(watched, (extract) =>
-      importExtract(extract, { ...how, config, report, stop, listRejected: args.json === true }),
-    ).finally(stopping.end);
-    if (result.unchanged === true) {
-      print(args, result, () => `nothing has changed since the last import of ${source.name}`);
-      return;
-    }
+    const importing = { ...how, config, report, stop: stopping.signal, listRejected: args.json === true };
+    const result = await importExtract(file, importing).finally(stopping.end);
     tellRemarks(args, result);
     const { codes: _codes, ...counts } = result;
     print(args, counts, () => importSummary(result));
@@ -117,12 +93,12 @@ type Importing = ReturnType<typeof howToImport> & {
   readonly stop: AbortSignal;
 };
 
-/** Imports an extract of this machine. */
-async function importExtract({ path: file, name }: LocalExtract, how: Importing): Promise<ImportResult> {
+async function importExtract(file: string, how: Importing): Promise<ImportResult> {
   const { config, reading, report, stop, dryRun, ...options } = how;
   const progress = createProgress(sizeOf(file));
   const operator = await openOperator(config);
   try {
+    const name = basename(file);
     const input = {
       name,
       bytes: createReadStream(file, { highWaterMark: readBytes }),

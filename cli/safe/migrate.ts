@@ -17,8 +17,7 @@ import type { TableDigest } from "../../src/store/move/copy.ts";
 import { moveRegister, requireFree, requireMovable } from "../../src/store/move/move.ts";
 import { command, environmentOf, flag, option } from "../command.ts";
 import { closing, openDriver } from "../open.ts";
-import { becomeOwner } from "../register/data-owner.ts";
-import { hasDatabase, locationOf, noRegister } from "../register/register.ts";
+import { hasDatabase, locationOf, noRegister, requireOwnFolder } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Columns, listing, note, print, readable } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
@@ -34,7 +33,7 @@ export const migrateCommand = command({
     const environment = environmentOf({ data, database, sandbox, json });
     const config = readConfig({ data, database, sandbox }, environment);
     const target = readTarget(args.to, environment, config);
-    becomeOwner(...(target === null ? [config] : [config, target]));
+    for (const one of target === null ? [config] : [config, target]) requireOwnFolder(one);
     if (!hasDatabase(config)) throw noRegister(config);
     if (target === null && args.cancel !== true)
       throw new TvsError("CONFIG_INVALID", `${toOption} is missing: file:PATH or the URL of a libSQL server`);

@@ -6,7 +6,6 @@ import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secr
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { linkNew, writeBeside } from "../../src/store/driver/files.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
-import { becomeOwner } from "../register/data-owner.ts";
 
 /**
  * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
@@ -95,6 +94,4 @@ export function ensureDataDir(config: Config): void {
       throw new TvsError("STORE_READ_ONLY", `${folder} cannot be created; check --data`, { cause });
     }
   }
-  // Somebody else may have made it a moment ago.
-  becomeOwner(config);
 }

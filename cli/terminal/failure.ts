@@ -4,7 +4,6 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { storeError } from "../../src/store/driver/driver.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type OurCommand } from "../command.ts";
-import { ownerRemark } from "../register/data-owner.ts";
 import { usage } from "./help.ts";
 import { exitCodeOf } from "./output.ts";
 import { printable } from "./printable.ts";
@@ -30,10 +29,10 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
  */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
   const known = asTvsError(error);
-  const message = known.message + ownerRemark(known);
+  const { code, message } = known;
   process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
   if (words.includes("--json")) {
-    process.stdout.write(`${JSON.stringify({ error: { code: known.code, message } })}\n`);
+    process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
   }
   if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCodeOf(known);

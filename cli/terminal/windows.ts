@@ -33,10 +33,3 @@ export function refuseRestore(): void {
     "a backup cannot be restored on Windows: restore it on Linux or macOS, and copy the folder here";
   if (isWindows) throw new TvsError("REFUSED", why);
 }
-
-/** @throws TvsError USAGE on Windows, which has no systemd */
-export function requireSystemd(): void {
-  const instead =
-    "Windows has no systemd: let the Task Scheduler start `tvs serve --data DIR` when the machine starts, as a user of its own";
-  if (isWindows) throw new TvsError("USAGE", instead);
-}

@@ -1,7 +1,6 @@
 /**
  * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A
- * partner chooses the URL, so the URL and whatever its name resolves to are hostile until proved public. The
- * sources of imports are held to the same addresses (D7.14).
+ * partner chooses the URL, so the URL and whatever its name resolves to are hostile until proved public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -38,14 +37,7 @@ type ResolveOptions = GuardOptions & {
   readonly resolver?: Resolver;
   /** How long the resolver may take; 5 s when left out. */
   readonly timeoutMs?: number;
-  /** What refusals call it; a webhook when left out. */
-  readonly words?: GuardWords;
 };
-
-/** How refusals call what has the address, and by which option a private one is allowed. */
-type GuardWords = { readonly called: string; readonly allowedBy: string };
-
-const webhookWords: GuardWords = { called: "webhook", allowedBy: "--allow-private-webhooks in a sandbox" };
 
 export type ResolvedEndpoint = {
   readonly url: URL;
@@ -135,35 +127,24 @@ export async function resolveEndpoint(
   options: ResolveOptions,
 ): Promise<ResolvedEndpoint> {
   const url = checkEndpointUrl(String(endpoint), options);
-  return { url, addresses: await resolveHost(hostOf(url), options) };
-}
-
-/**
- * The addresses of a host, each of which may be connected to.
- * @throws EndpointRefused
- */
-export async function resolveHost(host: string, options: ResolveOptions): Promise<readonly string[]> {
-  const { allowPrivate, words = webhookWords } = options;
+  const host = hostOf(url);
   const addresses = isIP(host) === 0 ? await lookUp(host, options) : [host];
-  if (!allowPrivate) for (const address of addresses) requirePublic(host, address, words);
-  return addresses;
+  if (!options.allowPrivate) for (const address of addresses) requirePublic(host, address);
+  return { url, addresses };
 }
 
 async function lookUp(host: string, options: ResolveOptions): Promise<string[]> {
-  const { resolver = systemResolver, timeoutMs = resolveTimeoutMs, words = webhookWords } = options;
+  const { resolver = systemResolver, timeoutMs = resolveTimeoutMs } = options;
   // The system's resolver knows no deadline.
   const late = () => new Error(`no answer in ${timeoutMs} ms`);
   const found = await inTime(resolver(host), { ms: timeoutMs, late }).catch((cause: unknown) => {
-    const message = `${words.called} host ${host} could not be resolved; check its spelling, and this machine's DNS`;
+    const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
     throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });
   // A thing that is no address would be looked up again by the connection, past this guard.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size) {
-    throw new EndpointRefused(
-      "HOST_UNRESOLVED",
-      `${words.called} host ${host} did not resolve to an IP address`,
-    );
+    throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
   }
   // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
@@ -174,18 +155,18 @@ async function systemResolver(host: string): Promise<string[]> {
   return found.map(({ address }) => address);
 }
 
-function requirePublic(host: string, address: string, words = webhookWords): void {
+function requirePublic(host: string, address: string): void {
   const found = classifyAddress(address);
   if (found.public) return;
-  throw refusedAddress(host === address ? host : `${host} (${address})`, found.range, words);
+  throw refusedAddress(host === address ? host : `${host} (${address})`, found.range);
 }
 
 function invalid(reason: string): EndpointRefused {
   return new EndpointRefused("ENDPOINT_INVALID", `webhook URL refused: ${reason}`);
 }
 
-function refusedAddress(what: string, range: string, words = webhookWords): EndpointRefused {
-  const { called, allowedBy } = words;
-  const message = `${called} address ${what} is not public (${range}); use a public one, or ${allowedBy}`;
+function refusedAddress(what: string, range: string): EndpointRefused {
+  const advice = "use a public one, or --allow-private-webhooks in a sandbox";
+  const message = `webhook address ${what} is not public (${range}); ${advice}`;
   return new EndpointRefused("ADDRESS_REFUSED", message);
 }

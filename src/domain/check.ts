@@ -11,12 +11,10 @@ export type Check = {
   readonly command: readonly string[] | null;
   /** Somebody outside is affected already, so that it comes first where a service is watched. */
   readonly isUrgent: boolean;
-  /** Which partner, node or place it is about, where others have findings of the same name; else null. */
-  readonly about: string | null;
 };
 
 /** What a finding has besides its name and result. */
-type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean; about?: string };
+type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
 function found(result: Check["result"]) {
   return (name: string, text: string, more: string | More = {}): Check => {
@@ -24,9 +22,8 @@ function found(result: Check["result"]) {
       advice = null,
       command = null,
       isUrgent = false,
-      about = null,
     } = typeof more === "string" ? { advice: more } : more;
-    return { name, result, found: text, advice, command, isUrgent, about };
+    return { name, result, found: text, advice, command, isUrgent };
   };
 }
 

@@ -6,7 +6,6 @@ import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
-import { type ImportWatch, sourceLateness } from "./import/source.ts";
 import type { KeyRing } from "./keys.ts";
 import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
@@ -36,7 +35,7 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 /** Everything that the database tells, whoever asks. */
 export function judge(judged: Judged): Check[] {
   const { now, readings, nodes, keys, credentials, areWebhooksHeld, explainError } = judged;
-  const { teachers, appliedAt, imports, losses, importWatch, endpoints, backlog, quotas, log } = readings;
+  const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
     ...judgeNodes(nodes, now),
@@ -44,7 +43,6 @@ export function judge(judged: Judged): Check[] {
     judgeTeachers(teachers, appliedAt),
     judgeImport(imports[0], now),
     judgeLosses(losses),
-    ...(importWatch === null ? [] : judgeSource(importWatch, now)),
     judgeHeld(areWebhooksHeld),
     ...allOr(
       ok("webhook-endpoints", "no endpoint that should work fails"),
@@ -89,7 +87,6 @@ function judgeNodes(nodes: readonly Node[], now: number): Check[] {
           "its machine's log says why; a machine that was taken away is forgotten after a day, and of a restored copy " +
           "that is expected",
         command: ["nodes", "list"],
-        about: url,
       }),
     ),
   );
@@ -116,15 +113,14 @@ function judgeVersions(live: readonly Node[]): Check {
 function judgeClocks(live: readonly Node[]): Check[] {
   const name = "node-clocks";
   const advice = "set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused";
-  const more = (about: string) => ({ advice, about });
   const wrong = live.filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > clockBoundsMs.warned);
   return allOr(
     ok(name, `every clock is within ${clockBoundsMs.warned / 1_000} s`),
     wrong.map(({ url, clockAheadMs }) => {
       const found = `the clock of the node at ${url} is ${describeClock(clockAheadMs)} the database's`;
       return Math.abs(clockAheadMs) > clockBoundsMs.refused
-        ? fail(name, `${found}, and partners are refused there`, more(url))
-        : warn(name, found, more(url));
+        ? fail(name, `${found}, and partners are refused there`, { advice })
+        : warn(name, found, { advice });
     }),
   );
 }
@@ -167,7 +163,6 @@ function judgeAnchors(figures: EvidenceFigures, now: number): Check[] {
         {
           advice: "look why its timer does not make one",
           command: ["log", "anchor", place],
-          about: place,
         },
       ),
     ),
@@ -215,27 +210,6 @@ function judgeLosses(losses: Losses): Check {
   return warn(name, found, { advice, command: ["changes"], isUrgent: true });
 }
 
-/** Judges the import that a timer runs: whose extracts fail or stay away, answers by what was true some time ago. */
-function judgeSource(watch: ImportWatch, now: number): Check[] {
-  const name = "import-source";
-  const { source, everyMs, seenAt, failed } = watch;
-  const late = sourceLateness(watch, now);
-  const seen = seenAt === null ? "not seen yet" : `last seen at ${isoTime(seenAt)}`;
-  const command = ["teachers", "import", source, "--dry-run"];
-  const problems: Check[] = [];
-  if (failed !== null) {
-    const found = `the import of ${source} failed at ${isoTime(failed.at)}: ${failed.what}`;
-    problems.push(warn(name, found, { advice: "the next run tries again", command, about: "failed" }));
-  }
-  if (late !== null) {
-    const found = `nothing was seen of ${source} for ${describeSpan(late)}, and it is due every ${describeSpan(everyMs)}`;
-    const advice =
-      "look why its timer does not run (systemctl list-timers); tvs service uninstall --timers forgets it";
-    problems.push(warn(name, found, { advice, command, isUrgent: true, about: "late" }));
-  }
-  return allOr(ok(name, `${source}, every ${describeSpan(everyMs)}, ${seen}`), problems);
-}
-
 function judgeHeld(areHeld: boolean): Check {
   const name = "webhooks-held";
   if (!areHeld) return ok(name, "no webhooks are held");
@@ -257,12 +231,12 @@ function judgeEndpoint(
     const cause = disabledReason === "gone" ? "it answered 410 Gone" : "it failed for five days";
     const found = `nothing is sent to ${partnerId}: its endpoint was disabled, because ${cause}`;
     const command = ["partners", "webhook", "enable", partnerId];
-    return [warn(name, found, { advice, command, isUrgent: true, about: partnerId })];
+    return [warn(name, found, { advice, command, isUrgent: true })];
   }
   if (failingSince === null) return [];
   const command = ["webhooks", "list", "--partner", partnerId, "--state", "pending"];
   const found = `the endpoint of ${partnerId} has failed for ${describeSpan(now - failingSince)}`;
-  return [warn(name, found, { advice, command, about: partnerId })];
+  return [warn(name, found, { advice, command })];
 }
 
 function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, now: number): Check[] {
@@ -274,12 +248,12 @@ function judgeBacklog({ partnerId, dead, heldBy, oldestDueAt }: PartnerBacklog, 
         ? `1 delivery to ${partnerId} was given up`
         : `${dead} deliveries to ${partnerId} were given up`;
     const command = ["webhooks", "retry", "--dead", "--partner", partnerId];
-    checks.push(warn(name, found, { command, about: `given up ${partnerId}` }));
+    checks.push(warn(name, found, { command }));
   }
   if (heldBy === null && oldestDueAt !== null && now - oldestDueAt > overdueMs) {
     const found = `a delivery to ${partnerId} has been due for ${describeSpan(now - oldestDueAt)} and was not sent`;
     const command = ["webhooks", "list", "--partner", partnerId];
-    checks.push(warn(name, found, { command, about: `overdue ${partnerId}` }));
+    checks.push(warn(name, found, { command }));
   }
   return checks;
 }
@@ -290,7 +264,7 @@ function judgeQuota({ partner, use }: QuotaReading): Check[] {
   if (disabledAt !== null || limit === 0 || used < limit * nearlySpent) return [];
   const found = `partner ${partnerId} has used ${Math.round((100 * used) / limit)} % of today's quota (UTC)`;
   const command = ["partners", "set", partnerId, "--per-day", String(limit * 2)];
-  return [warn("quotas", found, { command, isUrgent: used >= limit, about: partnerId })];
+  return [warn("quotas", found, { command, isUrgent: used >= limit })];
 }
 
 function judgeEnds(credentials: CredentialBook, now: number): Check[] {
@@ -305,6 +279,6 @@ function judgeEnds(credentials: CredentialBook, now: number): Check[] {
               advice: "ask the partner for its new one",
               command: ["partners", "cert", "add", partnerId, "FILE"],
             };
-      return warn("credentials", found, { ...more, about: `${kind} ${partnerId}` });
+      return warn("credentials", found, more);
     });
 }

@@ -1,11 +1,9 @@
 import type { Calendar, Clock } from "./clock.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
 import { lossWindowMs } from "./import/losses.ts";
-import { readImportWatch } from "./import/source.ts";
 import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, type QuotaStore, quotaUse } from "./quota-windows.ts";
-import type { SettingsStore } from "./settings.ts";
 import { countTeachers, type StatusStore } from "./status.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
@@ -24,7 +22,6 @@ type ReadingsDependencies = {
   readonly partners: { partners(): Promise<Partner[]> };
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
-  readonly settings: Pick<SettingsStore, "read">;
   readonly status: Pick<StatusStore, "teachers" | "licenses">;
   log(): Promise<EvidenceFigures | null>;
   readonly calendar: Calendar;
@@ -73,9 +70,9 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
 
 /** What the database says just now. */
 export async function takeReadings(dependencies: ReadingsDependencies) {
-  const { quotaStore, partners, webhooks, imports, settings, status, log, calendar, clock } = dependencies;
+  const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
   const now = clock.now();
-  const [windows, known, endpoints, backlog, latest, applied, losses, stored, teachers, logFigures] =
+  const [windows, known, endpoints, backlog, latest, applied, losses, teachers, logFigures] =
     await Promise.all([
       quotaStore.windows(openWindows(now)),
       partners.partners(),
@@ -84,7 +81,6 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
       imports.latest(shownImports),
       imports.lastApplied(),
       imports.losses(now - lossWindowMs),
-      settings.read(),
       countTeachers(status, calendar.dateAt(now), countedTeachers),
       log(),
     ]);
@@ -104,8 +100,6 @@ export async function takeReadings(dependencies: ReadingsDependencies) {
     appliedAt: applied?.finishedAt ?? null,
     /** What imports have taken away within a day, since it was last allowed. */
     losses,
-    /** The timer that imports by itself, and how its source did; null where there is none. */
-    importWatch: readImportWatch(stored),
     teachers,
     /** Null before the evidence log was opened. */
     log: logFigures,

@@ -3,7 +3,6 @@
 import { credentialEnds } from "../domain/credentials.ts";
 import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
-import { type ImportWatch, lastSeenAt } from "../domain/import/source.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -71,9 +70,6 @@ export const stateFamilies: Families = {
         labels: { kind: lossLabels[kind] },
       };
     }),
-  tvs_import_source_seen_timestamp_seconds: ofWatch((watch) => lastSeenAt(watch) / 1000),
-  tvs_import_source_every_seconds: ofWatch(({ everyMs }) => everyMs / 1000),
-  tvs_import_source_failed: ofWatch(({ failed }) => Number(failed !== null)),
   tvs_store_up: ({ hasFailed }) => Number(!hasFailed),
   tvs_disk_refusing: ({ isDiskRefusing }) => Number(isDiskRefusing()),
   tvs_event_loop_lag_seconds: ({ history, now }) =>
@@ -95,11 +91,6 @@ export const stateFamilies: Families = {
   process_max_fds: readMaxFiles,
   process_start_time_seconds: ({ startedAt }) => startedAt / 1000,
 };
-
-/** A reader that has nothing to tell where no timer imports. */
-function ofWatch(read: (watch: ImportWatch) => number): Reader {
-  return ({ readings }) => (readings?.importWatch == null ? null : read(readings.importWatch));
-}
 
 function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {
   return (readings?.endpoints ?? []).map((one) => ({

@@ -1,7 +1,6 @@
 import { service } from "../domain/changes.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
-import { importSourcesName } from "../domain/import/source.ts";
 import {
   initSettings,
   issuerToldName,
@@ -30,7 +29,7 @@ const toldSettings = [
   ...Object.values(initSettings),
 ];
 /** What the program notes beside a setting, and nobody sets. */
-const ownNotes = [issuerToldName, retentionTagSetting, importSourcesName, unreadableCertificateName];
+const ownNotes = [issuerToldName, retentionTagSetting, unreadableCertificateName];
 
 /**
  * What is remembered by name, and the number that tells a running service to read again.

@@ -15,11 +15,10 @@ setDefaultTimeout(6 * patienceMs);
 
 /** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
-  "sudo ": "changes the machine, as root; cli/service/service.test.ts installs into a folder",
+  "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",
   "npm run prove": "is of the source, and takes hours; .ci/run tries it quickly",
   "podman ": "needs podman and an image",
-  "tvs service install --print":
-    "refuses to be installed out of a temporary folder; cli/service/service.test.ts has it",
+  "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
   "tvs listen --forward":
     "goes on until it is stopped, and needs a receiver; cli/sandbox/listen.test.ts has both",
@@ -42,8 +41,6 @@ const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
   backup: cluster !== "file",
-  // The section on moving in copies a database file; the rest of the page installs units.
-  service: cluster !== "file",
   nodes: !mayStartServers,
   // A sandbox is one process over a file.
   sandbox: cluster !== "file",

@@ -22,12 +22,16 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       expect(name).toBe("tvs_0.1.0_amd64.deb");
       const first = readFileSync(join(folder, name));
       const listed = spawnSync("dpkg-deb", ["--contents", join(folder, name)], { encoding: "utf8" }).stdout;
-      const files = [...listed.matchAll(/^(-\S+) (\S+) .* \.(\/\S+)$/gm)].map((match) =>
+      const listing = [...listed.matchAll(/^(-\S+) (\S+) .* \.(\/\S+)$/gm)].map((match) =>
         match.slice(1).join(" "),
       );
-      expect(files).toEqual(
+      expect(listing).toEqual(
         [
           "-rwxr-xr-x root/root /usr/bin/tvs",
+          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-backup.service",
+          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-backup.timer",
+          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-import.service",
+          "-rw-r--r-- root/root /usr/lib/systemd/system/tvs-import.timer",
           "-rw-r--r-- root/root /usr/lib/systemd/system/tvs.service",
           "-rw-r--r-- root/root /usr/share/bash-completion/completions/tvs",
           "-rw-r--r-- root/root /usr/share/doc/tvs/changelog.gz",
@@ -39,6 +43,10 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       );
       packageFor({ ...parts, executable }, folder);
       expect(readFileSync(join(folder, name)).equals(first)).toBe(true);
+      const files = join(folder, "files");
+      spawnSync("dpkg-deb", ["--extract", join(folder, name), files]);
+      const unit = readFileSync(join(files, "usr/lib/systemd/system/tvs.service"), "utf8");
+      expect(unit).toContain("\nExecStart=/usr/bin/tvs serve\n");
     }));
 
   test.each(Object.entries({ postinst, prerm, postrm }))("has a %s that every shell reads", (_, script) => {
@@ -74,7 +82,7 @@ async function configured(before: string, after: string): Promise<string> {
       `mount --bind '${folder}/lib' /var/lib`,
       "sed -i '/^tvs:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow",
       before,
-      `sh '${folder}/postinst' configure >'${folder}/said'`,
+      `said='${folder}/said'; sh '${folder}/postinst' configure >"$said"`,
       after,
     ].join("\n");
     const env = { ...process.env, PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
@@ -118,6 +126,14 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
+  });
+
+  test("names a unit below /etc that is used instead of the package's", async () => {
+    const unit = "/etc/systemd/system/tvs.service";
+    const after = 'cat "$said"; ls /etc/systemd/system/tvs.service';
+    const said = await configured(`mkdir -p /etc/systemd/system; touch ${unit}`, after);
+    expect(said).toContain(`tvs: ${unit} is used instead of the package's.`);
+    expect(said).toEndWith(unit);
   });
 
   test("leaves a link in the folder's place, and what it leads to, as they are", async () => {

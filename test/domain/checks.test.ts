@@ -50,8 +50,6 @@ describe("the checks", () => {
       ["warn", "log-anchors", false],
       ["warn", "import", false],
       ["warn", "losses", true],
-      ["warn", "import-source", false],
-      ["warn", "import-source", true],
       ["warn", "webhook-endpoints", false],
       ["warn", "webhook-endpoints", true],
       ["warn", "webhooks", false],
@@ -87,41 +85,6 @@ describe("the register", () => {
   test("that is empty may be one that was moved away", () => {
     const [check] = notWell({ teachers: counts({ total: 0, active: 0 }) });
     expect(check).toMatchObject({ result: "warn", advice: expect.stringContaining("--data") });
-  });
-});
-
-describe("the source that a timer imports", () => {
-  const watch = {
-    ...{ source: "https://registry.example/a.csv", everyMs: 24 * hourMs, since: now - 100 * hourMs },
-    ...{ seenAt: now - 26 * hourMs, failed: null },
-  };
-
-  test("is judged where there is a timer, and may be two hours late", () => {
-    expect(found({}, "import-source")).toEqual([]);
-    expect(found({ importWatch: watch }, "import-source")).toEqual([
-      "ok: https://registry.example/a.csv, every 24 h, last seen at 2026-02-28T07:30:00.000Z",
-    ]);
-    expect(notWell({ importWatch: { ...watch, seenAt: null, since: now - 26 * hourMs } })).toEqual([]);
-  });
-
-  test.each([
-    ["seen too long ago", { seenAt: now - 26 * hourMs - 1 }, "26 h"],
-    ["never seen", { seenAt: null }, "4 days"],
-  ])("is late when it was %s", (_, change, age) => {
-    expect(notWell({ importWatch: { ...watch, ...change } })).toMatchObject([
-      {
-        ...{ name: "import-source", result: "warn", isUrgent: true },
-        found: `nothing was seen of https://registry.example/a.csv for ${age}, and it is due every 24 h`,
-      },
-    ]);
-  });
-
-  test("has failed when its last run did, however lately it was seen", () => {
-    const failed = { at: now - hourMs, what: "it answers 503" };
-    const found = `the import of ${watch.source} failed at 2026-03-01T08:30:00.000Z: it answers 503`;
-    const command = ["teachers", "import", watch.source, "--dry-run"];
-    const checks = notWell({ importWatch: { ...watch, seenAt: now - 2 * hourMs, failed } });
-    expect(checks).toMatchObject([{ found, command }]);
   });
 });
 

@@ -44,7 +44,6 @@ const wellReadings: Readings = {
   imports: [anImport],
   appliedAt: now,
   losses: noLosses,
-  importWatch: null,
   teachers: {
     ...{ total: 61, active: 60, licensed: 57, approximate: false },
     byLicenseStatus: { VALID: 50, EXPIRED: 6, NOT_FOUND: 4, REVOKED: 1 },
@@ -93,10 +92,6 @@ export const everythingWrong: Change = {
   losses: {
     lost: { ...noLosses.lost, validLicenses: 5 },
     of: { ...noLosses.of, validLicenses: 400 },
-  },
-  importWatch: {
-    ...{ source: "/srv/board.csv", everyMs: 24 * hourMs, since: now - 9 * dayMs, seenAt: now - 3 * dayMs },
-    failed: { at: now - dayMs, what: "it cannot be read" },
   },
   log: {
     ...aLog,

@@ -6,12 +6,12 @@ import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { makeRegister } from "../../harness/service.ts";
 
-/** A settings folder as /etc/tvs, with one service in it. */
-function withSettings(text: string, act: (folder: string, file: string) => void): Promise<void> {
+/** A settings file as /etc/tvs/tvs.env. */
+function withSettings(text: string, act: (file: string) => void): Promise<void> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs.env");
     writeFileSync(file, text, { mode: 0o600 });
-    act(folder, file);
+    act(file);
   });
 }
 
@@ -20,19 +20,19 @@ const text =
 
 describe("the installed service's settings", () => {
   test("say where the register is to a command that was not told, and nothing else", () =>
-    withSettings(text, (folder, file) => {
+    withSettings(text, (file) => {
       const place = { TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" };
-      expect(serviceSettings({}, { HOME: "/" }, { folder })).toEqual({
+      expect(serviceSettings({}, { HOME: "/" }, { usual: file })).toEqual({
         file,
         environment: { HOME: "/", ...place },
       });
-      const all = serviceSettings({}, {}, { folder, all: true });
+      const all = serviceSettings({}, {}, { usual: file, all: true });
       expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
     }));
 
   test("are not hidden by an empty variable, which tells nothing", () =>
-    withSettings(text, (folder) => {
-      const { environment } = serviceSettings({}, { TVS_DATA: "", TVS_MASTER_KEY: "" }, { folder });
+    withSettings(text, (file) => {
+      const { environment } = serviceSettings({}, { TVS_DATA: "", TVS_MASTER_KEY: "" }, { usual: file });
       expect(environment).toEqual({ TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" });
     }));
 
@@ -44,33 +44,31 @@ describe("the installed service's settings", () => {
     [{}, { TVS_DATABASE: "http://127.0.0.1:1" }],
     [{}, { TVS_SANDBOX: "true" }],
   ])("are not looked at by a command that was told: %j %j", (flags, environment) =>
-    withSettings("unreadable", (folder, file) => {
+    withSettings("unreadable", (file) => {
       chmodSync(file, 0o666);
-      expect(serviceSettings(flags, environment, { folder })).toEqual({ file: undefined, environment });
+      expect(serviceSettings(flags, environment, { usual: file })).toEqual({ file: undefined, environment });
     }),
   );
 
   test("are not trusted where others can write them", () =>
-    withSettings(text, (folder, file) => {
+    withSettings(text, (file) => {
       for (const mode of [0o620, 0o602]) {
         chmodSync(file, mode);
-        expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
+        expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
       }
     }));
 
   test.skipIf(process.geteuid?.() !== 0)("are not trusted where another user owns them", () =>
-    withSettings(text, (folder, file) => {
+    withSettings(text, (file) => {
       chmodSync(file, 0o640);
       chownSync(file, 4_242, 0);
-      expect(() => serviceSettings({}, {}, { folder })).toThrow("users other than root can write it");
+      expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
     }),
   );
 
-  test("of several services leave open which is meant, and that is refused", () =>
-    withSettings(text, (folder, file) => {
-      writeFileSync(join(folder, "lab.env"), text);
-      expect(() => serviceSettings({}, {}, { folder })).toThrow("several services (lab.env, tvs.env)");
-      const named = serviceSettings({}, { TVS_SERVICE_SETTINGS: file }, { folder });
+  test("are those of another file where TVS_SERVICE_SETTINGS names it", () =>
+    withSettings(text, (file) => {
+      const named = serviceSettings({}, { TVS_SERVICE_SETTINGS: file }, { usual: "/nowhere" });
       expect(named.environment.TVS_DATA).toBe("/var/lib/tvs");
     }));
 
@@ -82,7 +80,7 @@ describe("the installed service's settings", () => {
       writeFileSync(join(folder, "tvs.env"), text, { mode: 0o600 });
       process.chdir(folder);
       try {
-        expect(() => serviceSettings({}, {}, { folder })).toThrow(
+        expect(() => serviceSettings({}, {}, { usual: join(folder, "tvs.env") })).toThrow(
           "there is a register in ./data, and another one of",
         );
       } finally {
@@ -92,7 +90,7 @@ describe("the installed service's settings", () => {
 
   test("that are missing change nothing; a file that is named and missing is refused", () =>
     withTempDir(async (folder) => {
-      expect(serviceSettings({}, {}, { folder: join(folder, "none") }).file).toBeUndefined();
+      expect(serviceSettings({}, {}, { usual: join(folder, "none") }).file).toBeUndefined();
       const TVS_SERVICE_SETTINGS = join(folder, "none.env");
       expect(() => serviceSettings({}, { TVS_SERVICE_SETTINGS })).toThrow("cannot be read");
     }));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { csv, row } from "../../harness/imports.ts";
+import { runTvs as runProgram } from "../../harness/program.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
 import { makeRegister } from "../../harness/service.ts";
 
@@ -137,23 +138,62 @@ describe("a command that may make a register", () => {
     }));
 });
 
-/** Only root can become somebody else. */
-test.if(process.geteuid?.() === 0)(
-  "another user's register is not called missing: who may look is named",
-  () =>
-    withTempDir(async (folder) => {
-      const dataDir = join(folder, "data");
-      await makeRegister(dataDir);
-      chmodSync(folder, 0o755);
-      const owner = 4_242;
-      chownSync(dataDir, owner, owner);
-      const script = `
+/** Only root can give a folder away, and become somebody else. */
+const isRoot = process.geteuid?.() === 0;
+const owner = 4_242;
+
+/** A register in another user's folder. */
+function withOthersRegister(act: (dataDir: string) => Promise<void>): Promise<void> {
+  return withTempDir(async (folder) => {
+    chmodSync(folder, 0o755);
+    const dataDir = join(folder, "data");
+    await makeRegister(dataDir);
+    chownSync(dataDir, owner, owner);
+    await act(dataDir);
+  });
+}
+
+test.if(isRoot)("another user's register is not called missing: who may look is named", () =>
+  withOthersRegister(async (dataDir) => {
+    const script = `
       const { openOperator } = await import("${join(import.meta.dir, "../../../cli/open.ts")}");
       const { readConfig } = await import("${join(import.meta.dir, "../../../src/config.ts")}");
       process.setgid(65534); process.setuid(65534);
       const error = await openOperator(readConfig({ data: ${JSON.stringify(dataDir)} }, {})).catch((one) => one);
       console.log(error.code + ": " + error.message);`;
-      const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
-      expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs …\n`);
-    }),
+    const { stdout } = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
+    expect(stdout).toBe(`REGISTER_CLOSED: this user may not read ${dataDir}; sudo -u '#${owner}' tvs\n`);
+  }),
 );
+
+test.if(isRoot)("root over another user's folder is refused with the line to type, without its values", () =>
+  withOthersRegister(async (dataDir) => {
+    const before = readdirSync(dataDir).sort();
+    const refused = [
+      [["status"], "status"],
+      [["keys", "rotate", "--now", "--yes"], "keys rotate --now --yes"],
+      [["teachers", "show", "12345678901", "--json"], "teachers show …"],
+      [["migrate", "--to", `file:${join(dataDir, "new.db")}`], "migrate --to …"],
+      [["serve", "--port", "0"], "serve --port …"],
+      [["doctor"], "doctor"],
+      [["init", "--issuer", "https://a.example"], "init --issuer …"],
+    ] as const;
+    for (const [words, typed] of refused) {
+      const { code, stderr } = await runProgram(words, { dataDir, isBare: true });
+      const line = `tvs: ${dataDir} belongs to '#${owner}', not to root; sudo -u '#${owner}' tvs ${typed}\n`;
+      expect([code, stderr]).toEqual([2, line]);
+    }
+    expect(readdirSync(dataDir).sort()).toEqual(before);
+  }),
+);
+
+test("every command that reads where the register is refuses root over another user's folder", () => {
+  const folder = join(import.meta.dir, "../../../cli");
+  const reading = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }))
+    .filter(({ text }) => / read(Serve)?Config\(/.test(text));
+  const unasked = reading.filter(({ text }) => !/\b(requireOwnFolder|serveConfigOf)\(/.test(text));
+  // It opens nothing there: its output goes wherever the register is not.
+  expect(unasked.map(({ file }) => file)).toEqual(["verify/verify.ts"]);
+});
