@@ -15,7 +15,7 @@ import type { ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from ".
  * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random
  * pages of the blind indexes are written once for many rows. A service that wants to write waits for it.
  */
-const lockMs = { alone: 2_000, besideService: 4 };
+const lockMs = { alone: 2_000, besideService: 3 };
 /** Beside a service that writes, the lock stays free for so many times as long as the chunk held it. */
 const restFactor = 2;
 /** Rows of the first chunk: how long a row takes is not known yet. */
