@@ -27,8 +27,7 @@ export class BuildError extends Error {}
 /** This machine's platform in Bun's spelling. */
 export function hostTarget(): string {
   const musl = process.platform === "linux" && existsSync("/etc/alpine-release");
-  const os = process.platform === "win32" ? "windows" : process.platform;
-  return `bun-${os}-${process.arch}${musl ? "-musl" : ""}`;
+  return `bun-${process.platform}-${process.arch}${musl ? "-musl" : ""}`;
 }
 
 /** The packages that a target needs, whose versions the lock file fixes. */
@@ -42,12 +41,9 @@ type TargetPackages = {
  * @throws {BuildError} when the name is none that libSQL has an addon for
  */
 export function packagesOf(name: string): TargetPackages {
-  if (name === "bun-windows-x64")
-    return { addon: "@libsql/win32-x64-msvc", runtime: "@oven/bun-windows-x64" };
   const match = /^bun-(linux|darwin)-(x64|arm64)(-musl)?$/.exec(name);
   if (!match || (match[1] === "darwin" && match[3])) {
-    const known =
-      "bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64, bun-darwin-arm64 or bun-windows-x64";
+    const known = "bun-linux-x64, bun-linux-arm64 (each also -musl), bun-darwin-x64 or bun-darwin-arm64";
     throw new BuildError(`unknown target ${name}; use ${known}`);
   }
   const [, os, cpu, musl = ""] = match;
@@ -71,17 +67,12 @@ export function readTarget(name: string, modules = join(projectFolder, "node_mod
       `${name} needs ${packages.addon}, which npm left out on this machine; \`npm run release\` gets what it needs`,
     );
   }
-  const runtime = join(modules, packages.runtime, `bin/bun${extensionOf(name)}`);
+  const runtime = join(modules, packages.runtime, `bin/bun`);
   return {
     name: name as Bun.Build.CompileTarget,
     addon,
     runtime: existsSync(runtime) ? runtime : undefined,
   };
-}
-
-/** What a program's file ends with on the platform. */
-export function extensionOf(platform: string): "" | ".exe" {
-  return platform.includes("windows") ? ".exe" : "";
 }
 
 /**
@@ -143,7 +134,7 @@ export async function build(
 
 function readOptions(): { outfile: string; target: string } {
   const options = {
-    outfile: { type: "string", default: join(projectFolder, `dist/tvs${extensionOf(hostTarget())}`) },
+    outfile: { type: "string", default: join(projectFolder, "dist/tvs") },
     target: { type: "string", default: hostTarget() },
   } as const;
   try {

@@ -16,13 +16,7 @@ import { apiTypes, typesFile } from "./schema-types.ts";
 const settleMs = 100;
 
 /** The folders that the bundles are made of. */
-export const sourceFolders = [
-  "data/texts/en",
-  "src/partner",
-  "src/certificate",
-  "src/site/texts",
-  "src/site/verify-envelope",
-];
+export const sourceFolders = ["data/texts/en", "src/partner", "src/site/texts", "src/site/verify-envelope"];
 
 const scriptFolder = join(projectFolder, "src/site/verify-envelope");
 
@@ -59,7 +53,6 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
-  [join(scriptFolder, "scanner.bundle.js")]: () => pageScript("scanner"),
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,

@@ -14,7 +14,7 @@ const PROJECT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BUNDLER = ".ci/bundles.ts";
 
 /** What test/suites.ts has a row for. */
-const SUITES = ["test", "faults", "pages", "blackbox", "nodes", "signing", "serving"];
+const SUITES = ["test", "faults", "pages", "blackbox", "signing", "serving"];
 
 const BIOME = ["node_modules/@biomejs/biome/bin/biome", "check"];
 

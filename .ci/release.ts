@@ -18,18 +18,11 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
-import { BuildError, build, extensionOf, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
+import { BuildError, build, packagesOf, projectFolder, readTarget, runScript } from "./build.ts";
 import { type Release, readChangelog } from "./changelog.ts";
 import { canPackage, type PackageParts, packageFor, systemdFolder } from "./debian.ts";
 
-const targets = [
-  "linux-x64",
-  "linux-x64-musl",
-  "linux-arm64",
-  "linux-arm64-musl",
-  "darwin-arm64",
-  "windows-x64",
-];
+const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl", "darwin-arm64"];
 const maxBillBytes = 64 * 1024 * 1024;
 const cache = join(projectFolder, ".cache/release");
 
@@ -65,7 +58,7 @@ async function buildOne(platform: string, folder: string): Promise<string> {
   const name = `bun-${platform}`;
   const packages = packagesOf(name);
   for (const one of [packages.addon, packages.runtime]) fetchPackage(one);
-  const file = `tvs-${platform}${extensionOf(platform)}`;
+  const file = `tvs-${platform}`;
   await build(readTarget(name, join(cache, "node_modules")), join(folder, file));
   console.log(`${file}: built`);
   return file;

@@ -163,19 +163,18 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
     args: Object.fromEntries(explained),
     plugins: [{ name: "strict", setup: ({ rawArgs }) => refuseUnknown(rawArgs, args, variadic) }],
     run: ({ args: given, rawArgs }) =>
-      run({ args: readArgs(given, args, rawArgs) as ArgsOf<T & typeof commonArgs>, rawArgs }),
+      run({ args: readArgs(given, args) as ArgsOf<T & typeof commonArgs>, rawArgs }),
   };
 }
 
 /**
- * What the command is called with. citty takes `--no-backup` for a `--backup` that is false; here it is an option by that
- * name. All texts are read before the command begins, so that a wrong one is told before anything is opened.
+ * Reads the texts that the command is called with before the command begins, so that a wrong one is refused before
+ * anything is opened.
  * @throws TvsError USAGE
  */
-function readArgs(given: Readonly<Record<string, unknown>>, args: Args, rawArgs: readonly string[]): object {
+function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
-    const isNegation = name.startsWith("no-") && rawArgs.includes(`--${name}`);
-    const value = isNegation ? true : given[name];
+    const value = given[name];
     const flag = one.type === "positional" ? name.toUpperCase() : `--${name}`;
     const taken = typeof value === "string" && one.read !== undefined ? one.read(value, flag) : value;
     return taken === undefined ? [] : [[name, taken]];

@@ -16,7 +16,6 @@ const sections: Readonly<Record<string, Commands>> = {
     console: () => import("./serve/console.ts").then((file) => file.consoleCommand),
     nodes: () => import("./serve/nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./doctor/status.ts").then((file) => file.statusCommand),
-    calls: () => import("./partners/calls.ts").then((file) => file.callsCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
   "KEEP THE REGISTER": {
@@ -42,9 +41,8 @@ const sections: Readonly<Record<string, Commands>> = {
     migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },
   "TRY IT IN A SANDBOX": {
-    listen: () => import("./sandbox/listen.ts").then((file) => file.listenCommand),
     trigger: () => import("./sandbox/trigger.ts").then((file) => file.triggerCommand),
-    sandbox: () => import("./sandbox/sandbox-command.ts").then((file) => file.sandboxCommand),
+    sandbox: () => import("./sandbox/sandbox.ts").then((file) => file.sandboxCommand),
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),

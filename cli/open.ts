@@ -6,10 +6,10 @@ import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys } from "../src/domain/keys.ts";
 import { requireClockOf } from "../src/domain/nodes.ts";
-import { readSandboxState } from "../src/domain/sandbox/state.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
+import { createOutbox } from "../src/store/deliveries.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openEmbedded } from "../src/store/driver/embedded.ts";
@@ -24,7 +24,6 @@ import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
 import { createNodeStore } from "../src/store/nodes.ts";
-import { createOutbox } from "../src/store/outbox.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
@@ -114,7 +113,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
       remembered: stored,
       /** False for an issuer that nobody chose: the address at which a service happened to listen. */
       issuerTold: config.issuer !== undefined || isIssuerTold(stored),
-      calendar: createCalendar(settingsInForce.timeZone, readSandboxState(stored).day),
+      calendar: createCalendar(settingsInForce.timeZone),
       keyKind,
       /** In whose name changes are made: the operator's, or the service's own. */
       get actor() {

@@ -8,7 +8,7 @@ import { workerEntry } from "./entry.ts";
 
 /** Whether this is the executable, which contains its runtime, and not the source. */
 export function isExecutable(path = process.execPath): boolean {
-  return !/[\\/](bun|deno|node)(-profile)?(\.exe)?$/.test(path);
+  return !/\/(bun|deno|node)(-profile)?$/.test(path);
 }
 
 /** The words before a command: `tvs`, the executable's path, or what runs the source. */
@@ -26,7 +26,7 @@ function executableWords(path: string): string {
     .split(delimiter)
     .map((folder) => join(folder, name))
     .find(canRun);
-  if (found !== undefined && realpathSync(found) === realpathSync(path)) return name.replace(/\.exe$/, "");
+  if (found !== undefined && realpathSync(found) === realpathSync(path)) return name;
   return shown(path);
 }
 
@@ -46,5 +46,5 @@ function shown(path: string): string {
   const isOutside = below.startsWith("..") || isAbsolute(below);
   const inside = below.includes(sep) ? below : `.${sep}${below}`;
   const written = isOutside ? path : inside;
-  return shellWord(written, process.platform === "win32");
+  return shellWord(written);
 }

@@ -2,9 +2,9 @@ import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { createEvidenceDocuments } from "./api/evidence-documents.ts";
+import { forSelf } from "./api/me.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
-import { forSelf } from "./api/self-service.ts";
 import { createStatusDocuments } from "./api/status-documents.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
@@ -81,7 +81,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
 
 function handlerOf(route: PartnerRoute | SelfRoute | PublicRoute, dependencies: Dependencies): Handler {
   if ("scope" in route) return forPartners(route, dependencies);
-  if ("self" in route) return forSelf(route, dependencies);
+  if ("self" in route) return forSelf(route.self, dependencies);
   const handler: Handler = (call) => route.handler(call, dependencies);
   return route.cors ? openToAll(handler) : handler;
 }

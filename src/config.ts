@@ -60,7 +60,7 @@ const serveSchema = v.object({
   port: v.optional(count(65_535), "8080"),
   threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
   spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
-  "access-log": v.optional(flag),
+  "access-log": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "drain-wait": v.optional(seconds(maxDrainWait), "0s"),
   "trusted-proxy": v.optional(networks, ""),
@@ -90,8 +90,7 @@ export function readConfig(flags: Flags, environment: Environment) {
     /** `TVS_MASTER_KEY`, or else the file that holds the same text. */
     masterKey: given["master-key"],
     masterKeyFile: masterKeyFile(dataDir, database, given.sandbox),
-    /** The access log's own folder, beside the database. */
-    callsFolder: callsFolder(dataDir, database, fileName),
+    accessLogFile: accessLogFile(dataDir, database, fileName),
     /** Settings that the database remembers, where this command was told otherwise. */
     issuer: given.issuer?.replace(/\/+$/, ""),
     timeZone: given["time-zone"],
@@ -117,7 +116,7 @@ export function readServeConfig(flags: Flags, environment: Environment) {
   return Object.freeze({
     ...config,
     /** Whether each call is kept in the access log. */
-    accessLog: given["access-log"] ?? config.sandbox,
+    accessLog: given["access-log"],
     host: given.host,
     port: given.port,
     /** How many threads answer, the main one included. */
@@ -132,7 +131,7 @@ export function readServeConfig(flags: Flags, environment: Environment) {
     /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
     clientCertFrom: given["client-cert-from"],
     /** The port of the operator's console and the metrics, on 127.0.0.1; undefined for none. */
-    adminPort: given["admin-port"],
+    adminPort: given["admin-port"] ?? (config.sandbox ? 0 : undefined),
     tls: tlsOptions(given),
   });
 }
@@ -221,16 +220,10 @@ export function dueEpochFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): 
   return masterKeyFile.replace(/master\.key$/, "log.due");
 }
 
-/** The access log's folder, named after its database: several may lie in one folder, a live one and a sandbox's. */
-function callsFolder(dataDir: string, database: DatabaseAddress, fileName: string): string {
-  const beside = database.kind === "file" ? database.file : join(dataDir, fileName);
-  const name = basename(beside).replace(/\.db$/, "");
-  return join(dirname(beside), name === "tvs" ? "calls" : `${name}-calls`);
-}
-
-/** The database that was the access log before it was lines: nothing reads it or deletes from it any more. */
-export function formerCallsFile({ callsFolder }: Pick<Config, "callsFolder">): string {
-  return `${callsFolder.replace(/(^|[\\/])calls$/, "$1tvs-calls")}.db`;
+/** The access log's file. Its name begins with the database's, because several databases may share a data folder. */
+function accessLogFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
+  const name = basename(database.kind === "file" ? database.file : fileName).replace(/\.db$/, "");
+  return join(dataDir, name === "tvs" ? "access.log" : `${name}-access.log`);
 }
 
 function tlsOptions(given: v.InferOutput<typeof serveSchema>) {

@@ -60,7 +60,7 @@ export const topics: readonly Topic[] = [
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
   {
     name: "sandbox",
-    summary: "Receive webhooks, cause them, move the day: a partner's engineer",
+    summary: "Cause webhooks and receive them: a partner's engineer",
     text: sandbox,
   },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
@@ -88,7 +88,7 @@ export const topics: readonly Topic[] = [
   { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
   { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
   { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
-  { name: "proved", summary: "What it promises, what tried to break it, and what came of it", text: proved },
+  { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
 ];
 
 /** The table of the page `errors`, in Markdown. */

@@ -3,10 +3,9 @@
  * calls are is told in data/openapi.yaml; the two are held to each other by tests.
  */
 import * as log from "./api/evidence-api.ts";
+import * as me from "./api/me.ts";
 import * as partner from "./api/partner-api.ts";
 import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from "./api/public-api.ts";
-import * as self from "./api/self-api.ts";
-import type { SelfServiceCall } from "./api/self-service.ts";
 import * as status from "./api/status-api.ts";
 import * as watch from "./api/watch-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
@@ -15,7 +14,7 @@ import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 export type PartnerRoute = RouteBase & partner.PartnerCall & { readonly traffic: "partner" };
 
 /** A call by which a partner sees or changes what is its own. */
-export type SelfRoute = RouteBase & SelfServiceCall & { readonly traffic: "partner" };
+export type SelfRoute = RouteBase & { readonly self: me.SelfHandler; readonly traffic: "partner" };
 
 /** A call for everybody. */
 export type PublicRoute = RouteBase & { readonly handler: PublicHandler };
@@ -35,9 +34,10 @@ function forPartners(
 function ofItself(
   method: Route["method"],
   path: string,
-  call: SelfServiceCall & Pick<Route, "slashes">,
+  self: me.SelfHandler,
+  options: Pick<Route, "slashes"> = {},
 ): SelfRoute {
-  return { method, path: `${api}${path}`, traffic: "partner", ...call };
+  return { method, path: `${api}${path}`, traffic: "partner", self, ...options };
 }
 
 /** What any site may read, and nobody has to say who asks. */
@@ -55,21 +55,15 @@ export const routes: readonly Route[] = [
   forPartners("POST", "/lookup/by-nin", { scope: "lookup_by_nin", handler: partner.lookUpByNin }),
   forPartners("POST", "/batch", { scope: "batch", handler: partner.checkBatch }),
   forPartners("POST", "/rosters", { scope: "roster", handler: partner.stateRoster }),
-  ofItself("GET", "/me", { self: self.showSelf }),
-  ofItself("GET", "/watch", { self: watch.listWatched }),
-  ofItself("POST", "/watch", { self: watch.changeWatched }),
-  ofItself("PUT", "/watch/{regNo}", { slashes: true, self: watch.watchOne }),
-  ofItself("DELETE", "/watch/{regNo}", { slashes: true, self: watch.unwatchOne }),
-  ofItself("GET", "/events", { self: self.fetchEvents }),
-  ofItself("PUT", "/me/told", { self: self.setTold, changes: true }),
-  ofItself("POST", "/me/keys", { self: self.makeKey, changes: true }),
-  ofItself("DELETE", "/me/keys/{keyId}", { self: self.deleteKey, changes: true }),
-  ofItself("PUT", "/me/webhook", { self: self.setWebhook, changes: true }),
-  ofItself("POST", "/me/webhook/test", { self: self.testWebhook, changes: true }),
-  ofItself("POST", "/me/webhook/rotate-secret", { self: self.rotateSecret, changes: true }),
-  ofItself("GET", "/me/deliveries", { self: self.listDeliveries }),
-  ofItself("GET", "/me/deliveries/{deliveryId}", { self: self.showDelivery }),
-  ofItself("POST", "/me/deliveries/{deliveryId}/retry", { self: self.retryDelivery }),
+  ofItself("GET", "/me", me.showSelf),
+  ofItself("GET", "/watch", watch.listWatched),
+  ofItself("POST", "/watch", watch.changeWatched),
+  ofItself("PUT", "/watch/{regNo}", watch.watchOne, { slashes: true }),
+  ofItself("DELETE", "/watch/{regNo}", watch.unwatchOne, { slashes: true }),
+  ofItself("GET", "/events", me.fetchEvents),
+  ofItself("GET", "/me/deliveries", me.listDeliveries),
+  ofItself("GET", "/me/deliveries/{deliveryId}", me.showDelivery),
+  ofItself("POST", "/me/deliveries/{deliveryId}/retry", me.retryDelivery),
   { ...open, path: `${api}/.well-known/jwks.json`, page: ({ documents }) => documents.jwks },
   { ...open, path: `${api}/.well-known/key-history`, page: ({ documents }) => documents.keyHistory },
   { ...open, path: `${api}/log/checkpoint`, handler: log.logCheckpoint },

@@ -4,7 +4,6 @@ import type { Configuration } from "./domain/configuration.ts";
 import type { KeyKind } from "./domain/credentials.ts";
 import type { EvidenceReader } from "./domain/evidence/evidence.ts";
 import type { Quota } from "./domain/quota.ts";
-import type { TryOut } from "./domain/sandbox/going-live.ts";
 import type { Secrets } from "./domain/secrets.ts";
 import type { SelfService } from "./domain/self-service.ts";
 import type { StatusListSource } from "./domain/status-list/lists.ts";
@@ -47,6 +46,6 @@ export type AppOptions = {
   readonly liveNodes?: () => number;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
-  /** What a sandbox's pages do for who tries it (decision D14.3). */
-  readonly tryOut?: TryOut | undefined;
+  /** Causes an event for the button of a sandbox's getting-started page. */
+  readonly causeEvent?: (() => Promise<{ readonly eventId: string; readonly eventType: string }>) | undefined;
 };

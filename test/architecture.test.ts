@@ -55,7 +55,7 @@ function layerOf(path: string): string {
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
 const http = ["http", "foreign", ...adapter];
 const api = ["api", "service", "data", ...http];
-const site = ["site", "certificate", "manual", "shell-word", ...api];
+const site = ["site", "manual", "shell-word", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: ["cli", "app", "routes", "console", "store", "signing", "delivery", ...site, "package.json"],
   ".ci": [".ci", "cli", "package.json", "package-lock.json"],
@@ -77,7 +77,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "shell-word": [],
   metrics: ["metrics", "domain", "partner", "logger", "data"],
   domain: ["domain", "partner", "data"],
-  certificate: ["certificate", "partner"],
   partner: ["partner"],
 };
 

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, hostTarget, projectFolder, readTarget } from "../.ci/build.ts";
-import { type Run, suites } from "./suites.ts";
+import { type Suite, suites } from "./suites.ts";
 
 const progressMs = 5_000;
 /** Of so many tests, the latest that ended, the files are named; and so many are named at the end, the slowest. */
@@ -30,7 +30,7 @@ async function builtProgram(): Promise<string> {
 }
 
 /** Runs Bun until it ends, its code 128 and more after a signal, and hands on the signals that a supervisor sends to this process alone. */
-async function bun(words: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
+async function bun(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<number> {
   const child = Bun.spawn([process.execPath, ...words], {
     cwd: projectFolder,
     env: { ...process.env, ...env },
@@ -44,7 +44,7 @@ async function bun(words: readonly string[], env: Readonly<Record<string, string
 /** Runs files, and says aloud how far it is. */
 async function runAloud(
   suite: string,
-  { files, env = {}, oneByOne = false }: Run,
+  { files, oneByOne = false }: Suite,
   words: readonly string[],
 ): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "tvs-tests-"));
@@ -65,10 +65,7 @@ async function runAloud(
   }, progressMs);
   try {
     const how = oneByOne ? [] : [...byTwo, ...timings];
-    const code = await bun([...quietly, ...how, ...paths, ...reporter, ...words], {
-      ...env,
-      TVS_TESTS_DONE: done,
-    });
+    const code = await bun([...quietly, ...how, ...paths, ...reporter, ...words], { TVS_TESTS_DONE: done });
     if (existsSync(report)) console.error(slowest(readFileSync(report, "utf8")));
     return code;
   } finally {
@@ -98,15 +95,11 @@ function slowest(report: string): string {
 /** Files that somebody names are run at once, from the source, which is what was just changed. */
 async function main(name: string, words: readonly string[]): Promise<number> {
   const isNamed = words.some((word) => /\/|\.ts$/.test(word) && !word.startsWith("-"));
-  if (isNamed) return bun([...quietly, ...words], {});
-  const runs = suites[name]?.() ?? [];
+  if (isNamed) return bun([...quietly, ...words]);
+  const suite = suites[name];
+  if (suite === undefined) throw new Error(`test/suites.ts: there is no suite ${name}`);
   process.env.TVS_COMMAND ??= await builtProgram();
-  let worst = 0;
-  for (const [index, run] of runs.entries()) {
-    const code = await runAloud(name, run, index === runs.length - 1 ? words : []);
-    worst ||= code;
-  }
-  return worst;
+  return runAloud(name, suite, words);
 }
 
 const [name = "", ...words] = process.argv.slice(2);

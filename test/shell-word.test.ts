@@ -8,9 +8,4 @@ describe("a word of a printed command", () => {
     const said = Bun.spawnSync(["sh", "-c", `printf %s ${shellWord(word)}`]).stdout.toString();
     expect(said).toBe(word);
   });
-
-  test("stands in double quotes on Windows, where a backslash is one", () => {
-    expect(shellWord("C:\\data", true)).toBe("C:\\data");
-    expect(shellWord("C:\\my data", true)).toBe('"C:\\my data"');
-  });
 });

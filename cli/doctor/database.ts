@@ -16,7 +16,6 @@ import {
 } from "../../src/domain/nodes.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { nodesWithout } from "../../src/domain/rotation.ts";
-import { readSandboxState } from "../../src/domain/sandbox/state.ts";
 import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
@@ -165,7 +164,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
     imports: createImportHistory(driver),
     status: createStatusStore(driver),
     log: () => readEvidenceFigures(driver, stores.evidence),
-    calendar: createCalendar(stored.get("time_zone") ?? "UTC", readSandboxState(stored).day),
+    calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });
   const credentials = await loadCredentialBook(stores.partners);

@@ -16,9 +16,7 @@ import { noRegister, requireOwnFolder } from "../register/register.ts";
 import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrapped } from "../terminal/tables.ts";
-import { isWindows } from "../terminal/windows.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
-import { checkAccessLog } from "./log.ts";
 import {
   checkDataDirectory,
   checkDescriptors,
@@ -54,7 +52,7 @@ export const doctorCommand = command({
 });
 
 function adviceText(advice: Check["advice"], command: Check["command"]): string | null {
-  const words = command && `tvs ${command.map((word) => shellWord(word, isWindows)).join(" ")}`;
+  const words = command && `tvs ${command.map((word) => shellWord(word)).join(" ")}`;
   return words === null || advice === null ? (words ?? advice) : `${advice}: ${words}`;
 }
 
@@ -89,7 +87,6 @@ async function examine(config: Config, serving: Serving, full: boolean) {
     checkDataDirectory(config),
     checkFileModes(config),
     checkDisk(config),
-    await checkAccessLog(config, now),
     checkMasterKey(config, database.masterKeyCheck),
     await checkEngine(),
     ...database.checks,

@@ -1,7 +1,7 @@
 /** What `tvs doctor` says of the evidence log (its name, its checkpoints, who else has them, its head) and of the access log. */
 
-import { existsSync, statSync } from "node:fs";
-import { type Config, formerCallsFile, logHeadFile } from "../../src/config.ts";
+import { statSync } from "node:fs";
+import { type Config, logHeadFile } from "../../src/config.ts";
 import type { AttestationMaintenance } from "../../src/domain/attestations.ts";
 import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
@@ -22,7 +22,6 @@ import { keepForever, parseRetention } from "../../src/domain/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
-import { readCalls } from "../../src/store/access-log/reader.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 
@@ -92,25 +91,6 @@ function judgeNoHead({ signedSize }: EvidenceFigures, file: string): Check {
 }
 
 const dayMs = 86_400_000;
-
-/** Checks the access log, where one was ever kept: whether it can be read, and whether recent calls are missing. */
-export async function checkAccessLog(config: Config, now: number): Promise<Check> {
-  const { callsFolder } = config;
-  const { ok, warn } = checkNamed("access-log");
-  const former = formerCallsFile(config);
-  if (existsSync(former))
-    return warn(`${former} is of an earlier version, and read no more`, "delete it, with its -wal and -shm");
-  if (!existsSync(callsFolder)) return ok("there is none yet");
-  try {
-    const noCalls = { first: 0, last: 0 };
-    const { dropped } = await readCalls(callsFolder, { since: now - dayMs, statuses: noCalls, limit: 1 });
-    if (dropped === 0) return ok(callsFolder);
-    const advice = "the service's log says why: free some space, or mend the folder";
-    return warn(`${callsFolder}; ${dropped} calls of the last day are missing`, advice);
-  } catch (error) {
-    return warn((error as Error).message, "move it away; the service starts a new one");
-  }
-}
 
 /** The oldest attestation that may be deleted, by its signed time in milliseconds since the epoch. */
 type OldestAttestation = { readonly id: number; readonly issuedAt: number };

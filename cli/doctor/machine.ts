@@ -24,7 +24,6 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";
 import { canRun } from "../program.ts";
-import { accessAdvice, isWindows } from "../terminal/windows.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
@@ -56,9 +55,9 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
 }
 
-/** Whether others may use what has this mode; on Windows, modes say nothing of that. */
+/** Whether others may use what has this mode. */
 function isOpen(mode: number): boolean {
-  return !isWindows && (mode & 0o077) !== 0;
+  return (mode & 0o077) !== 0;
 }
 
 function octal(mode: number): string {
@@ -129,8 +128,6 @@ export function checkFileModes(config: Config): Check {
   const { ok, warn } = checkNamed("file-modes");
   const folder = homeOf(config);
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok("no files yet");
-  if (isWindows)
-    return warn("Windows goes by access lists, which are not looked at here", accessAdvice(config));
   const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
   const open = files.map((file) => join(folder, file)).filter((file) => isOpen(modeOf(file)));
   const [first = ""] = open;

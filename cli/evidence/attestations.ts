@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import words from "../../data/commands.json" with { type: "json" };
-import type { Config } from "../../src/config.ts";
 import {
   type AttestationCheck,
   checkAttestation,
@@ -21,7 +20,6 @@ import { formatLogProof } from "../../src/partner/log-proof.ts";
 import { flag, group, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { whyNotAttested } from "../partners/calls.ts";
 import { partnerArg } from "../partners/credentials.ts";
 import { prepareIfNamed } from "../safe/output-file.ts";
 import { limitArg, sinceArg } from "../terminal/lists.ts";
@@ -257,7 +255,7 @@ const showCommand = operatorCommand({
     if (one !== null) return print(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
-    if (first === undefined) throw await notFound(id, operator.config, await keptLogOf(operator));
+    if (first === undefined) throw notFound(id, await keptLogOf(operator));
     print(args, made.map(describe), () =>
       made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );
@@ -279,12 +277,10 @@ function attestationText(one: Attestation): string {
   return `${members}\n\nsigned claims\n${printableJson(claims)}\n\nsignature\n${jws}`;
 }
 
-async function notFound(id: string, config: Config, kept: KeptLog): Promise<TvsError> {
-  const message =
-    (await whyNotAttested(config, id)) ??
-    (mayBePruned(kept, id)
-      ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
-      : "no attestation has this verification id or request id; `tvs attestations list` shows the newest");
+function notFound(id: string, kept: KeptLog): TvsError {
+  const message = mayBePruned(kept, id)
+    ? `it can no longer be said whether this was attested: ${describeKeptLog(kept)}`
+    : "no attestation has this verification id or request id; `tvs attestations list` shows the newest";
   return new TvsError("NOT_KNOWN", message);
 }
 

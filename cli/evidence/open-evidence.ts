@@ -11,7 +11,7 @@ import {
   type PinnedCheckpoint,
 } from "../../src/domain/evidence/builder.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
-import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { ensureLog, epochDueName } from "../../src/domain/evidence/epochs.ts";
 import { type LogEpoch, nextId, type StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import {
   beginRetention,
@@ -130,6 +130,16 @@ export async function openLog(operator: Operator): Promise<void> {
   if (await isOldLog(operator)) await beginRetention(operator, { now: operator.clock.now() });
   // Whoever follows the log is to see at once that it has gone over to another epoch.
   if (due !== null) await builder.checkpoint();
+}
+
+/**
+ * Refuses a database that has lost what was signed for and was not put there by `tvs restore`: new teachers would get the
+ * ids of those who were lost.
+ * @throws TvsError LOG_BEHIND
+ */
+export async function requireWholeLog(operator: Operator): Promise<void> {
+  if ((await operator.settings.read()).has(epochDueName)) return;
+  await evidenceBuilderOf(operator).requireNotBehind();
 }
 
 function logTaken(file: string): void {

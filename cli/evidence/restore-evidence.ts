@@ -13,7 +13,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { openDueEpochFile } from "../../src/store/evidence/due.ts";
 import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { beginStatusEra } from "../../src/store/status-lists.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 import { logHeadOf } from "./open-evidence.ts";
 
@@ -66,8 +65,6 @@ export async function settleRestoredLog(
   const token = randomUUID();
   await openDueEpochFile(dueEpochFile(config)).write({ token, epoch: loss.epoch, reason });
   await settings.write({ [epochDueName]: token });
-  // Now, and not when that epoch is opened: an import may come before.
-  await restored.batch([{ sql: beginStatusEra("TRUE"), args: [loss.epoch, null, clock.now()] }]);
   const issuer = config.issuer ?? (await createSettingsStore(restored).read()).get("issuer") ?? null;
   return {
     newEpoch: true,

@@ -4,13 +4,7 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { CredentialUses } from "../../src/domain/attestations.ts";
 import { parseFingerprint, readClientCertificate } from "../../src/domain/certificates.ts";
 import { isoTime } from "../../src/domain/clock.ts";
-import {
-  describeApiKey,
-  isLive,
-  issueApiKey,
-  keysMadeWith,
-  revokeApiKey,
-} from "../../src/domain/credentials.ts";
+import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
 import { group, operand, option } from "../command.ts";
@@ -101,7 +95,7 @@ function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): str
 const revokeKeyCommand = operatorCommand({
   ...words["partners key revoke"],
   args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...byArg },
-  async act({ partners, attestations, changes, clock }, args) {
+  async act({ partners, attestations, clock }, args) {
     const now = clock.now();
     await confirm(
       args,
@@ -112,21 +106,11 @@ const revokeKeyCommand = operatorCommand({
     const given = { partnerId, credential, since, until: revokedAt ?? now };
     const { count, isAll, firstAt } = await attestations.usesOf(given, maxLooked);
     const answers = { count, isAll, firstAt: isoTime(firstAt) };
-    const issued = (await changes.list({ subject: `partner:${partnerId}`, limit: maxLooked }))
-      .filter(({ action }) => action === "key issued")
-      .map(({ detail }) => detail);
-    const made = keysMadeWith(credential, issued);
-    const live = (await partners.apiKeys()).filter((one) => made.includes(one.keyId) && isLive(one, now));
-    const liveMade = live.map((one) => one.keyId);
-    print(args, { ...describeApiKey(key, now), answers, liveMade }, () =>
+    print(args, { ...describeApiKey(key, now), answers }, () =>
       [`${credential} of ${partnerId} is revoked`, usesText({ count, isAll, firstAt }, credential)].join(
         "\n",
       ),
     );
-    for (const one of liveMade)
-      note(
-        `the partner has had the key ${one} made with it, which is live: tvs partners key revoke ${one} ends it`,
-      );
     if (isLast)
       note(
         `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,

@@ -49,10 +49,6 @@ const termsArgs = {
   "per-minute": option("N", "Calls allowed per clock minute", parseCount),
   "per-day": option("N", "Calls allowed per UTC day", parseCount),
   "batch-cost": choice(batchCosts, "What a batch counts as: one call (default), or one call per item"),
-  "self-service": choice(
-    ["on", "off"],
-    "Whether it may change its keys, its webhook and what it is told of by its own calls (default off)",
-  ),
   ...toldArgs,
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
@@ -66,19 +62,17 @@ function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
     "per-minute": perMinute,
     "per-day": perDay,
     "batch-cost": batchCost,
-    "self-service": serves,
     "watch-limit": watchLimit,
   } = args;
-  const selfService = serves === undefined ? undefined : serves === "on";
   const told = Object.keys(toldOf(args)).length === 0 ? undefined : toldOf(args);
-  const terms = { name, scopes, purposes, perMinute, perDay, batchCost, selfService, watchLimit, told };
+  const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, told };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
 }
 
 function partnerText(partner: Partner): string {
-  const { scopes, purposes, told, selfService, ...rest } = describePartner(partner);
+  const { scopes, purposes, told, ...rest } = describePartner(partner);
   const lists = { scopes: scopes.join(", "), purposes: purposes.join(", "), ...toldText(told) };
-  return record({ ...rest, selfService: selfService ? "on" : "off", ...lists });
+  return record({ ...rest, ...lists });
 }
 
 const addCommand = command({
@@ -95,7 +89,7 @@ const addCommand = command({
   },
   async run({ args }) {
     const { id: partnerId } = args;
-    const usual = { batchCost: "call", selfService: false, watchLimit: defaultWatchLimit } as const;
+    const usual = { batchCost: "call", watchLimit: defaultWatchLimit } as const;
     // All others are required.
     const given = termsOf(args) as Required<PartnerChange>;
     const terms = { ...given, ...usual, ...given, told: { ...toldOfAll, ...given.told } };
@@ -142,7 +136,6 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
   PARTNER: "partnerId",
   NAME: "name",
   STATE: ({ disabledAt }) => (disabledAt === null ? "enabled" : "disabled"),
-  "SELF-SERVICE": ({ selfService }) => (selfService ? "on" : "off"),
   "PER MINUTE": "perMinute",
   "PER DAY": "perDay",
   SCOPES: (one) => (one.scopes.length === scopes.length ? "all" : one.scopes.join(",")),

@@ -1,5 +1,5 @@
 import words from "../../data/commands.json" with { type: "json" };
-import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import { mayBePrivate, resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import {
@@ -28,7 +28,9 @@ const setCommand = operatorCommand({
   ...words["partners webhook set"],
   args: { ...partnerIdArg, url: operand(), ...toldArgs, "allow-private-webhooks": flag(), ...byArg },
   async act(operator, args) {
-    const { allowPrivateWebhooks: allowPrivate } = operator.settingsInForce;
+    const { keyKind, settingsInForce } = operator;
+    const { allowPrivateWebhooks } = settingsInForce;
+    const allowPrivate = mayBePrivate(args.url, { keyKind, allowPrivateWebhooks });
     const check = (url: string) => resolveEndpoint(url, { allowPrivate });
     const given = { partnerId: args.id, url: args.url, told: toldOf(args), check };
     const { endpoint, secret } = await setWebhook(operator, given);
@@ -36,7 +38,7 @@ const setCommand = operatorCommand({
     const { told } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () => record({ partnerId, url, secret, ...toldText(told) }));
     note(secretNote);
-    if (allowPrivate) await noteServiceSetting(operator);
+    if (allowPrivateWebhooks) await noteServiceSetting(operator);
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },
 });

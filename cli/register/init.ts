@@ -39,7 +39,7 @@ const questions: readonly Omit<Question, "check">[] = [
   },
   {
     name: "access-log",
-    words: "Keep for 14 days who called what and why it was refused, never what was asked (on or off)",
+    words: "Log who called what and why it was refused, never what was asked (on or off)",
     usual: "on",
   },
   {
@@ -183,7 +183,7 @@ async function make(config: Config, answers: Answers): Promise<void> {
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
   const place = ["data", "database"].flatMap((name) =>
-    flags[name] ? [` --${name} ${shellWord(String(flags[name]), process.platform === "win32")}`] : [],
+    flags[name] ? [` --${name} ${shellWord(String(flags[name]))}`] : [],
   );
   const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
   const where = place.join("");

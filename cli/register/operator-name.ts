@@ -20,11 +20,7 @@ export const byArg = {
 
 /** The filter of commands that list changes. */
 export const byFilterArg = {
-  by: option(
-    "NAME",
-    "Only what this operator changed; partner:ID for a partner, service for the service itself",
-    actorNamed,
-  ),
+  by: option("NAME", "Only what this operator changed; service for the service itself", actorNamed),
 } as const;
 
 /**

@@ -13,7 +13,6 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { isWindows } from "../terminal/windows.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -145,8 +144,7 @@ export function serviceSettings(
   );
   if (isTold) return own;
   const named = environment.TVS_SERVICE_SETTINGS;
-  // On Windows anybody may make that folder, and no file of it says whose it is.
-  const file = named || (!isWindows && existsSync(usual) ? usual : undefined);
+  const file = named || (existsSync(usual) ? usual : undefined);
   if (file === undefined) return own;
   if (!named && existsSync(resolve("data", "tvs.db"))) {
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;

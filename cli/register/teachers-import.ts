@@ -11,6 +11,7 @@ import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
+import { requireWholeLog } from "../evidence/open-evidence.ts";
 import { importDependencies, openOperator, requireRegister } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
@@ -98,6 +99,7 @@ async function importExtract(file: string, how: Importing): Promise<ImportResult
   const progress = createProgress(sizeOf(file));
   const operator = await openOperator(config);
   try {
+    await requireWholeLog(operator);
     const name = basename(file);
     const input = {
       name,

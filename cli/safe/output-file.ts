@@ -70,7 +70,7 @@ function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
       "USAGE",
       `${flag}: ${path} belongs to the register; write to a file outside ${config.dataDir}`,
     );
-  if (isWithin(config.dataDir, path) || isWithin(config.callsFolder, path)) throw own();
+  if (isWithin(config.dataDir, path)) throw own();
   if (
     path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
     keyNames.includes(basename(path))

@@ -15,13 +15,13 @@ import {
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
+import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { command, configOf, flag, operand } from "../command.ts";
 import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restore-evidence.ts";
 import { actorOf, byArg } from "../register/operator-name.ts";
 import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, print, readable, record, table } from "../terminal/output.ts";
-import { refuseRestore } from "../terminal/windows.ts";
 import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
@@ -32,7 +32,6 @@ export const restoreCommand = command({
   ...words.restore,
   args: { file: operand(), force: flag(), "hold-webhooks": flag(), ...yesArg, ...byArg },
   async run({ args }) {
-    refuseRestore();
     const config = configOf(args);
     const acting = { actor: actorOf(config), clock: systemClock };
     const [from, target] = [resolve(args.file), databaseFile(config)];
@@ -52,7 +51,10 @@ export const restoreCommand = command({
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       // Who served the database when the backup was made does not serve this copy, and is not missed in it.
-      await driver.batch([statement("DELETE FROM nodes")]);
+      await driver.batch([
+        statement("DELETE FROM nodes"),
+        { sql: moveTeacherIds("?1", "TRUE"), args: [systemClock.now()] },
+      ]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
       log = await settleRestoredLog(driver, { config, settings, clock: systemClock });

@@ -1,21 +1,40 @@
-import { resolve } from "node:path";
-import { createCalendar } from "../../src/domain/clock.ts";
+/** The sandbox: how `serve` fills it, and `tvs sandbox`, which lists its teachers and puts it back (decision D9.4). */
+
+import { Buffer } from "node:buffer";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import words from "../../data/commands.json" with { type: "json" };
+import sample from "../../data/sample-registry.csv" with { type: "text" };
+import type { Config } from "../../src/config.ts";
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
+import { TvsError } from "../../src/domain/errors.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
+import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
-import { putBackEndpoint } from "../../src/domain/sandbox/endpoint.ts";
-import { demoPartner, readRelay } from "../../src/domain/sandbox/state.ts";
-import { stateTeachers } from "../../src/domain/sandbox/teachers.ts";
+import {
+  demoPartner,
+  endingSoon,
+  sandboxExtract,
+  sandboxTeachers,
+  stateTeachers,
+} from "../../src/domain/sandbox/teachers.ts";
+import { isSandbox } from "../../src/domain/settings.ts";
 import { toldOfAll } from "../../src/domain/told.ts";
+import { removeWebhook } from "../../src/domain/webhooks.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
 import { purposes } from "../../src/partner/contract.ts";
-import type { Operator } from "../open.ts";
+import { command, configOf, group } from "../command.ts";
+import { importDependencies, type Operator, settingsOfRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";
-import { isListening } from "./listen-relay.ts";
-import { keptSecret, sealedSecret } from "./sandbox-register.ts";
-import { fillSandbox } from "./sandbox-sample.ts";
+import { locationOf } from "../register/register.ts";
+import { hint, print, printList, record } from "../terminal/output.ts";
 
 /** The setting with the sandbox's demo key, encrypted. */
 const demoKeyName = "sandbox_demo_key";
+
+/** The port of the example receivers. */
+const receiverUrl = "http://localhost:9876";
 
 /**
  * Fills a sandbox at its first start, and says how to use it.
@@ -28,21 +47,47 @@ export async function prepareSandbox(
 ): Promise<{ introduction: string; demo: Demo }> {
   await fillSandbox(operator);
   const apiKey = await demoKey(operator);
-  await healEndpoint(operator);
   return { introduction: describe(operator, url, apiKey), demo: { partnerId: demoPartner, apiKey } };
 }
 
-/** The demo key, stored before the partner is added: a kill between the two leaves a key that the next start uses. */
-async function demoKey(operator: Operator): Promise<string> {
-  const { partners, secrets, clock, keyKind: kind } = operator;
+/**
+ * The key of the demo partner, the same at every start while it is live. It is stored before the partner is added: a
+ * kill between the two leaves a key that the next start uses.
+ */
+async function demoKey({ partners, settings, secrets, clock, keyKind: kind }: Operator): Promise<string> {
   const options = { kind, secrets, now: clock.now() };
-  const kept = { name: demoKeyName, mint: () => mintApiKey(demoPartner, options).text };
-  const text = await keptSecret(operator, kept);
-  if ((await partners.partners()).some(({ partnerId }) => partnerId === demoPartner)) {
-    const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(text, kind));
-    return known !== undefined && isLive(known, options.now) ? text : renewDemoKey(operator, text);
+  const stored = (await settings.read()).get(demoKeyName);
+  const kept = stored === undefined ? mintKey() : openKey(stored);
+  if (stored === undefined) await keep(kept);
+  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) {
+    await partners.add(demoRecord(options.now), apiKeyRecord(kept, demoPartner, options));
+    return kept;
   }
-  const record = {
+  const known = (await partners.apiKeys()).find(({ keyId }) => keyId === apiKeyId(kept, kind));
+  if (known !== undefined && isLive(known, options.now)) return kept;
+  // The kept key has ended. There is no room for another one where the partner has two live keys.
+  const next = mintKey();
+  const added = apiKeyRecord(next, demoPartner, options);
+  if (!(await partners.addKey(added, { shortened: null, maxLive: maxLiveKeys }))) return kept;
+  await keep(next);
+  return next;
+
+  function mintKey(): string {
+    return mintApiKey(demoPartner, options).text;
+  }
+
+  function openKey(sealed: string): string {
+    return new TextDecoder().decode(secrets.open(new Uint8Array(Buffer.from(sealed, "base64")), demoKeyName));
+  }
+
+  async function keep(text: string): Promise<void> {
+    const sealed = secrets.seal(new TextEncoder().encode(text), demoKeyName);
+    await settings.write({ [demoKeyName]: Buffer.from(sealed).toString("base64") });
+  }
+}
+
+function demoRecord(createdAt: number) {
+  return {
     partnerId: demoPartner,
     name: "Sandbox demo partner",
     scopes,
@@ -50,45 +95,26 @@ async function demoKey(operator: Operator): Promise<string> {
     perMinute: 600,
     perDay: 100_000,
     batchCost: "call" as const,
-    selfService: true,
     watchLimit: defaultWatchLimit,
     told: toldOfAll,
-    createdAt: clock.now(),
+    createdAt,
     disabledAt: null,
   };
-  await partners.add(record, apiKeyRecord(text, demoPartner, options));
-  return text;
-}
-
-/**
- * Another key for who has replaced the sandbox's by one that they keep (decision D17.31): whoever comes next finds one
- * again. Where two of their own live, there is no room for it.
- */
-async function renewDemoKey(operator: Operator, text: string): Promise<string> {
-  const { partners, settings, secrets, clock, keyKind: kind } = operator;
-  const minted = mintApiKey(demoPartner, { kind, secrets, now: clock.now() });
-  if (!(await partners.addKey(minted.record, { shortened: null, maxLive: maxLiveKeys }))) return text;
-  await settings.write({ [demoKeyName]: sealedSecret(secrets, demoKeyName, minted.text) });
-  return minted.text;
-}
-
-/** Puts the demo partner's endpoint back where a `tvs listen` was killed. */
-async function healEndpoint(operator: Operator): Promise<void> {
-  const { settings } = operator;
-  const relay = readRelay(await settings.read());
-  if (relay === null || (await isListening(relay.url))) return;
-  await putBackEndpoint(operator, demoPartner, relay.url);
 }
 
 /** Where to begin, on one screen: the addresses first, then the key. */
-function describe({ calendar, clock, dataDir }: Operator, url: string, apiKey: string): string {
+function describe({ dataDir }: Operator, url: string, apiKey: string): string {
   const api = `${url}/v1/inter-agency`;
   const tvs = programWords();
   const [first, , revoked] = stateTeachers;
   const question = `{"identifier":{"regNo":"${first?.regNo}"},"purpose":"BODYA_INVIGILATOR_ELIGIBILITY"}`;
-  const today = calendar.dateAt(clock.now());
-  const isMoved = createCalendar(calendar.timeZone).dateAt(clock.now()) !== today;
-  const moved = `The day of this sandbox was moved: it judges licences as of ${today}. ${tvs} sandbox clock real ends that.`;
+  const commands = [
+    [`${tvs} sandbox teachers`, "every made-up teacher, and what each shows"],
+    [`${tvs} partners webhook set ${demoPartner} ${receiverUrl} --sandbox`, "send webhooks to your receiver"],
+    [`${tvs} trigger license.revoked`, "cause one"],
+    [`${tvs} help sandbox`, "the rest; every other command takes --sandbox"],
+  ] as const;
+  const widest = Math.max(...commands.map(([line]) => line.length));
   return `
 The tvs sandbox: made-up teachers and test keys, kept in ${dataDir}; nothing here is live.
 
@@ -98,17 +124,127 @@ Getting started:    ${api}/getting-started
 API reference:      ${api}/docs
 
 Demo partner "${demoPartner}", API key ${apiKey}
-${isMoved ? `\n${moved}\n` : ""}
+
 Try:
   curl '${url}/teacher/verify-license?searchTerm=${first?.regNo}'
   curl ${api}/eligibility-check -H 'Authorization: Bearer ${apiKey}' -d '${question}'
   curl ${api}/lookup/by-tid/${revoked?.tId} -H 'x-agency-api-key: ${apiKey}'
 
 In another terminal, ${dataDir === resolve("data") ? "in this folder" : "with the same --data"}:
-  ${tvs} sandbox teachers                                    every made-up teacher, and what each shows
-  ${tvs} listen --forward http://127.0.0.1:3000/events       receive webhooks
-  ${tvs} trigger license.revoked                             cause one
-  ${tvs} help sandbox                                        the rest; every other command takes --sandbox
+${commands.map(([line, what]) => `  ${line.padEnd(widest)}  ${what}`).join("\n")}
 
 `;
 }
+
+/**
+ * Imports the made-up teachers that are not there yet: only the first start costs time. A licence that was to end soon
+ * and has ended is made to end soon again.
+ */
+async function fillSandbox(operator: Operator): Promise<void> {
+  const { teachers, calendar, clock } = operator;
+  const find = (regNo = "") => teachers.findStored({ by: "regNo", value: regNo });
+  const [last = ""] = sample.trimEnd().split("\n").slice(-1);
+  if ((await find(last.split(",")[0])) === null) await importSample(operator);
+  if ((await find(sandboxTeachers.at(-1)?.regNo)) === null) {
+    await importFixtures(operator, sandboxTeachers);
+    return;
+  }
+  const soon = await find(endingSoon.regNo);
+  const today = calendar.dateAt(clock.now());
+  if (soon?.licenseExpiryDate != null && soon.licenseExpiryDate < today)
+    await importFixtures(operator, [endingSoon]);
+}
+
+function importSample(operator: Operator): Promise<ImportResult> {
+  return importText(operator, "sample-registry.csv", sample);
+}
+
+function importFixtures(operator: Operator, teachers: typeof sandboxTeachers): Promise<ImportResult> {
+  const today = operator.calendar.dateAt(operator.clock.now());
+  return importText(operator, "sandbox-teachers.ndjson", sandboxExtract(teachers, today));
+}
+
+/** Tells partners nothing: a sandbox is filled and put back, nobody's licence has changed. */
+function importText(operator: Operator, name: string, text: string): Promise<ImportResult> {
+  const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
+  const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
+  return importRegister({ name, pieces }, importDependencies(operator), options);
+}
+
+async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
+/**
+ * Opens the sandbox for a command that works on no other database, acts and closes. `--sandbox` need not be given.
+ * @throws TvsError REGISTER_MISSING, REFUSED for a live register, in which nothing is changed
+ */
+export async function withSandbox<T>(args: object, act: (operator: Operator) => Promise<T>): Promise<T> {
+  const config = configOf({ ...args, sandbox: true });
+  await requireSandbox(config);
+  return withOperator(config, act);
+}
+
+async function requireSandbox(config: Config): Promise<void> {
+  const stored = await settingsOfRegister(config);
+  const place = locationOf(config);
+  if (stored === null) {
+    const isLiveThere = config.database.kind === "file" && existsSync(join(config.dataDir, "tvs.db"));
+    const more = isLiveThere ? ", only a live register, which this command never touches" : "";
+    const message = `there is no sandbox at ${place}${more}; tvs serve --sandbox makes one, and --data or TVS_DATA says where it is`;
+    throw new TvsError("REGISTER_MISSING", message);
+  }
+  const refusal = `${place} is a live register, and this command is for a sandbox only`;
+  if (!isSandbox(stored)) throw new TvsError("REFUSED", refusal);
+}
+
+const teachersCommand = command({
+  ...words["sandbox teachers"],
+  async run({ args }) {
+    const [first] = stateTeachers;
+    const shown = sandboxTeachers.map(({ regNo, tId, nin, shows }) => ({ regNo, tId, nin, shows }));
+    printList(args, shown, {
+      "REGISTRATION NUMBER": "regNo",
+      "TEACHER ID": "tId",
+      NIN: "nin",
+      SHOWS: "shows",
+    });
+    // Phones are typed as people type them; the country code is the service's business.
+    const phone = first?.phone?.replace(/^\+234(\d{3})(\d{3})/, "0$1 $2 ");
+    hint(args, `the first can also be looked up by ${first?.email} and by ${phone}, the others likewise`);
+  },
+});
+
+const resetCommand = command({
+  ...words["sandbox reset"],
+  async run({ args }) {
+    await withSandbox(args, async (operator) => {
+      const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
+      const teachers = results.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
+      const endpoint = await removeEndpoint(operator);
+      await resetTold(operator);
+      print(args, { teachers, endpoint }, () =>
+        record({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
+      );
+    });
+  },
+});
+
+async function removeEndpoint(operator: Operator): Promise<"none" | "removed"> {
+  if ((await operator.webhooks.endpoint(demoPartner)) === null) return "none";
+  await removeWebhook(operator, demoPartner);
+  return "removed";
+}
+
+async function resetTold({ partners, watches }: Operator): Promise<void> {
+  // The first service that is started over a sandbox makes the demo partner.
+  if ((await partners.partners()).every(({ partnerId }) => partnerId !== demoPartner)) return;
+  const { watchLimit } = await partners.update({ partnerId: demoPartner, told: toldOfAll });
+  const watched = await watches.page(demoPartner, { after: "", limit: watchLimit });
+  await watches.change(demoPartner, { add: [], remove: watched });
+}
+
+export const sandboxCommand = group("List the sandbox's teachers, or put the sandbox back", {
+  teachers: async () => teachersCommand,
+  reset: async () => resetCommand,
+});

@@ -1,6 +1,5 @@
 /** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
 
-import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import words from "../../data/commands.json" with { type: "json" };
 import { type Config, hasUsualDatabase } from "../../src/config.ts";
@@ -16,7 +15,6 @@ import type { App } from "../../src/http/request-listener.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
-import { readCalls } from "../../src/store/access-log/reader.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
@@ -112,9 +110,6 @@ function createAdmin(open: OpenService, { config, threads, history, port }: Part
       log: () => readEvidenceFigures(driver, stores.evidence),
       calendar: operator.calendar,
     }),
-    async calls(filter) {
-      return existsSync(config.callsFolder) ? (await readCalls(config.callsFolder, filter)).calls : [];
-    },
     signingEngine: () => open.signingEngine.description,
     isDiskRefusing: open.isDiskRefusing,
     build: {

@@ -1,6 +1,5 @@
 /** What each serving thread opens for itself over the database, and the memory that all of them share. */
 
-import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
@@ -11,7 +10,7 @@ import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
-import { createSelfService, type OwnStores } from "../../src/domain/self-service.ts";
+import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { type SettingsStore, unreadableCertificateName } from "../../src/domain/settings.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
@@ -34,11 +33,9 @@ import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
-import { atPace } from "../../src/store/changes.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
-import { createPartnerStore } from "../../src/store/partners.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { Operator } from "../open.ts";
@@ -181,18 +178,10 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
     self: createSelfService({
-      ...{ webhooks: stores.webhooks, told: stores.told, secrets, configuration, keyKind, clock },
-      signer: countedSigner(signer, work),
-      watches: (revision) => createWatchStore(atRevision(basis.driver, revision)),
-      storesOf: (partnerId, revision) => ownStores(basis, partnerId, revision),
-      async check(url) {
-        const { allowPrivateWebhooks: allowPrivate } = configuration.current().settings;
-        await resolveEndpoint(url, { allowPrivate }).catch((error) => {
-          // It names the host, which the partner has written: a NIN in it is not kept, and addresses have no such numbers.
-          const detail = String(error).replace(/\d{10,}/g, "[removed]");
-          log.warn("a partner's webhook address was refused", { detail });
-          throw error;
-        });
+      ...{ webhooks: stores.webhooks, told: stores.told, clock },
+      storesAt(revision) {
+        const driver = atRevision(basis.driver, revision);
+        return { watches: createWatchStore(driver), deliveries: createWebhookStore(driver) };
       },
     }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
@@ -225,17 +214,6 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
     if (!warn({ proxy })) return;
     // A database that takes no writes has its own line in the log.
     settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
-  };
-}
-
-/** Stores in a partner's name. What is due again after a change is no part of it, and must not undo it. */
-function ownStores({ driver, stores, clock }: ServerBasis, partnerId: string, revision: number): OwnStores {
-  const acting = { actor: `partner:${partnerId}`, clock };
-  const own = atPace(atRevision(driver, revision), { partnerId, clock });
-  const { makeDue } = stores.webhooks;
-  return {
-    partners: createPartnerStore(own, acting),
-    webhooks: { ...createWebhookStore(own, acting), makeDue },
   };
 }
 

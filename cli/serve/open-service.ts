@@ -1,15 +1,14 @@
-import { existsSync } from "node:fs";
 import packageJson from "../../package.json" with { type: "json" };
-import { type Config, formerCallsFile, type ServeConfig } from "../../src/config.ts";
+import type { Config, ServeConfig } from "../../src/config.ts";
+import { mayBePrivate } from "../../src/delivery/address-guard.ts";
 import { createExchange } from "../../src/delivery/exchange.ts";
 import { type Sender, startSender } from "../../src/delivery/sender.ts";
-import type { AccessLogFigures, Call } from "../../src/domain/calls.ts";
+import type { Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
-import type { Configuration, Snapshot } from "../../src/domain/configuration.ts";
+import type { Configuration } from "../../src/domain/configuration.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { startFollowing } from "../../src/domain/evidence/schedule.ts";
-import { mayBeRelay } from "../../src/domain/sandbox/state.ts";
 import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
@@ -18,8 +17,7 @@ import type { RequestCounters } from "../../src/metrics/requests.ts";
 import { countedOutbox, createWorkCounters, type WorkCounters } from "../../src/metrics/work.ts";
 import type { Service } from "../../src/service.ts";
 import type { ChosenSigner } from "../../src/signing/signer.ts";
-import { type CallLog, createCallLog } from "../../src/store/access-log/access-log.ts";
-import { openCallFiles } from "../../src/store/access-log/files.ts";
+import { type AccessLog, openAccessLog } from "../../src/store/access-log.ts";
 import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
@@ -37,8 +35,6 @@ export type OpenService = {
     readonly requests: RequestCounters;
     readonly work: WorkCounters;
     readonly refusals: Refusals;
-    /** Null when no access log is kept. */
-    accessLog(): AccessLogFigures | null;
   };
   /** This process among those that serve the database. */
   readonly node: RunningNode;
@@ -86,7 +82,7 @@ export async function openService(
     ...options,
     commits: { onGroup: work.committed, isMoreComing: work.isSigning },
   });
-  let calls: CallLog | undefined;
+  let calls: AccessLog | undefined;
   let server: OpenServer | undefined;
   let node: RunningNode | undefined;
   let stopFollowing = async () => {};
@@ -99,7 +95,7 @@ export async function openService(
     await admitNode(operator, nodeId);
     await rememberSettings(operator, config);
     await openLog(operator);
-    calls = config.accessLog === true ? openAccessLog(config) : undefined;
+    calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
     const refusals = createRefusals(operator.clock);
     const onCall = (call: Call) => {
       refusals.observe(call);
@@ -130,11 +126,11 @@ export async function openService(
       operator,
       node: running,
       service: opened.service,
-      metrics: { requests: opened.requests, work, refusals, accessLog: () => calls?.figures() ?? null },
+      metrics: { requests: opened.requests, work, refusals },
       memory,
       takeCalls(batch) {
         batch.calls.forEach(onCall);
-        calls?.miss(batch.dropped);
+        if (batch.dropped > 0) log.warn("calls of a thread were not counted", { dropped: batch.dropped });
       },
       signingEngine: opened.signer.engine,
       isDiskRefusing: opened.isDiskRefusing,
@@ -171,34 +167,13 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
-function openAccessLog(config: Config): CallLog {
-  const former = formerCallsFile(config);
-  if (existsSync(former))
-    log.warn("the access log is lines in a folder now, and what it was before is read no more: delete it", {
-      file: former,
-      folder: config.callsFolder,
-    });
-  return createCallLog(openCallFiles(config.callsFolder));
-}
-
-/**
- * Whether an endpoint may have a private address: by the setting, and in a sandbox that of who listens on this machine.
- * One who has begun to listen a moment ago is not refused by what was read before.
- */
-async function isPrivateAllowed(url: string, configuration: Configuration): Promise<boolean> {
-  const isAllowed = ({ settings, sandbox }: Snapshot) =>
-    settings.allowPrivateWebhooks || sandbox.relayUrl === url;
-  if (isAllowed(configuration.current()) || !mayBeRelay(url)) return isAllowed(configuration.current());
-  return isAllowed(await configuration.refresh());
-}
-
 /**
  * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
  * theirs, and one whose clock was ahead would send what they are about to.
  * @returns stops it, once
  */
 function startSending(
-  { driver, stores, secrets, clock: own }: Operator,
+  { driver, stores, secrets, keyKind, clock: own }: Operator,
   { node, configuration, work }: { node: RunningNode; configuration: Configuration; work: WorkCounters },
 ): () => Promise<void> {
   const clock = { now: () => own.now() - node.clockAheadMs() };
@@ -209,7 +184,7 @@ function startSending(
     exchange,
     secrets,
     clock,
-    allowPrivate: (url) => isPrivateAllowed(url, configuration),
+    allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
     version: packageJson.version,
     ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
     onError: (error) => log.error("webhook sender failed", { detail: String(error) }),

@@ -12,6 +12,7 @@ import {
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { openNodeMemory } from "../../src/domain/node-memory.ts";
+import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
@@ -22,9 +23,7 @@ import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
 import { settingsOfRegister } from "../open.ts";
 import { readSmallFile } from "../safe/input-file.ts";
-import { tryOutOf } from "../sandbox/going-live.ts";
 import { exitCodes } from "../terminal/output.ts";
-import { endSignals, isWindows, limitsOnWindows } from "../terminal/windows.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
@@ -96,9 +95,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
     const { liveNodes } = openNodeMemory(open.memory.node);
-    const tryOut = tryOutOf({ ...open.operator, ...open.service }, demo);
+    const { operator, service } = open;
+    const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     const addressCounts = open.memory.addresses;
-    openFor(createApp(open.service, { ...config, demo, tryOut, addressCounts, liveNodes }));
+    openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts, liveNodes }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
       const { work } = open.metrics;
@@ -246,7 +246,6 @@ async function announce(
 ): Promise<void> {
   const { settings } = service.configuration.current();
   log.info("listening", { url: listener.url, tlsPort: listener.tlsPort, issuer: settings.issuer });
-  if (isWindows) for (const limit of limitsOnWindows(operator.config)) log.warn(limit, {});
   if (operator.keyKind === "live") {
     warnOfSettings(settings, operator.issuerTold);
     const { result, found, advice } = checkMasterKey(operator.config, null);
@@ -285,6 +284,6 @@ function readTls({ port, certFile, keyFile }: NonNullable<ServeConfig["tls"]>) {
 /** Resolves at the first signal to end; a second one, which supervisors send too, changes nothing. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of endSignals) process.on(signal, () => resolve(signal));
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(signal));
   });
 }

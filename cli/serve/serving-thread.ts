@@ -7,6 +7,7 @@ import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
+import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import type { Settings } from "../../src/domain/settings.ts";
 import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
@@ -17,7 +18,6 @@ import type { SignerOptions } from "../../src/signing/signer.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createStores, openDriver } from "../open.ts";
 import { openVault } from "../safe/vault.ts";
-import { tryOutOf } from "../sandbox/going-live.ts";
 import { openServer, type ProcessMemory } from "./open-server.ts";
 import type { LogLevel } from "./options.ts";
 
@@ -124,7 +124,7 @@ async function openThread(
   const app = createApp(server.service, {
     ...config,
     demo: data.demo,
-    tryOut: tryOutOf({ stores, config, ...server.service }, data.demo),
+    causeEvent: data.demo && (() => triggerRevocation({ stores, ...server.service })),
     addressCounts: memory.addresses,
     liveNodes: server.node.liveNodes,
   });

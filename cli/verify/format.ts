@@ -74,13 +74,13 @@ function answerLines(verification: AnyVerification, color: boolean): string[] {
   return lines.map(([text, code]) => `  ${colored(printable(text), color ? code : null)}`);
 }
 
-/** Whether all who are shown may be relied on, of a statement. */
+/** Whether all of a statement's rows may be relied on. */
 function areAllEligible(verification: AnyVerification): boolean {
   const rows = ("statement" in verification && verification.statement?.rows) || [];
   return rows.every(({ eligible }) => eligible);
 }
 
-/** What is signed for the list, and a line for each row that is shown. */
+/** What is signed for the list, and a line for each row. */
 function describeStated({ statement }: StatementVerification): string[] {
   if (statement === null) return [];
   const { list, purpose, policyVersion, rows } = statement;

@@ -41,23 +41,16 @@ export const verifyArgs = {
     "How old a status list may be (default 7d, and never beyond its own end); one that was just fetched may be a day old",
   ),
   now: option("TIME", "Check as of this time (ISO 8601)"),
-  row: option(
-    "N",
-    "Of a statement over a list, write this row alone, to be shown without the others; needs --out",
-  ),
-  out: option("FILE", "Where the row goes, a new file; it is written only when the statement is valid"),
-  force: flag("Replace the file that --out names"),
   json: flag("Print one JSON object a line, one for each envelope"),
 } as const satisfies ArgsDef;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-type Texts = Exclude<keyof typeof verifyArgs, "json" | "force" | "log-key" | "status-list">;
+type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 
 /** The options as they were given. */
 export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly json?: boolean | undefined;
-  readonly force?: boolean | undefined;
   /** Each of several. */
   readonly "log-key"?: readonly string[] | undefined;
   readonly "status-list"?: readonly string[] | undefined;

@@ -1,19 +1,15 @@
 /** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
 import process from "node:process";
-import { readConfig } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
-import { Refusal } from "../../src/partner/reasons.ts";
 import { isStatement } from "../../src/partner/statement-form.ts";
-import type { JsonValue } from "../../src/partner/strict-json.ts";
 import { unopened } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
-import { rowOfStatement, verifyStatement } from "../../src/partner/verify-statement.ts";
+import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, everyValue, type OurCommand } from "../command.ts";
-import { prepareOutput } from "../safe/output-file.ts";
-import { exitCodes, parseCount, parseTime } from "../terminal/output.ts";
+import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
 import { type AnyVerification, formatOf } from "./format.ts";
@@ -55,7 +51,6 @@ type Run = {
   readonly options: VerifyOptions;
   readonly json: boolean;
   readonly proof: string | undefined;
-  readonly row: RowTaker | null;
 };
 
 const maxKeyFileMiB = 4;
@@ -95,8 +90,7 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
   const keys = await createKeySet(await readSources(given));
   const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
   const options = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
-  const row = rowTaker(flags, paths);
-  return { paths, given, options, json: flags.json === true, proof: flags.proof, row };
+  return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
 /** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
@@ -114,7 +108,7 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
 }
 
 async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof, row } = run;
+  const { paths, given, options, json, proof } = run;
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
   const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
@@ -123,7 +117,7 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
   const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
   try {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
-      await judgeSource(source, options, printer, row?.take);
+      await judgeSource(source, options, printer);
     }
     await flush();
   } finally {
@@ -133,7 +127,6 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
   const isSummed = !json;
   if (isSummed) await io.stdout(trustNote(options.keys, given));
   if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
-  if (tally.refused + tally.undecidable === 0) row?.end();
   return exitCode(tally);
 }
 
@@ -209,31 +202,20 @@ async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<An
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/** Is given each statement that was found to be genuine. */
-type TakeStatement = (statement: JsonValue) => Promise<void>;
-
 /**
  * Judges one file, folder entry or stream, in order.
  *
  * @param source what to read, or the reason why it cannot be read
  * @param options the key set, what is expected, and the proof that every envelope is held against
  * @param printer receives at least one verdict
- * @param take is given each genuine statement, before its verdict is printed
  */
-async function judgeSource(
-  source: Source,
-  options: VerifyOptions,
-  printer: Printer,
-  take?: TakeStatement,
-): Promise<void> {
+async function judgeSource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
   const judgeItems = async () => {
     const verdicts = await Promise.all(items.map((item) => judgeItem(item, options)));
     for (const [index, item] of items.entries()) {
-      const verdict = verdicts[index] as AnyVerification;
-      if ("statement" in verdict && verdict.valid && "value" in item) await take?.(item.value);
-      printer.print(verdict, { file, place: item.place });
+      printer.print(verdicts[index] as AnyVerification, { file, place: item.place });
     }
     items = [];
     await printer.makeRoom();
@@ -241,46 +223,4 @@ async function judgeSource(
   for await (const item of readSource(source, printer.watched))
     if (items.push(item) >= atOnce) await judgeItems();
   await judgeItems();
-}
-
-/** Takes the row out of the one statement of a run. */
-type RowTaker = {
-  readonly take: TakeStatement /** @throws TvsError when there was none */;
-  end(): void;
-};
-
-/**
- * @param flags what was given
- * @param paths what is to be judged
- * @returns null where no row is asked for
- * @throws TvsError USAGE
- */
-function rowTaker(flags: VerifyFlags, paths: readonly string[]): RowTaker | null {
-  const { row: text, out, force = false } = flags;
-  if (text === undefined && out === undefined) return null;
-  if (text === undefined || out === undefined)
-    throw new TvsError(
-      "USAGE",
-      "--row N and --out FILE belong together: which row of a statement, and where it goes",
-    );
-  const row = parseCount(text, "--row");
-  const file = prepareOutput({
-    flag: "--out",
-    path: out,
-    force,
-    config: readConfig({}, process.env),
-    inputs: paths.filter((path) => path !== "-"),
-  });
-  let taken = 0;
-  return {
-    async take(statement) {
-      if (++taken > 1) throw new TvsError("USAGE", "--row takes a row of one statement: name one file");
-      const alone = await rowOfStatement(statement, row);
-      if (alone instanceof Refusal) throw new TvsError("USAGE", `--row: ${alone.detail}`);
-      await file.write(`${JSON.stringify(alone, null, 2)}\n`);
-    },
-    end() {
-      if (taken === 0) throw new TvsError("USAGE", "--row: there was no valid statement to take a row of");
-    },
-  };
 }

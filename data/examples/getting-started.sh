@@ -72,14 +72,6 @@ api batch -H "Idempotency-Key: $(date +%s)-batch" \
 
 #: watch
 api {{watched}} -X PUT
-api me/told -X PUT -d '{"teachers":"watched"}'; echo
-
-#: rotate
-OLD=$(api me | grep -o '"credential":{"keyId":"[^"]*"' | cut -d'"' -f6)
-NEW=$(api me/keys -X POST | grep -o '"apiKey":"[^"]*"' | cut -d'"' -f4)
-echo "Keep this one: $NEW"
-API_KEY=${NEW:-$API_KEY}
-api "me/keys/$OLD" -X DELETE; echo
 
 #: verify-tvs
 tvs verify envelope.json --jwks jwks.json --key-history key-history.jose \
@@ -100,7 +92,16 @@ console.log(valid ? result : reason); // and not the result outside of the signa
 END
 node check.mjs
 
-#: sandbox-events
-tvs listen --forward http://127.0.0.1:9876
+#: sandbox-endpoint
+export TVS_WEBHOOK_SECRET=$(tvs partners webhook set demo \
+  http://localhost:9876 --sandbox --json | grep -o 'whsec_[^"]*')
+
+#: sandbox-event
 tvs trigger license.revoked
-tvs trigger forged
+for TRY in $(seq 30); do
+  tvs webhooks list --partner demo --state pending --sandbox --json \
+    | grep -q eventId || break
+  sleep 1
+done
+tvs webhooks list --partner demo --limit 1 --sandbox
+kill $RECEIVER

@@ -4,15 +4,12 @@
  */
 
 import * as v from "valibot";
-import { readDuration } from "../domain/clock.ts";
-import { deliveryStates } from "../domain/deliveries.ts";
 import { holdsPersonalData } from "../domain/personal-data.ts";
 import { hasHiddenCharacter } from "../domain/plain-text.ts";
 import { cleanTerm, ninPattern } from "../domain/teachers/search-term.ts";
 import { canonicalRegNo, maxTId } from "../domain/teachers/teachers.ts";
-import { teacherChoices } from "../domain/told.ts";
 import { coded } from "../http/request-body.ts";
-import { eventTypes, purposes } from "../partner/contract.ts";
+import { purposes } from "../partner/contract.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 
 /** An array is an object too, in JavaScript; no member of the contract is one where an object belongs. */
@@ -188,58 +185,3 @@ export const treeSizeSchema = v.pipe(
   v.minValue(1, treeSizeForm),
   v.maxValue(Number.MAX_SAFE_INTEGER, treeSizeForm),
 );
-
-const toldEvents = `must be all, or a list of ${eventTypes.join(", ")}`;
-
-/** What a partner is told of; `all` stands for every event that there is. */
-export const toldSchema = jsonObject(
-  {
-    events: v.optional(
-      v.union(
-        [
-          v.pipe(
-            v.literal("all"),
-            v.transform(() => [...eventTypes]),
-          ),
-          // Each once: as many as there are would be taken for all of them.
-          v.pipe(
-            v.array(v.picklist(eventTypes, toldEvents), toldEvents),
-            v.transform((events) => [...new Set(events)]),
-          ),
-        ],
-        toldEvents,
-      ),
-    ),
-    teachers: v.optional(v.picklist(teacherChoices, `must be ${teacherChoices.join(", ")}`)),
-  },
-  "must be an object",
-);
-
-const day = 86_400_000;
-
-/** How long what is replaced still counts. @param least in milliseconds. @param words what it may be */
-function overlap(least: number, words: string) {
-  return v.pipe(
-    v.string(words),
-    v.check((text) => {
-      const duration = readDuration(text);
-      return duration !== null && duration >= least && duration <= 7 * day;
-    }, words),
-    v.transform((text) => readDuration(text) ?? 0),
-  );
-}
-
-/** A key that ended at once could be the one that asks, and its partner left without any if the answer is lost. */
-export const keyRequestSchema = jsonObject(
-  { overlap: v.optional(overlap(day / 24, "must be a duration from 1h to 7d, such as 24h"), "24h") },
-  "must be an object",
-);
-
-export const rotationSchema = jsonObject(
-  { overlap: v.optional(overlap(0, "must be a duration from 0s to 7d, such as 24h")) },
-  "must be an object",
-);
-
-export const webhookSchema = jsonObject({ url: v.string("must be text") }, "must be an object");
-
-export const deliveryStateSchema = v.picklist(deliveryStates, `must be ${deliveryStates.join(", ")}`);

@@ -7,9 +7,8 @@ import { jsonReply } from "../http/http-call.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
-import { listPage } from "./list-page.ts";
+import { listPage, type SelfHandler } from "./me.ts";
 import type { Attempt } from "./partner-caller.ts";
-import type { SelfHandler } from "./self-service.ts";
 
 const numberSchema = v.pipe(
   v.string("must be text"),
@@ -62,8 +61,7 @@ export const changeWatched: SelfHandler = async (self, service) => {
 
 export const listWatched: SelfHandler = ({ call, snapshot, authenticated }, { self: own }) => {
   const { partnerId } = authenticated.partner;
-  const list = { iterators: own.iterators, partnerId, list: "watch" };
-  return listPage<string>(call, list, async ({ after, limit }) => {
+  return listPage(call, numberSchema, async ({ after, limit }) => {
     const found = await own
       .watches(snapshot.revision)
       .page(partnerId, { after: after ?? "", limit: limit + 1 });

@@ -83,7 +83,7 @@ function drawing(chart: Chart, points: readonly Point[], timeZone: string): Mark
   const from = to - spanMs;
   const top = Math.max(0.01, ...keys.flatMap((key) => points.map((point) => point[key] ?? 0)));
   const peakAt = points.find((point) => keys.some((key) => point[key] === top))?.at;
-  const peak = peakAt === undefined ? "" : `peak ${figure(top)} at ${moment(peakAt, timeZone).slice(-5)}`;
+  const peak = peakAt === undefined ? "" : `peak ${figure(top)} at ${moment(peakAt, timeZone).slice(11)}`;
   const lines = keys.map((key, index) => {
     const path = points
       .flatMap((point) => {

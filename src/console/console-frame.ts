@@ -8,7 +8,6 @@ const places = [
   ["/teachers", "Teachers"],
   ["/attestations", "Attestations"],
   ["/deliveries", "Deliveries"],
-  ["/calls", "Calls"],
   ["/imports", "Imports"],
   ["/changes", "Changes"],
 ] as const;

@@ -59,8 +59,8 @@ export function consolePage(state: ConsoleState): Markup {
 <noscript><p><a href="./">Refresh</a></p></noscript>
 </header>
 <main data-time-zone="${timeZone}">
-<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
 ${panel("attention", state)}
+<section class="strip" aria-labelledby="figures-title"><h2 id="figures-title">Just now</h2><div data-section="figures">${figuresSection(state)}</div></section>
 <section aria-labelledby="charts-title"><h2 id="charts-title">The last 15 minutes</h2><div class="charts" data-section="charts">${chartFigures(state)}</div></section>
 ${panel("webhooks", state)}
 <div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>

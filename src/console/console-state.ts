@@ -1,6 +1,5 @@
 import type { AttestationStore } from "../domain/attestations.ts";
 import type { BlindIndex } from "../domain/blind-index.ts";
-import type { Call, CallFilter } from "../domain/calls.ts";
 import type { ChangeStore } from "../domain/changes.ts";
 import type { ImportHistory } from "../domain/import/store.ts";
 import type { TeacherStore } from "../domain/teachers/store.ts";
@@ -16,8 +15,6 @@ export type ConsoleSources = Sources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** What the access log has; nothing where none is kept. */
-  readonly calls: (filter: CallFilter) => Promise<readonly Call[]>;
   /** Writes a command that can be pasted into any shell, whatever folder it is in. */
   readonly commandLine: (words: string) => string;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */

@@ -9,7 +9,8 @@ const freshnessText = freshness.querySelector("[data-text]");
 
 // Times stand in the service's time zone, as in the tables, wherever the browser is.
 const { timeZone } = document.querySelector("main").dataset;
-const toSecond = new Intl.DateTimeFormat("en-GB", { timeZone, timeStyle: "medium" });
+const digits = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const toSecond = new Intl.DateTimeFormat("en-NG", { timeZone, ...digits, timeZoneName: "short" });
 let lastAnswer = new Date();
 
 const words = { copy: "Copy", copied: "Copied", copyFailed: "Not copied" };

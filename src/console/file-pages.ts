@@ -117,8 +117,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
 
 /** Which rows of an import were rejected or remarked on, by code: where they stand, and never what they say. */
 export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
-  const { codes, rejected, warnings } = one;
-  const rows = codes
+  const rows = one.codes
     .map(describeCode)
     .map(({ code, rejects, rows: met, meaning, first }) => [
       html`<code>${code}</code>`,
@@ -127,13 +126,9 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
       html`<span class="prose">${first.map(({ line, field }) => (field === null ? `${line}` : `${line} (${field})`)).join(", ")}${met > first.length ? " …" : ""}</span>`,
       count(met),
     ]);
-  const nothing =
-    rejected + warnings === 0
-      ? "Every row was taken as it stands."
-      : "The import was not finished, and kept no codes.";
   return html`<section class="panel"><h2>Rows by code</h2>${
     rows.length === 0
-      ? none(nothing)
+      ? none("Every row was taken as it stands.")
       : tableOf("Rows by code", {
           head: ["Code", "Kind", "Means", "First lines", "Rows"],
           numbersFrom: 4,

@@ -75,7 +75,7 @@ export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: 
     next === null
       ? ""
       : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
-  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV</a>, ${count(csvRows)} rows at most</p>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${count(csvRows)} rows at most</a></p>`;
 }
 
 function addressOf(path: string, query: Query): string {

@@ -1,10 +1,9 @@
-/** The lists of the console: teachers, attestations, deliveries, calls and changes. */
+/** The lists of the console: teachers, attestations, deliveries and changes. */
 
 import { html } from "hono/html";
 import { type Attestation, statementStatus } from "../domain/attestations.ts";
-import { type Call, parseStatuses } from "../domain/calls.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
-import { isCalendarDate, isoSeconds, timeOfUuid } from "../domain/clock.ts";
+import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
@@ -12,7 +11,7 @@ import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from 
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import type { Field, Listing, Query, Rows } from "./listing.ts";
-import { badge, type Cell, moment } from "./markup.ts";
+import { badge, type Cell, inZone, moment } from "./markup.ts";
 
 /** Rows of one page. */
 export const pageRows = 50;
@@ -81,10 +80,6 @@ export function statusBadge(status: keyof typeof statusLevels): Cell {
   return badge(statusLevels[status], status);
 }
 
-function teacherLink(ref: string | number, text: string): Cell {
-  return html`<a href="./teacher?ref=${encodeURIComponent(ref)}">${text}</a>`;
-}
-
 /** A column of ids, which may break where a table has no room for them. */
 function idColumn<Name extends string>(head: string, name: Name) {
   return {
@@ -122,7 +117,7 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   };
 }
 
-/** What the register is searched with; the day is the service's own, which a sandbox's engineer can move. */
+/** What the register is searched with. */
 export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
@@ -131,14 +126,23 @@ export function describedPage(
   { teachers, next }: TeacherPage,
   { configuration, clock }: ConsoleSources,
 ): Rows<DescribedRow> {
-  const today = configuration.current().calendar.dateAt(clock.now());
-  return { rows: teachers.map((teacher) => describeRow(teacher, today)), next };
+  const { calendar } = configuration.current();
+  const today = calendar.dateAt(clock.now());
+  const rows = teachers.map((teacher) => ({
+    ...describeRow(teacher, today),
+    updatedAt: calendar.dateAt(teacher.updatedAt),
+  }));
+  return { rows, next };
 }
 
 const teacherColumns: Listing<DescribedRow>["columns"] = [
-  { head: "Registration number", text: ({ regNo }) => regNo, cell: ({ regNo }) => teacherLink(regNo, regNo) },
+  {
+    head: "Registration number",
+    text: ({ regNo }) => regNo,
+    cell: ({ regNo }) => html`<a class="long" href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`,
+  },
   { head: "Teacher id", text: ({ tId }) => tId },
-  { head: "Name", text: ({ name }) => name, cell: ({ name }) => html`<span class="name">${name}</span>` },
+  { head: "Name", text: ({ name }) => name },
   { head: "State", text: ({ state }) => state },
   {
     head: "Licence",
@@ -150,7 +154,7 @@ const teacherColumns: Listing<DescribedRow>["columns"] = [
   },
   { head: "Ends", text: ({ licenseExpiryDate }) => licenseExpiryDate },
   { head: "Certificate", text: ({ certificateStatus }) => certificateStatus },
-  { head: "Changed", text: ({ updatedAt }) => updatedAt.slice(0, 10) },
+  { head: "Changed", text: ({ updatedAt }) => updatedAt },
 ];
 
 function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
@@ -165,13 +169,14 @@ function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
 
 /** "Did we attest this, and to whom?" */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
+  const { timeZone } = sources.configuration.current().settings;
   const list: NewestFirst<Attestation> = {
     path: "/attestations",
     title: "Attestations",
     nothing: "Nothing was attested that fits.",
     fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }],
     columns: [
-      { head: "Verified at", text: ({ issuedAt }) => isoSeconds(issuedAt) },
+      { head: "Verified at", text: ({ issuedAt }) => moment(issuedAt * 1_000, timeZone) },
       { head: "Partner", text: ({ partnerId }) => partnerId },
       idColumn("Key", "credential"),
       { head: "Asked for", text: ({ reference }) => reference },
@@ -242,42 +247,14 @@ export function changeListing(sources: ConsoleSources): Listing<RecordedChange> 
       { head: "Change", text: ({ action }) => action },
       {
         head: "Now",
-        text: ({ detail }) => detail,
-        cell: ({ detail }) => html`<span class="prose">${detail ?? "–"}</span>`,
+        text: ({ detail }) => detail && inZone(detail, timeZone),
+        cell: ({ detail }) =>
+          html`<span class="prose">${detail === null ? "–" : inZone(detail, timeZone)}</span>`,
       },
     ],
   };
   return newestFirst(sources, list, async ({ by, of }, most) => {
     const actor = by === undefined ? undefined : actorNamed(by);
     return sources.changes.list({ ...most(), actor, subject: of });
-  });
-}
-
-/** What was answered, and refused, to whom: the access log. */
-export function callListing(sources: ConsoleSources): Listing<Call> {
-  const { timeZone } = sources.configuration.current().settings;
-  const list: NewestFirst<Call> = {
-    path: "/calls",
-    title: "Calls",
-    nothing: "No call fits. Calls are kept for 14 days where the service runs with --access-log.",
-    fields: [{ name: "status", label: "Status (401, 4xx)", kind: "text" }, partnerField],
-    columns: [
-      { head: "Time", text: ({ requestId }) => moment(timeOfUuid(requestId) ?? 0, timeZone) },
-      { head: "Status", text: ({ status }) => status },
-      { head: "Why", text: ({ error, replayed }) => (replayed ? "replayed" : error) },
-      { head: "Partner", text: ({ partnerId }) => partnerId },
-      {
-        head: "Key",
-        text: ({ keyId }) => keyId,
-        cell: ({ keyId }) => html`<span class="kid">${keyId ?? "–"}</span>`,
-      },
-      { head: "Call", text: ({ method, route }) => `${method} ${route}` },
-      { head: "ms", text: ({ ms }) => ms },
-      idColumn("Request id", "requestId"),
-    ],
-  };
-  return newestFirst(sources, list, async ({ partner, status }, most) => {
-    const statuses = status === undefined ? undefined : parseStatuses(status);
-    return sources.calls({ ...most(), partnerId: partner, statuses });
   });
 }

@@ -6,6 +6,15 @@ import { html } from "hono/html";
 export type Markup = ReturnType<typeof html>;
 export type Cell = string | Markup;
 
+/** Characters of a plain cell that stay on one line: a time with the name of its zone has fewer. */
+const maxOneLine = 24;
+
+/** A long value breaks into lines, so that no column is pushed off a small screen. */
+function fitted(cell: Cell | undefined): Cell | undefined {
+  const isLong = typeof cell === "string" && cell.length > maxOneLine;
+  return isLong ? html`<span class="long">${cell}</span>` : cell;
+}
+
 /** A table that scrolls by itself where it is too wide, by keyboard as well. */
 export function tableOf(
   label: string,
@@ -18,7 +27,7 @@ export function tableOf(
   const kind = (index: number) => (index >= numbersFrom ? "number" : "word");
   return html`<div class="scroll" role="region" aria-label="${label}, table" tabindex="0"><table>
 <thead><tr>${head.map((name, index) => html`<th scope="col" class="${kind(index)}">${name}</th>`)}</tr></thead>
-<tbody>${rows.map(([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map((cell, index) => html`<td class="${kind(index + 1)}" data-label="${head[index + 1]}">${cell}</td>`)}</tr>`)}</tbody>
+<tbody>${rows.map(([first, ...others]) => html`<tr><th scope="row">${fitted(first)}</th>${others.map((cell, index) => html`<td class="${kind(index + 1)}" data-label="${head[index + 1]}">${fitted(cell)}</td>`)}</tr>`)}</tbody>
 </table></div>`;
 }
 
@@ -61,9 +70,17 @@ export function bytes(value: number): string {
   return value < 1e9 ? `${count(value / 1e6)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 }
 
-/** A moment in the service's time zone, to the minute: 2026-03-01 09:30. */
+/** A moment in the service's time zone, to the minute, with the zone's name: 2026-03-01 09:30 WAT. */
 export function moment(at: number, timeZone: string): string {
-  return new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(at);
+  const time = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" });
+  // Nigerian English has a name for Nigeria's zone; other locales of English say GMT+1.
+  const named = new Intl.DateTimeFormat("en-NG", { timeZone, timeZoneName: "short" }).formatToParts(at);
+  return `${time.format(at)} ${named.find(({ type }) => type === "timeZoneName")?.value ?? timeZone}`;
+}
+
+/** A sentence with its UTC times in the service's time zone. */
+export function inZone(text: string, timeZone: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => moment(Date.parse(time), timeZone));
 }
 
 export function percent(share: number): string {

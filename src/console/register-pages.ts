@@ -12,7 +12,6 @@ import { importPart, importsPart, teacherPart } from "./file-pages.ts";
 import { csvOf, filterForm, type Listing, pager, queryOf, tableOfRows } from "./listing.ts";
 import {
   attestationListing,
-  callListing,
   changeListing,
   deliveryListing,
   describedPage,
@@ -35,7 +34,6 @@ type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Res
 export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
   addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
   addListing(app, signedIn, attestationListing(sources));
-  addListing(app, signedIn, callListing(sources));
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 

@@ -14,7 +14,18 @@ import { describeLicensed } from "../domain/status.ts";
 import { shellWord } from "../shell-word.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
-import { badge, bar, commandBox, count, type Markup, moment, none, percent, tableOf } from "./markup.ts";
+import {
+  badge,
+  bar,
+  commandBox,
+  count,
+  inZone,
+  type Markup,
+  moment,
+  none,
+  percent,
+  tableOf,
+} from "./markup.ts";
 
 const unread = "The database has not answered yet.";
 
@@ -38,9 +49,9 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
-      html`${partner.partnerId}${partner.selfService ? html` ${badge("quiet", "self-service")}` : ""}${
+      html`<span class="long">${partner.partnerId}${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
-      }`,
+      }</span>`,
       html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
       meter(use.minute),
       html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,
@@ -69,7 +80,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     .filter(({ state }) => state === "retired" || state === "compromised")
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
   const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
-    html`<span class="kid">${key.kid}</span>`,
+    html`<span class="id">${key.kid}</span>`,
     keyBadge(key),
     at(key.publishedAt),
     at(key.activatedAt),
@@ -143,7 +154,7 @@ export function webhooksSection(state: ConsoleState): Markup {
   return html`${tableOf("Webhook endpoints", {
     head: ["Partner", "Host", "State", "Pending", "Dead", "Oldest due", "Last error"],
     rows,
-  })}${commandBox(commandLine("webhooks list --state dead"))}`;
+  })}${commandBox(commandLine("webhooks list"))}`;
 }
 
 function endpointRow(endpoint: EndpointReading, backlog: PartnerBacklog | undefined, state: ConsoleState) {
@@ -242,6 +253,7 @@ const deathConcernMs = 60 * 60_000;
 /** What needs attention, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
   const { readings, snapshot, node, commandLine } = state;
+  const { timeZone } = snapshot.settings;
   const checks = [...judgeProcess(state)];
   if (readings !== null) {
     const { nodes } = node();
@@ -253,7 +265,10 @@ export function concernsOf(state: ConsoleState): Concern[] {
     .filter(({ result }) => result !== "ok")
     .map(({ result, found, advice, command, isUrgent }) => ({
       level: result === "fail" || isUrgent ? ("bad" as const) : ("warn" as const),
-      text: [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
+      text: inZone(
+        [found, advice].flatMap((part) => (part === null ? [] : [sentence(part)])).join(" "),
+        timeZone,
+      ),
       command: commandLine((command ?? ["doctor"]).map((word) => shellWord(word)).join(" ")),
     }));
   const of = (wanted: Concern["level"]) => concerns.filter(({ level }) => level === wanted);
@@ -266,7 +281,7 @@ function sentence(words: string): string {
 
 /** What only this process knows of itself. */
 function judgeProcess(state: ConsoleState): Check[] {
-  const { hasFailed, readings, isDiskRefusing, history, threads, accessLog, now } = state;
+  const { hasFailed, readings, isDiskRefusing, history, threads, now } = state;
   const checks: Check[] = [];
   if (hasFailed) {
     const since =
@@ -285,11 +300,6 @@ function judgeProcess(state: ConsoleState): Check[] {
     const found = `a serving thread ended by itself ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
     const advice = "it was replaced, and its callers lost their connections. The service's log says why";
     checks.push(warn("threads", found, advice));
-  }
-  const { failure = null, dropped = 0 } = accessLog() ?? {};
-  if (failure !== null) {
-    const found = `the access log cannot be written; ${count(dropped)} calls are missing from it`;
-    checks.push(warn("access-log", found, "the service's log says why"));
   }
   return checks;
 }

@@ -6,11 +6,11 @@ import { percentileMs } from "../metrics/latency.ts";
 import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, commandBox, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
+import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
 
 /** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
-  const { history, work, readings, now, startedAt } = state;
+  const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
   const partner = history.percentiles("partner");
   const publicly = history.percentiles("public");
@@ -21,10 +21,8 @@ export function figuresSection(state: ConsoleState): Markup {
     ["Partner p50 · p99", `${figure(partner.p50)} · ${figure(partner.p99)}`, "ms"],
     ["Public p50 · p99", `${figure(publicly.p50)} · ${figure(publicly.p99)}`, "ms"],
     ["Signatures", figure(last?.signatureRate ?? null), "/s"],
-    ["Signing queue", count(work.total("signatures under way")), ""],
     ["Webhooks waiting", readings === null ? "–" : count(waiting), ""],
     ["CPU", figure(last?.cpuPercent ?? null), "%"],
-    ["Event loop lag", figure(last?.lagMs ?? null), "ms"],
     ["Memory", last === undefined ? "–" : bytes(last.residentBytes), ""],
     ["Running for", describeSpan(now - startedAt), ""],
   ];
@@ -79,7 +77,7 @@ const shownCallers = 20;
 
 /** What partners were refused, by key: of late, and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
-  const { refusals, snapshot, accessLog, commandLine } = state;
+  const { refusals, snapshot } = state;
   const callers = refusals.callers();
   const { timeZone } = snapshot.settings;
   const rows = callers
@@ -88,7 +86,7 @@ export function refusalsSection(state: ConsoleState): Markup {
       partnerId ?? html`<span class="unit">no valid credential</span>`,
       told(recent),
       told(sinceStart),
-      html`<span class="kid">${keyId ?? "–"}</span>`,
+      html`<span class="id">${keyId ?? "–"}</span>`,
       moment(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
@@ -97,11 +95,7 @@ export function refusalsSection(state: ConsoleState): Markup {
       ? none("No partner call was refused since the service started.")
       : html`${tableOf("Refused calls by partner and key", { head: ["Partner", "Last 15 minutes", "Since the start", "Key", "Last refused"], rows })}
 ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` : ""}`;
-  return html`${shown}${limitedLookups(state)}${
-    accessLog() === null
-      ? html`<p>Each single call is kept when the service is started with <code>--access-log</code>.</p>`
-      : commandBox(commandLine("calls --status 4xx"))
-  }`;
+  return html`${shown}${limitedLookups(state)}`;
 }
 
 /** Who is not a partner is refused with 429 by the limit of the IP address alone. */

@@ -5,8 +5,10 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import type { KeyKind } from "../domain/credentials.ts";
 import { inTime } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
+import type { Settings } from "../domain/settings.ts";
 
 type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
 
@@ -25,7 +27,7 @@ export class EndpointRefused extends TvsError {
 }
 
 type GuardOptions = {
-  /** `--allow-private-webhooks`: http and every address are allowed too. For the sandbox and tests. */
+  /** Whether http and every address are allowed too ({@link mayBePrivate}). */
   readonly allowPrivate: boolean;
 };
 
@@ -73,6 +75,17 @@ function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   const range = address.range();
   if (range !== "unicast") return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
+}
+
+/** A receiver on the same machine, written plainly: nothing but a port may stand between its host and its path. */
+const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
+
+/** Whether a webhook may have a private address: by the setting, and in a sandbox on the sandbox's own machine. */
+export function mayBePrivate(
+  url: string,
+  { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
+): boolean {
+  return allowPrivateWebhooks || (keyKind === "test" && receiverHere.test(url));
 }
 
 /**

@@ -14,7 +14,7 @@ export type AttemptDependencies = {
   readonly secrets: Secrets;
   readonly clock: Clock;
   /** Whether an endpoint may have a private address, by what is in force when the attempt is made. */
-  readonly allowPrivate: (url: string) => boolean | Promise<boolean>;
+  readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
   /** The system's resolver when left out. */
@@ -49,7 +49,7 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
     signal: AbortSignal,
   ): Promise<AttemptResult> => {
     const startedMs = performance.now();
-    const isPrivateAllowed = await allowPrivate(endpoint.url);
+    const isPrivateAllowed = allowPrivate(endpoint.url);
     let resolved: ResolvedEndpoint;
     try {
       resolved = await resolve(endpoint.url, isPrivateAllowed);
@@ -97,10 +97,9 @@ export function deliveryHeaders(
   };
 }
 
-/** Those of Standard Webhooks, by the secrets that are also keys of that scheme; none where none is. */
+/** The headers of Standard Webhooks, signed by the bytes that the secrets spell. */
 function standardHeaders({ body, eventId }: Delivered, { secrets, timestampSeconds }: Signing) {
-  const keys = secrets.map(standardKeyOf).filter((key) => key !== null);
-  if (keys.length === 0) return {};
+  const keys = secrets.map(standardKeyOf);
   const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
   return {
     "webhook-id": eventId,

@@ -4,7 +4,7 @@ import { type Clock, isoTime, systemClock } from "./clock.ts";
 
 /** In whose name a store writes. */
 export type Acting = {
-  /** `cli:NAME` for an operator, `partner:ID` for a partner, or `service`. */
+  /** `cli:NAME` for an operator, or `service`. */
   readonly actor: string;
   readonly clock: Clock;
 };
@@ -51,7 +51,7 @@ export type ChangeStore = {
 
 /** The actor that a filter means: an operator's name needs no `cli:` before it. */
 export function actorNamed(text: string): string {
-  return text === service.actor || /^(cli|partner):/.test(text) ? text : `cli:${text}`;
+  return text === service.actor || text.startsWith("cli:") ? text : `cli:${text}`;
 }
 
 /** A change as the commands show it; its time in ISO 8601. */

@@ -2,7 +2,7 @@
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How time passes where it is not this process's own: in a simulation. */
+  /** How time passes in a test; else by the process's own timers. */
   readonly timers?: Timers;
 };
 
@@ -33,8 +33,6 @@ export type CalendarDate = string;
 
 export type Calendar = {
   readonly timeZone: string;
-  /** Since when it shows the days that it shows, in milliseconds since the epoch: 0 unless somebody moved it. */
-  readonly movedAt: number;
   /** The date that it is in the time zone at `nowMs`. */
   dateAt(nowMs: number): CalendarDate;
   /**
@@ -43,9 +41,6 @@ export type Calendar = {
    */
   startOfDay(date: CalendarDate): number;
 };
-
-/** By how many whole days a calendar is ahead of the time, negative when it is behind, and since when. */
-export type MovedDay = { readonly aheadDays: number; readonly movedAt: number };
 
 const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
@@ -58,22 +53,9 @@ const maxSetBackQuarters = 12;
  * A calendar of one time zone. Offsets and their changes fall on quarter hours everywhere, so a date is
  * computed once a quarter hour and remembered: formatting costs microseconds, and every answer needs it.
  * @param timeZone IANA name, for example `Africa/Lagos`
- * @param moved a sandbox's day can be moved (decision D9.3); days still begin and end at the time zone's midnights
  * @throws RangeError for an unknown time zone
  */
-export function createCalendar(timeZone: string, moved: MovedDay = { aheadDays: 0, movedAt: 0 }): Calendar {
-  const calendar = calendarOf(timeZone);
-  const { aheadDays, movedAt } = moved;
-  if (aheadDays === 0) return { ...calendar, movedAt };
-  return {
-    ...calendar,
-    movedAt,
-    dateAt: (nowMs) => addDays(calendar.dateAt(nowMs), aheadDays),
-    startOfDay: (date) => calendar.startOfDay(addDays(date, -aheadDays)),
-  };
-}
-
-function calendarOf(timeZone: string): Omit<Calendar, "movedAt"> {
+export function createCalendar(timeZone: string): Calendar {
   const format = new Intl.DateTimeFormat("en-CA", {
     timeZone,
     year: "numeric",

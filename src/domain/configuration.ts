@@ -11,11 +11,10 @@ import {
   signKeyHistory,
 } from "./keys.ts";
 import type { PartnerStore } from "./partners.ts";
-import { readSandboxState } from "./sandbox/state.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
-import { readEras } from "./status-list/places.ts";
+import { teacherIdsAfterName } from "./status-list/places.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;
@@ -166,16 +165,14 @@ async function load(dependencies: ConfigurationDependencies, before?: KeyRing) {
   ]);
   if (before !== undefined) requireSameRegister(before, keys);
   const settings = readSettings(stored, dependencies.defaults);
-  const sandbox = readSandboxState(stored);
   const ring = keyRing(keys);
   await dependencies.onKeys?.(ring);
   const { secrets } = dependencies;
   return {
     revision,
     settings,
-    sandbox,
-    statusEras: readEras(stored),
-    calendar: createCalendar(settings.timeZone, sandbox.day),
+    teacherIdsAfter: Number(stored.get(teacherIdsAfterName) ?? 0),
+    calendar: createCalendar(settings.timeZone),
     credentials,
     keys: ring,
     /** The JWKS document and the signed key history, exactly as they are served. */

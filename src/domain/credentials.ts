@@ -276,13 +276,12 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
 
 /**
  * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
- * @param options `madeWith` the credential by which its partner has it made
  * @throws TvsError REFUSED when two keys live already, naming which to revoke
  */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
-  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number; madeWith?: string },
+  options: { kind: KeyKind; secrets: Secrets; now: number; overlapMs: number },
 ): Promise<{ text: string; record: ApiKey; previous: KeyEnd | null }> {
   const live = await liveKeys(store, partnerId, options.now);
   if (live.length >= maxLiveKeys) throw tooManyKeys(partnerId, live);
@@ -290,22 +289,9 @@ export async function issueApiKey(
   const [current] = live;
   const expiresAt = Math.min(current?.expiresAt ?? Number.POSITIVE_INFINITY, options.now + options.overlapMs);
   const previous: KeyEnd | null = current === undefined ? null : { keyId: current.keyId, expiresAt };
-  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys, madeWith: options.madeWith }))
+  if (await store.addKey(record, { shortened: previous, maxLive: maxLiveKeys }))
     return { text, record, previous };
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
-}
-
-/**
- * The keys that a partner has had made with a key, and with those in turn: who stole it may have had them made.
- * @param issued details of the partner's changes `key issued`, as {@link PartnerStore.addKey} writes them
- */
-export function keysMadeWith(keyId: string, issued: readonly (string | null)[]): string[] {
-  // Linear, and without recursion: a thief may have had a chain of tens of thousands made.
-  const madeWith = Map.groupBy(issued, (detail) => detail?.split(" with ")[1]);
-  const made = [keyId];
-  for (const one of made)
-    for (const detail of madeWith.get(one) ?? []) if (detail !== null) made.push(detail.slice(0, idLength));
-  return made.slice(1);
 }
 
 /**

@@ -250,12 +250,6 @@ export function describeDelivery(delivery: Delivery) {
   };
 }
 
-export function describeAttempt({ at, ...attempt }: DeliveryAttempt) {
-  return {
-    number: attempt.number,
-    at: isoTime(at),
-    status: attempt.status,
-    error: attempt.error,
-    durationMs: attempt.durationMs,
-  };
+export function describeAttempt(attempt: DeliveryAttempt) {
+  return { ...attempt, at: isoTime(attempt.at) };
 }

@@ -33,7 +33,7 @@ export function publicCodeOf(code: ErrorCode): ApiErrorCode {
   return commandCodes.some((one) => one === code) ? "INTERNAL" : "SERVICE_UNAVAILABLE";
 }
 
-type PublicMembers = { readonly retryAfterSeconds?: number; readonly oldest?: string };
+type PublicMembers = { readonly retryAfterSeconds?: number };
 
 /**
  * An expected failure.

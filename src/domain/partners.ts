@@ -33,8 +33,6 @@ export type Partner = {
   readonly perMinute: number;
   readonly perDay: number;
   readonly batchCost: BatchCost;
-  /** Whether it changes its keys, its webhook and what it is told of by itself. */
-  readonly selfService: boolean;
   /** How many teachers it may watch. */
   readonly watchLimit: number;
   readonly told: Told;
@@ -68,7 +66,7 @@ export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
 export type PartnerStore = {
   partners(): Promise<Partner[]>;
   apiKeys(): Promise<ApiKey[]>;
-  /** Those that open anything: a partner may leave any number behind that it has made and deleted. */
+  /** Those that open anything. */
   unrevokedKeys(): Promise<ApiKey[]>;
   certificates(): Promise<ClientCertificate[]>;
   /** @throws TvsError REFUSED when the id is taken */
@@ -87,15 +85,9 @@ export type PartnerStore = {
    * Adds a key and shortens another's life, in one act.
    * @returns false, having changed nothing, when `maxLive` keys of the partner live already
    */
-  addKey(
-    key: ApiKey,
-    options: { shortened: KeyEnd | null; maxLive: number; madeWith?: string | undefined },
-  ): Promise<boolean>;
-  /**
-   * @param madeWith the key that it must have been made with, where only such a one may be revoked
-   * @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time
-   */
-  revokeKey(keyId: string, at: number, madeWith?: string): Promise<ApiKey | null>;
+  addKey(key: ApiKey, options: { shortened: KeyEnd | null; maxLive: number }): Promise<boolean>;
+  /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
+  revokeKey(keyId: string, at: number): Promise<ApiKey | null>;
   /** @throws TvsError REFUSED when the certificate belongs to a partner already */
   addCertificate(certificate: ClientCertificate): Promise<void>;
   removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;
@@ -134,7 +126,7 @@ export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {
     const flags =
-      "--name, --scopes, --purposes, --per-minute, --per-day, --batch-cost, --self-service, --events, --teachers or --watch-limit";
+      "--name, --scopes, --purposes, --per-minute, --per-day, --batch-cost, --events, --teachers or --watch-limit";
     throw new TvsError("USAGE", `nothing to change: give at least one of ${flags}`);
   }
   if (name !== undefined && (name.trim() === "" || name.length > 200 || hasHiddenCharacter(name))) {

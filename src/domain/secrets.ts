@@ -34,8 +34,6 @@ export function deriveSecrets(text: string) {
   }
   const derive = (use: string) => new Uint8Array(hkdfSync("sha256", master, "", `tvs/${use}/v1`, 32));
   const sealingKey = derive("sealing");
-  // A key of its own: partners have many iterators made, and a nonce must not come twice under one key.
-  const iteratorKey = derive("iterator");
   const macKeys = {
     "api-key": derive("api-key"),
     idempotency: derive("idempotency"),
@@ -54,11 +52,6 @@ export function deriveSecrets(text: string) {
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),
     /** @throws TvsError MASTER_KEY_WRONG */
     open: (sealed: Uint8Array, name: string) => open(sealingKey, sealed, name),
-    /** The same under a key of its own: where readers of lists are. */
-    iterators: {
-      seal: (plain: Uint8Array, name: string) => seal(iteratorKey, plain, name),
-      open: (sealed: Uint8Array, name: string) => open(iteratorKey, sealed, name),
-    },
     /** Tells, beside a database, whether this is the key that the database was made with. */
     check: Buffer.from(derive("check")).toString("base64url"),
   };

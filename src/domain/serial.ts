@@ -1,7 +1,6 @@
 /** Acts that must not meet: those that run in turn, and one that is done again and again. */
 
 import { type Clock, systemClock, timersOf } from "./clock.ts";
-import { TvsError } from "./errors.ts";
 
 /** Runs acts one after the other, each when the one before it has ended, however it ended. */
 type Serial = <T>(act: () => Promise<T>) => Promise<T>;
@@ -12,30 +11,6 @@ export function createSerial(): Serial {
     const turn = last.then(act);
     last = turn.catch(() => {});
     return turn;
-  };
-}
-
-/**
- * The same for each name by itself; nothing is kept of a name for which no act is under way.
- * @param most acts of one name, the one under way and those that wait: who asks and goes away must not fill the memory. One
- *   too many is a TvsError OVERLOADED.
- */
-export function createSerials(most: number): <T>(name: string, act: () => Promise<T>) => Promise<T> {
-  const serials = new Map<string, { run: Serial; acts: number }>();
-  return async (name, act) => {
-    const serial = serials.get(name) ?? { run: createSerial(), acts: 0 };
-    if (serial.acts >= most)
-      throw new TvsError(
-        "OVERLOADED",
-        "too many of your calls wait for each other; ask again when one is answered",
-      );
-    serials.set(name, serial);
-    serial.acts++;
-    try {
-      return await serial.run(act);
-    } finally {
-      if (--serial.acts === 0) serials.delete(name);
-    }
   };
 }
 

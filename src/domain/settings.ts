@@ -26,6 +26,11 @@ export type SettingsStore = {
   revision(): Promise<number>;
 };
 
+/** What a database says that it is. */
+export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
+  return stored.get("environment") === "sandbox";
+}
+
 /** Remembered settings, with `defaults` for what was never said. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");

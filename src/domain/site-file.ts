@@ -1,7 +1,7 @@
 /** The file that says whose service it is (decision D8.4), read and checked whole before any of it is kept. */
 
 import { Buffer } from "node:buffer";
-import { PNG } from "pngjs";
+import { crc32, inflateSync } from "node:zlib";
 import { TvsError } from "./errors.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 import { type Contact, defaultSite, type Logo, type Site } from "./site.ts";
@@ -143,15 +143,6 @@ function readUrl(value: unknown, place: string): string {
   return url?.href ?? text;
 }
 
-/** Browsers and decoders differ in which of two headers they believe, and in what one of another length says. */
-function hasOneHeader(file: Buffer): boolean {
-  const names: string[] = [];
-  for (let at = 8; at + 12 <= file.length; at += 12 + file.readUInt32BE(at))
-    names.push(file.toString("latin1", at + 4, at + 8));
-  const isFirst = file.length >= 33 && file.readUInt32BE(8) === 13 && names.indexOf("IHDR") === 0;
-  return isFirst && names.lastIndexOf("IHDR") === 0;
-}
-
 const maxLogoBytes = 64 * 1024;
 /** Sixteen times what any screen shows of it; decoding it takes four bytes a pixel. */
 const maxPngSide = 2_048;
@@ -163,24 +154,99 @@ type CheckedLogo = { readonly logo: Logo } | { readonly problem: string };
 function checkLogo(bytes: Uint8Array): CheckedLogo {
   if (bytes.length === 0) return { problem: "is empty" };
   if (bytes.length > maxLogoBytes) return { problem: "is larger than 64 KiB" };
-  const isPng = Buffer.from(bytes.subarray(0, 8)).toString("latin1") === "\x89PNG\r\n\x1a\n";
+  const file = Buffer.from(bytes);
+  const isPng = file.toString("latin1", 0, 8) === "\x89PNG\r\n\x1a\n";
   const problem = isPng
-    ? pngProblem(bytes)
+    ? pngProblem(file)
     : "is no PNG; save it as one (an SVG, for example, in any browser or drawing program)";
   if (problem !== null) return { problem };
-  return { logo: { type: "image/png", data: Buffer.from(bytes).toString("base64") } };
+  return { logo: { type: "image/png", data: file.toString("base64") } };
 }
 
-/** The size is read before anything is unpacked. */
-function pngProblem(bytes: Uint8Array): string | null {
-  const file = Buffer.from(bytes);
-  if (!hasOneHeader(file)) return "is a damaged PNG";
-  const [width, height] = [file.readUInt32BE(16), file.readUInt32BE(20)];
-  if (width > maxPngSide || height > maxPngSide) return "is more than 2048 pixels wide or high";
-  try {
-    PNG.sync.read(file);
-    return null;
-  } catch {
-    return "is a damaged PNG";
+type PngChunk = { readonly name: string; readonly content: Buffer };
+
+/** The chunks of a PNG; null when one is cut off, has a wrong check sum, or is none that every decoder must know. */
+function chunksOf(file: Buffer): PngChunk[] | null {
+  const chunks: PngChunk[] = [];
+  for (let at = 8; at < file.length; ) {
+    const end = at + 12 <= file.length ? at + 12 + file.readUInt32BE(at) : Number.POSITIVE_INFINITY;
+    if (end > file.length || crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4))
+      return null;
+    const name = file.toString("latin1", at + 4, at + 8);
+    if (!/^(IHDR|PLTE|IDAT|IEND|[a-z][A-Za-z]{3})$/.test(name)) return null;
+    chunks.push({ name, content: file.subarray(at + 8, end - 4) });
+    at = end;
   }
+  return chunks;
+}
+
+/** The numbers of a pixel, and how many bits each may have, by colour type: grey, RGB, palette, grey and RGB with alpha. */
+const colorTypes = new Map([
+  [0, { channels: 1, depths: [1, 2, 4, 8, 16] }],
+  [2, { channels: 3, depths: [8, 16] }],
+  [3, { channels: 1, depths: [1, 2, 4, 8] }],
+  [4, { channels: 2, depths: [8, 16] }],
+  [6, { channels: 4, depths: [8, 16] }],
+]);
+
+type Pass = readonly [x: number, y: number, stepX: number, stepY: number];
+/** The passes of an interlaced picture (ISO/IEC 15948, 8.2). */
+const interlaced: readonly Pass[] = [
+  [0, 0, 8, 8],
+  [4, 0, 8, 8],
+  [0, 4, 4, 8],
+  [2, 0, 4, 4],
+  [0, 2, 2, 4],
+  [1, 0, 2, 2],
+  [0, 1, 1, 2],
+];
+
+/** The bytes of each row of a picture as it is unpacked, its filter's byte included; null for a header of no PNG. */
+function rowsOf(header: Buffer): number[] | null {
+  const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
+  const [depth = 0, colorType = 0, compression, filter, interlace = 2] = header.subarray(8);
+  const color = colorTypes.get(colorType);
+  if (width * height === 0 || compression !== 0 || filter !== 0 || interlace > 1) return null;
+  if (color === undefined || !color.depths.includes(depth)) return null;
+  const passes: readonly Pass[] = interlace === 1 ? interlaced : [[0, 0, 1, 1]];
+  return passes.flatMap(([x, y, stepX, stepY]) => {
+    const [columns, rows] = [Math.ceil((width - x) / stepX), Math.ceil((height - y) / stepY)];
+    if (columns <= 0 || rows <= 0) return [];
+    return new Array<number>(rows).fill(1 + Math.ceil((columns * color.channels * depth) / 8));
+  });
+}
+
+/** Whether the picture has exactly the bytes that its header asks for. No more than those are unpacked. */
+function isWhole(rows: readonly number[], packed: Uint8Array): boolean {
+  const size = rows.reduce((sum, row) => sum + row, 0);
+  try {
+    const bytes = inflateSync(packed, { maxOutputLength: size });
+    let at = 0;
+    const hasFilters = rows.every((row) => {
+      const filter = bytes[at] ?? 5;
+      at += row;
+      return filter <= 4;
+    });
+    return bytes.length === size && hasFilters;
+  } catch {
+    return false;
+  }
+}
+
+/** Decoders differ in which of two headers they believe. The size is read before anything is unpacked. */
+function pngProblem(file: Buffer): string | null {
+  const chunks = chunksOf(file) ?? [];
+  const named = (name: string) => chunks.filter((chunk) => chunk.name === name);
+  const [header, ...furtherHeaders] = named("IHDR");
+  const [end, ...furtherEnds] = named("IEND");
+  const isFramed =
+    chunks[0] === header && chunks.at(-1) === end && furtherHeaders.length + furtherEnds.length === 0;
+  if (header?.content.length !== 13 || !isFramed) return "is a damaged PNG";
+  if (Math.max(header.content.readUInt32BE(0), header.content.readUInt32BE(4)) > maxPngSide) {
+    return "is more than 2048 pixels wide or high";
+  }
+  const rows = rowsOf(header.content);
+  const hasPalette = header.content[9] !== 3 || named("PLTE").length === 1;
+  const packed = Buffer.concat(named("IDAT").map(({ content }) => content));
+  return rows !== null && hasPalette && isWhole(rows, packed) ? null : "is a damaged PNG";
 }

@@ -1,8 +1,8 @@
 /** Whose service this is (decision D8.4): what stands on every page, on attestations and in the OpenAPI document. */
 
-/** A picture that was checked: it can neither run a script nor load anything. An SVG is one that an earlier release took. */
+/** A picture that was checked: it can neither run a script nor load anything. */
 export type Logo = {
-  readonly type: "image/svg+xml" | "image/png";
+  readonly type: "image/png";
   /** Its bytes, base64. */
   readonly data: string;
 };

@@ -1,10 +1,9 @@
 /**
- * Statements over whole lists (decision D16.1): one signature for all rows, each of which can be shown alone. A list is read
- * and judged some rows at a time, between which others are answered; its commit holds it to the versions that were read.
+ * Statements over whole lists (decision D16.1): one signature for all rows. A list is read and judged some rows at a time, between which others are answered; its commit holds it to the versions that were read.
  */
 
 import { Buffer } from "node:buffer";
-import { hash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 as uuidv7 } from "uuid";
 import { canonicalJson } from "../partner/canonical-json.ts";
@@ -14,6 +13,7 @@ import {
   type StatementList,
   type StatementRow,
   type StatementSummary,
+  statementRowPrefix,
   statementType,
 } from "../partner/contract.ts";
 import { type Attestation, askedFor, type StatedPerson, statementStatus } from "./attestations.ts";
@@ -60,11 +60,10 @@ type JudgedList = Pick<AskedList, "purpose" | "list"> & {
   readonly read: readonly ReadTeacher[];
 };
 
-type Row = Omit<StatementRow, "salt">;
 type Person = {
   /** The first that names them. */
   readonly row: number;
-  verdict: Row;
+  verdict: StatementRow;
   readonly key: UniqueKey;
   readonly teacher: Teacher | null;
   /** By which they are listed. */
@@ -75,7 +74,6 @@ type Person = {
 const maxNames = 3;
 /** They take about half a millisecond, where a turn of the signing loop takes one: most of the time is the checks'. */
 const rowsInTurn = 24;
-const saltBytes = 16;
 
 /**
  * Looks up all who are listed, and judges them.
@@ -97,14 +95,13 @@ export async function judgeList(
       const listedName = some[index]?.name ?? null;
       const result = eligibilityResult(teacher, { ...judging, purpose });
       const { eligible, reasons, nameMatches } = listedVerdict(result, teacher, listedName ?? "");
-      const judged: Row = {
+      const judged: StatementRow = {
         row: from + index + 1,
         ...(teacher === null ? askedNumber(key) : { tId: teacher.tId, regNo: teacher.regNo }),
         ...{ eligible, status: result.status, reasons, nameMatches },
       };
-      const salt = randomBytes(saltBytes);
-      tree.push(rowLeaf(salt, judged));
-      rows.push(JSON.stringify({ ...judged, salt: salt.toString("base64url") }));
+      tree.push(rowLeaf(judged));
+      rows.push(JSON.stringify(judged));
       const who = nameOf(key, teacher);
       const person = people.get(who) ?? { row: judged.row, verdict: judged, key, teacher, names: new Set() };
       // Whoever is listed twice counts by the row that has the registered name.
@@ -139,14 +136,14 @@ async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): P
   return found.map((teacher, place) => teacher ?? others.get(place) ?? null);
 }
 
-function tooManyNames({ row }: Row): TvsError {
+function tooManyNames({ row }: StatementRow): TvsError {
   const message = `teachers[${row - 1}] is listed under ${maxNames} other names already`;
   return new TvsError("REQUEST_INVALID", message);
 }
 
-/** The hash of a row's leaf (RFC 6962, 2.1): of its salt, and of the row without that as RFC 8785 JSON. */
-function rowLeaf(salt: Uint8Array, row: Row): Uint8Array {
-  return hash("sha256", Buffer.concat([Buffer.of(0), salt, Buffer.from(canonicalJson(row))]), "buffer");
+/** The hash of a row's leaf (RFC 6962, 2.1): of a fixed line, and of the row as RFC 8785 JSON. */
+function rowLeaf(row: StatementRow): Uint8Array {
+  return hash("sha256", `\0${statementRowPrefix}${canonicalJson(row)}`, "buffer");
 }
 
 /** Who is the same person, however they are named; nobody is as many as there are numbers. */

@@ -16,7 +16,7 @@ const lookMs = 1_000;
  * Every write is bound to the version of the record that it was computed from, so two sweeps at once, or a
  * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
  * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits;
- *   `onProgress` is told after each how many licences were announced; `announce` false tells partners nothing
+ *   `onProgress` is told after each how many licences were announced
  * @returns the date, licences that ended, licences that began, and how many events told of them
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
@@ -28,53 +28,26 @@ export async function sweep(
     actor: string;
     isStopped?: () => boolean;
     onProgress?: (announced: number) => void;
-    announce?: boolean;
   },
 ) {
-  const { calendar, clock, onProgress = () => {} } = options;
+  const { calendar, clock, isStopped = () => false, onProgress = () => {} } = options;
   const date = calendar.dateAt(clock.now());
   const counts = { expired: 0, started: 0, events: 0 };
-  await announceEach(teachers, {
-    next: (limit) => teachers.dueByCalendar(date, limit),
-    plan: (teacher) => planCalendarStep(teacher, options),
-    onApplied(writes) {
-      for (const write of writes) count(counts, write);
-      onProgress(counts.expired + counts.started);
-    },
-    isStopped: options.isStopped ?? (() => false),
-    clock,
-  });
-  return { date, ...counts };
-}
-
-/**
- * Writes whatever is to be announced, some records in a commit, until nothing is left or it is stopped.
- * @param options `next` gives records that are to be announced, `onApplied` is told of those that were, after each commit
- * @throws TvsError INTERNAL when a record cannot be written
- */
-export async function announceEach(
-  teachers: Pick<TeacherStore, "apply">,
-  options: {
-    next: (limit: number) => Promise<readonly StoredTeacher[]>;
-    plan: (teacher: StoredTeacher) => TeacherWrite;
-    onApplied: (writes: readonly TeacherWrite[]) => void;
-    isStopped: () => boolean;
-    clock?: Clock;
-  },
-): Promise<void> {
   let refused = "";
-  while (!options.isStopped()) {
-    const due = await options.next(chunkRows);
+  while (!isStopped()) {
+    const due = await teachers.dueByCalendar(date, chunkRows);
+    if (due[0] === undefined) break;
     // A record that was not written has moved on by another's hand; one that has not can never be written.
-    const first = due[0] === undefined ? "" : `${due[0].id} ${due[0].version}`;
-    if (due.length === 0) return;
+    const first = `${due[0].id} ${due[0].version}`;
     if (first === refused)
       throw new TvsError("INTERNAL", "a licence that is due could not be written; run tvs doctor");
-    const writes = due.map(options.plan);
-    const applied = await actAndRest(() => teachers.apply(writes), options.clock);
-    options.onApplied(writes.filter((_, index) => applied[index]));
+    const writes = due.map((teacher) => planCalendarStep(teacher, options));
+    const applied = await actAndRest(() => teachers.apply(writes), clock);
+    for (const [index, write] of writes.entries()) if (applied[index]) count(counts, write);
+    onProgress(counts.expired + counts.started);
     refused = applied.some(Boolean) ? "" : first;
   }
+  return { date, ...counts };
 }
 
 function count(counts: { expired: number; started: number; events: number }, write: TeacherWrite): void {
@@ -99,15 +72,12 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
  */
 export function planCalendarStep(
   teacher: StoredTeacher,
-  options: { calendar: Calendar; clock: Clock; actor: string; announce?: boolean },
+  options: { calendar: Calendar; clock: Clock; actor: string },
 ): TeacherWrite {
-  const { calendar, clock, actor, announce = true } = options;
+  const { calendar, clock, actor } = options;
   const at = clock.now();
   const begun = Math.min(at, calendar.startOfDay(stepDate(teacher)));
-  // A day that somebody moved came about when it was moved.
-  const occurredAt = Math.max(begun, calendar.movedAt);
-  const change = { action: "sweep", actor, calendar, at: begun, occurredAt, announce } as const;
-  const write = planWrite(teacher, teacher, change);
+  const write = planWrite(teacher, teacher, { action: "sweep", actor, calendar, at: begun });
   return { ...write, at, history: write.history === null ? null : { ...write.history, at } };
 }
 
@@ -118,9 +88,8 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
 }
 
 /**
- * Sweeps now and after every local midnight: the date is looked at once a second, so that neither a clock that was set,
- * a sandbox's calendar that was moved nor a machine that slept can make a day go missing. A sweep that failed is tried
- * again at the next look.
+ * Sweeps now and after every local midnight: the date is looked at once a second, so that neither a clock that was set
+ * nor a machine that slept can make a day go missing. A sweep that failed is tried again at the next look.
  * @param dependencies `onError` is told of a sweep that failed
  * @returns stops it, when a sweep that is under way has ended
  */

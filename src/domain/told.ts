@@ -11,22 +11,18 @@ export type TeacherChoice = (typeof teacherChoices)[number];
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
 /** An event that a partner was told of. */
-export type ToldEvent = {
-  /** Its place in the order of commits. */
-  readonly event: number;
-  /** When it was committed, in milliseconds since the epoch. */
-  readonly toldAt: number;
+type ToldEvent = {
   readonly eventId: string;
   /** The event as it was fixed, in JSON. */
   readonly content: string;
 };
 
 export type ToldStore = {
-  /** Which events a partner was told of, from one on, as long as they are kept; and the revision at which they were read. */
-  page(
-    partnerId: string,
-    range: { from: number; limit: number },
-  ): Promise<{ revision: number; events: ToldEvent[] }>;
+  /**
+   * Which events a partner was told of, in the order of their commits, as long as they are kept.
+   * @param range `from` the id of the event to begin with; null for the oldest
+   */
+  page(partnerId: string, range: { from: string | null; limit: number }): Promise<ToldEvent[]>;
   /** Which partners were told of an event, as long as that is kept. */
   partnersOf(eventId: string): Promise<string[]>;
   /** The partners of which there is something to forget of before a time. */

@@ -5,7 +5,7 @@ import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
 import { type Partner, type PartnerStore, requirePartner } from "./partners.ts";
-import { equalBytes, type Secrets } from "./secrets.ts";
+import type { Secrets } from "./secrets.ts";
 import type { Told } from "./told.ts";
 
 /** Who disabled an endpoint: the operator, a receiver that answered 410, or five days of failures. */
@@ -37,16 +37,12 @@ type EndpointTerms = {
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
-  /** Disabled by the operator; enabled when left out. */
-  readonly isDisabled?: boolean;
-  /** Whether its partner sets it: then one that the operator has disabled is left as it is. */
-  readonly isOwn?: boolean;
 };
 
 export type WebhookStore = DeliveryStore & {
   endpoints(): Promise<WebhookEndpoint[]>;
   endpoint(partnerId: string): Promise<WebhookEndpoint | null>;
-  /** Makes an endpoint, or changes the one there is; enabled, unless it is to be disabled. Its secret stays. */
+  /** Makes an endpoint, or changes the one there is. Its secret stays. */
   set(terms: EndpointTerms): Promise<WebhookEndpoint>;
   /**
    * Puts a new secret in the place of the one that is `replaced`.
@@ -66,7 +62,7 @@ export type WebhookStore = DeliveryStore & {
   addTest(test: { event: TeacherEvent; deliveryId: string; partnerId: string }): Promise<boolean>;
 };
 
-export type WebhookDependencies = {
+type WebhookDependencies = {
   readonly webhooks: WebhookStore;
   readonly partners: PartnerStore;
   readonly secrets: Secrets;
@@ -74,7 +70,7 @@ export type WebhookDependencies = {
 };
 
 /** Throws when an endpoint's address must not be used; the address guard of `src/delivery/`. */
-export type EndpointCheck = (url: string) => Promise<unknown>;
+type EndpointCheck = (url: string) => Promise<unknown>;
 
 const defaultSecretOverlapMs = 24 * 3_600_000;
 const maxSecretOverlapMs = 7 * 24 * 3_600_000;
@@ -88,8 +84,8 @@ function secretName(partnerId: string): string {
  * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
  * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
  * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
- * @returns the secret in clear, for the partner, and whether the endpoint is new
- * @throws TvsError NOT_KNOWN, REFUSED; WEBHOOK_DISABLED where its partner sets what the operator has disabled
+ * @returns the endpoint, and the secret in clear for the partner
+ * @throws TvsError NOT_KNOWN, REFUSED
  */
 export async function setWebhook(
   dependencies: WebhookDependencies,
@@ -98,30 +94,21 @@ export async function setWebhook(
     url: string;
     told?: Partial<Told> | undefined;
     check: EndpointCheck;
-    /** The secret of an endpoint that is new; minted when left out. */
-    secret?: string | undefined;
-    /** Whether it is to be disabled, as by the operator, from the same write on. */
-    isDisabled?: boolean;
-    /** Whether its partner sets it. */
-    isOwn?: boolean;
   },
-): Promise<{ endpoint: WebhookEndpoint; secret: string; isNew: boolean }> {
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
   const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, told, isDisabled = false, isOwn = false } = given;
+  const { partnerId, url, told } = given;
   await requirePartner(partners, partnerId);
   await given.check(url);
-  const sealed = sealSecret(secrets, given.secret ?? newWebhookSecret(), partnerId);
-  const terms = { partnerId, url, told, secret: sealed, at: clock.now(), isDisabled, isOwn };
-  const endpoint = await webhooks.set(terms);
-  if (isOwn && endpoint.disabledReason === "operator")
-    throw new TvsError("WEBHOOK_DISABLED", "the operator has disabled your webhook; ask why");
-  if (!isDisabled) await webhooks.makeDue(partnerId, clock.now());
+  const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
+  const endpoint = await webhooks.set({ partnerId, url, told, secret: sealed, at: clock.now() });
+  await webhooks.makeDue(partnerId, clock.now());
   const [newest = ""] = signingSecrets(secrets, endpoint, clock.now());
-  return { endpoint, secret: newest, isNew: equalBytes(endpoint.secret, sealed) };
+  return { endpoint, secret: newest };
 }
 
-/** Each attempt that fails is another rotation that was made, of which a partner makes no more within a minute. */
-const maxRotationAttempts = 21;
+/** Each attempt that fails is another rotation that was made. */
+const maxRotationAttempts = 5;
 
 /**
  * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one
@@ -222,10 +209,9 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-/** The key of Standard Webhooks that a secret spells; null for one from before {@link newWebhookSecret} made both. */
-export function standardKeyOf(secret: string): Uint8Array | null {
-  const text = /^whsec_([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/.exec(secret)?.[1];
-  return text === undefined ? null : Buffer.from(text, "base64");
+/** Decodes the key of Standard Webhooks that a secret spells. */
+export function standardKeyOf(secret: string): Uint8Array {
+  return Buffer.from(secret.slice("whsec_".length), "base64");
 }
 
 function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8Array {

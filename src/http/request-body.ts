@@ -22,15 +22,6 @@ export async function readBody<Schema extends v.GenericSchema>(
   return { value: check(schema, raw), raw };
 }
 
-/** {@link readBody} where a body may be left out, which then is one without members. */
-export async function readOptionalBody<Schema extends v.GenericSchema>(
-  call: Pick<HttpCall, "body">,
-  schema: Schema,
-): Promise<v.InferOutput<Schema>> {
-  const bytes = await call.body();
-  return check(schema, bytes.length === 0 ? {} : parse(bytes));
-}
-
 /**
  * Two members of one name are refused: a gateway may have read the first one, and this would be another question. What
  * else the strict reader refuses is let through, as it always was: half a character, a number beyond all bounds.

@@ -1,13 +1,19 @@
-import { type Call, type CallsOfKinds, kindOf, maxWaiting } from "../domain/calls.ts";
+import type { Call } from "../domain/calls.ts";
 import { isRefusal } from "./refusals.ts";
 
 /** Calls that a thread has answered, and how many it could not keep until they were taken. */
-export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: CallsOfKinds };
+export type CallsOfThread = { readonly calls: readonly Call[]; readonly dropped: number };
 
-/** How long calls are gathered: as long as the access log itself gathers them. */
+/** How long calls are gathered before they are sent. */
 const gatherMs = 200;
 /** Calls of one message: more would keep the main thread from answering for too long. */
 const maxCalls = 2_000;
+/** Calls that may wait. Callers without a credential have their own room, so that they take no partner's place. */
+const maxWaiting = { partners: 15_000, strangers: 5_000 };
+
+function kindOf({ partnerId }: Call): keyof typeof maxWaiting {
+  return partnerId === null ? "strangers" : "partners";
+}
 
 /**
  * Tells the main thread of the calls that another thread answers: all of them where an access log is kept, else those
@@ -23,18 +29,18 @@ export function createCallRelay({
 }) {
   let waiting: Call[] = [];
   const held = { partners: 0, strangers: 0 };
-  const dropped = { partners: 0, strangers: 0 };
+  let dropped = 0;
   let isUnderWay = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const isEmpty = () => waiting.length === 0 && dropped.partners + dropped.strangers === 0;
+  const isEmpty = () => waiting.length === 0 && dropped === 0;
 
   function sendFirst(most: number): void {
     const calls = waiting.slice(0, most);
     waiting = waiting.slice(most);
     for (const call of calls) held[kindOf(call)]--;
-    send({ calls, dropped: { ...dropped } });
-    Object.assign(dropped, { partners: 0, strangers: 0 });
+    send({ calls, dropped });
+    dropped = 0;
   }
 
   function flush(): void {
@@ -55,9 +61,10 @@ export function createCallRelay({
     observe(call: Call): void {
       if (!wantsAll && !isRefusal(call)) return;
       const kind = kindOf(call);
-      const counts = held[kind] < maxWaiting[kind] ? held : dropped;
-      counts[kind]++;
-      if (counts === held) waiting.push(call);
+      if (held[kind] < maxWaiting[kind]) {
+        held[kind]++;
+        waiting.push(call);
+      } else dropped++;
       schedule();
     },
     /** The calls that were sent have been taken: further ones may be sent. */

@@ -2,7 +2,7 @@
 
 import { licenseStatuses } from "../partner/contract.ts";
 import { errorCodes } from "../partner/error-codes.ts";
-import { byLabel, type Families, histogramSamples, type Sample } from "./families.ts";
+import { type Families, histogramSamples, type Sample } from "./families.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import { methods, type RequestCounters } from "./requests.ts";
 import {
@@ -26,10 +26,6 @@ export const counterFamilies: Families = {
       value: count,
       labels: { ...(partnerId !== null && { partner: partnerId }), code, status: errorCodes[code].status },
     })),
-  tvs_access_log_rows_total: ({ accessLog }) => {
-    const figures = accessLog();
-    return figures && byLabel("outcome", { written: figures.written, dropped: figures.dropped });
-  },
   tvs_answers_total: ({ work }) =>
     answerOperations.flatMap((endpoint) =>
       licenseStatuses.map((status) => ({

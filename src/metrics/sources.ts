@@ -1,6 +1,5 @@
 /** What the console and the metrics are made from, and one look at all of it. */
 
-import type { AccessLogFigures } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Configuration, Snapshot } from "../domain/configuration.ts";
 import type { Node } from "../domain/nodes.ts";
@@ -33,8 +32,6 @@ export type Sources = {
   readonly requests: RequestCounters;
   readonly work: WorkCounters;
   readonly refusals: Refusals;
-  /** Null when no access log is kept. */
-  readonly accessLog: () => AccessLogFigures | null;
   readonly history: History;
   readonly readings: () => Promise<ReadingsNow>;
   readonly configuration: Pick<Configuration, "current">;

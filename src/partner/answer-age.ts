@@ -2,7 +2,7 @@
 
 import type { Claims } from "./claims.ts";
 import { dayInWords, parseDateTime } from "./date-time.ts";
-import { addressOfIssuer } from "./envelope-codes.ts";
+import { addressOfIssuer } from "./issuer-address.ts";
 import type { Verification } from "./verification.ts";
 import type { StatementVerification } from "./verify-statement.ts";
 
@@ -73,14 +73,8 @@ export function describeAnswer({ result, verifiedAt }: Verification): string | n
  * @returns null unless it was accepted
  */
 export function describeStatement({ statement, verifiedAt, valid }: StatementVerification): string | null {
-  const rows = statement?.rows ?? null;
-  if (!valid || statement === null || rows === null || verifiedAt === null) return null;
+  if (!valid || statement === null || verifiedAt === null) return null;
   const { listed, distinct, eligible, percentEligible } = statement.summary;
-  const [row] = rows;
-  if (rows.length === 1 && listed > 1 && row !== undefined) {
-    const verdict = [row.status, row.eligible ? "eligible" : "not eligible", ...row.reasons].join(", ");
-    return `Row ${row.row} of the ${listed} on a list, on ${dayInWords(verifiedAt)}: ${verdict}`;
-  }
   const people = `of the ${listed} named by the list, ${distinct} different people`;
   return `Statement on ${dayInWords(verifiedAt)}: ${people}; ${eligible} of them eligible (${percentEligible} %)`;
 }

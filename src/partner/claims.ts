@@ -2,7 +2,7 @@
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
-import { addressOfIssuer } from "./envelope-codes.ts";
+import { addressOfIssuer } from "./issuer-address.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import type { StatusClaim } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";

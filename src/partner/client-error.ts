@@ -25,8 +25,6 @@ type ClientErrorDetails = {
   readonly requestId?: string | null;
   /** How long the service asks to wait. */
   readonly retryAfterSeconds?: number | null;
-  /** After which all events follow that are kept; only with `EVENTS_GONE`. */
-  readonly oldest?: string | null;
   /** What each of the answer's envelopes was judged to be; only with `ENVELOPE_REFUSED`. */
   readonly verifications?: readonly Verification[];
   readonly cause?: unknown;
@@ -42,8 +40,6 @@ export class ClientError extends Error {
   readonly status: number | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
-  /** After which all events follow that are kept; only with `EVENTS_GONE`. */
-  readonly oldest: string | null;
   readonly verifications: readonly Verification[];
   /** The key under which the call may be made again without running twice; null for calls that have none. */
   idempotencyKey: string | null = null;
@@ -56,7 +52,6 @@ export class ClientError extends Error {
     this.status = details.status ?? null;
     this.requestId = details.requestId ?? null;
     this.retryAfterSeconds = details.retryAfterSeconds ?? null;
-    this.oldest = details.oldest ?? null;
     this.verifications = details.verifications ?? [];
   }
 }
@@ -71,10 +66,10 @@ function codeOf(status: number, headers: Headers): ClientErrorCode {
 /** Longer ones are not the service's. */
 const maxTextLength = 500;
 
-/** A text of the failure's body: the service's own sentence, which never repeats what was sent; null when it has none. */
-function textOf(body: string, name: "message" | "oldest"): string | null {
+/** The message of the failure's body, which never repeats what was sent; null when it has none. */
+function messageOf(body: string): string | null {
   const read = readStrictJson(body);
-  const text = read instanceof Refusal || !isJsonObject(read) ? null : read[name];
+  const text = read instanceof Refusal || !isJsonObject(read) ? null : read.message;
   return typeof text === "string" && text.length <= maxTextLength ? text : null;
 }
 
@@ -95,11 +90,10 @@ export function failureOf({ status, headers }: Response, text: string): ClientEr
   const isRedirect = status === 0 || (status >= 300 && status < 400);
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
-    : `${status}: ${textOf(text, "message") ?? code}`;
+    : `${status}: ${messageOf(text) ?? code}`;
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
     requestId: headers.get("x-request-id"),
     retryAfterSeconds: waitOf(headers),
-    oldest: textOf(text, "oldest"),
   });
 }

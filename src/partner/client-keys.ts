@@ -7,7 +7,6 @@ import { createKeySet, type KeySet } from "./key-set.ts";
 import type { JsonValue } from "./strict-json.ts";
 import type { Verification } from "./verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
-import { type EventVerification, verifyEvent } from "./verify-event.ts";
 import { type StatementVerification, verifyStatement } from "./verify-statement.ts";
 
 /** By what a client verifies the answers that it gets. */
@@ -36,8 +35,6 @@ type JudgeAnswers = {
   envelopes(values: readonly JsonValue[], signal: AbortSignal | undefined): Promise<Answer[]>;
   /** @returns null when the client was not told to verify */
   statement(value: JsonValue, signal: AbortSignal | undefined): Promise<StatementVerification | null>;
-  /** @returns null when the client was not told to verify */
-  events(sets: readonly JsonValue[], signal: AbortSignal | undefined): Promise<EventVerification[] | null>;
 };
 
 /** As long as the service says that its key set may be kept. */
@@ -118,7 +115,6 @@ export function createJudge(connection: Connection, options: ClientVerification 
     return {
       envelopes: async (values) => values.map(unverified),
       statement: async () => null,
-      events: async () => null,
     };
   const judgeAll = judgeBy(connection, options);
   return {
@@ -134,6 +130,5 @@ export function createJudge(connection: Connection, options: ClientVerification 
       const [verification = null] = await judgeAll([value], verifyStatement, signal);
       return verification;
     },
-    events: (sets, signal) => judgeAll(sets, verifyEvent, signal),
   };
 }

@@ -3,7 +3,6 @@
 import type {
   EligibilityCheckRequest,
   Events,
-  FetchedEvent,
   Health,
   Identifier,
   Me,
@@ -100,8 +99,8 @@ export type Client = {
   /** What was agreed with you, and what is left of it. */
   me(options?: CallOptions): Promise<Me>;
   /**
-   * A page of what happened since `after`: what is signed, where the client verifies. Keep the page's `iterator` once you
-   * have dealt with it, and ask with it again, at once until `done`. `EVENTS_GONE` has `oldest` to go on from.
+   * A page of what happened since `after`. Keep the page's `iterator` once you have dealt with the page, and ask with it
+   * again, without a pause until `done`. After `EVENTS_GONE` ask without `after`.
    */
   events(page?: PageOptions): Promise<Events>;
   /** Whom the filter `watched` is about, by registration number. */
@@ -242,20 +241,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
       throw unusable("ANSWER_MISMATCH", `do not rely on the answer: ${mismatch}`, received);
     return { statement: signed, verification, text: received.text, call: received.info };
   }
-  async function events(call: Call): Promise<Events> {
-    const received = await send(connection, call);
-    const value = readObject(received);
-    if (!Array.isArray(value.data) || !value.data.every(isJsonObject))
-      throw unexpected("the answer is no page of events", received);
-    const page = value as unknown as Events;
-    const sets = page.data.map(({ set }) => set);
-    const verified = await judge.events(sets, call.signal).catch(told(received));
-    return {
-      ...page,
-      data: page.data.map((one, at) => ({ ...one, ...verified?.[at]?.event }) as FetchedEvent),
-    };
-  }
-  return { one, many, statement, events };
+  return { one, many, statement };
 }
 
 /**
@@ -281,7 +267,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
  */
 export function createClient(options: ClientOptions): Client {
   const connection = connectionOf(options);
-  const { one, many, statement, events } = partnerCalls(connection, options.verify);
+  const { one, many, statement } = partnerCalls(connection, options.verify);
   const ask = async <T>(call: Partial<Call> & { path: string }, maxRetries = connection.maxRetries) =>
     readObject(await send({ ...connection, maxRetries }, { method: "GET", ...call })) as T;
   const page = (path: string, { after, limit, signal }: PageOptions): Call => {
@@ -316,7 +302,13 @@ export function createClient(options: ClientOptions): Client {
     lookUpByNin: (nin, { signal } = {}) =>
       one({ method: "POST", path: `${api}/lookup/by-nin`, body: { nin }, signal }, { nin }),
     me: ({ signal } = {}) => ask<Me>({ path: `${api}/me`, signal }),
-    events: (options = {}) => events(page("/events", options)),
+    async events(options = {}) {
+      const received = await send(connection, page("/events", options));
+      const value = readObject(received);
+      if (!Array.isArray(value.data) || !value.data.every(isJsonObject))
+        throw unexpected("the answer is no page of events", received);
+      return value as unknown as Events;
+    },
     watch: {
       add: (regNos, call = {}) => watch({ add: [regNos].flat() }, call),
       remove: (regNos, call = {}) => watch({ remove: [regNos].flat() }, call),

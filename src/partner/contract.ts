@@ -95,7 +95,7 @@ export type SignedEnvelope = {
   signatureKid: string;
 };
 
-/** What a statement says of one row of its list; `salt` is what lets the row be shown alone, and is no part of its content. */
+/** What a statement says of one row of its list. */
 export type StatementRow = {
   /** From 1. */
   row: number;
@@ -106,8 +106,6 @@ export type StatementRow = {
   reasons: Reason[];
   /** Whether the listed name can be the registered one; null where none was listed or nobody was found. */
   nameMatches: boolean | null;
-  /** 16 random bytes, base64url. */
-  salt: string;
 };
 
 /** The list that a statement is about, as who asked named it. */
@@ -145,6 +143,9 @@ export type SignedStatement = {
 /** The `typ` of a statement's signature, so that none is ever taken for an envelope (RFC 8725 section 3.11). */
 export const statementType = "tvs-statement+jwt";
 
+/** What each leaf of `rowsRoot` begins with, so that no leaf of another tree is ever taken for a row. */
+export const statementRowPrefix = "tvs/v1/statement-row\n";
+
 export const eventTypes = [
   "license.verified",
   "license.expired",
@@ -155,10 +156,6 @@ export const eventTypes = [
   "teacher.deactivated",
 ] as const;
 export type EventType = (typeof eventTypes)[number];
-
-/** The `typ` of an event's token (RFC 8417), and what stands before the type in its claim `events`. */
-export const eventTokenType = "secevent+jwt";
-export const eventUrn = "urn:tvs:event:";
 
 /** What a webhook carries (contract C19): public identifiers and status words only. */
 export type WebhookEvent = {

@@ -6,7 +6,7 @@ import { damageOr, findDamage } from "./mail-damage.ts";
 import { findNoEnvelope } from "./not-envelope.ts";
 import { type OuterMembers, readOuterMembers } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isEvent, isStatement } from "./statement-form.ts";
+import { isStatement } from "./statement-form.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
 export type Form = {
@@ -25,7 +25,6 @@ function readEnvelopeValue(value: JsonValue): Form | Refusal {
     ? readOuterMembers(value)
     : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
   if (outer instanceof Refusal) {
-    if (isEvent(value)) return refuse("IS_AN_EVENT");
     return isStatement(value) ? refuse("IS_A_STATEMENT") : (findNoEnvelope(value) ?? outer);
   }
   const jws = splitCompactJws(outer.signature);

@@ -7,7 +7,7 @@
 import written from "./error-codes.json" with { type: "json" };
 
 /** What is told of a code: the status that its answers have, what it means, and what the caller does about it. */
-export type ErrorCodeEntry = {
+type ErrorCodeEntry = {
   readonly status: number;
   readonly title: string;
   readonly meaning: string;

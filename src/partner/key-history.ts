@@ -224,19 +224,3 @@ export function checkWindow(window: KeyWindow | null, seconds: number): Passed |
   const isRetired = retiredAtMs !== null && seconds > Math.floor(retiredAtMs / 1000);
   return isRetired ? refuse("KEY_OUTSIDE_WINDOW") : inUse;
 }
-
-/** {@link checkCompromise} of what does not say when it was signed: a thief may have signed it at any time since. */
-export function checkUndatedCompromise(window: KeyWindow | null): CompromiseFinding | Refusal {
-  if (window === null) return unknownCompromise;
-  if (window.compromisedSinceMs === null) return neverCompromised;
-  return refuse("KEY_COMPROMISED", "The key was compromised, and nothing tells that this was signed before.");
-}
-
-/** {@link checkWindow} of what was signed at or after the time that it states: only the key's end can lie before that. */
-export function checkUndatedWindow(window: KeyWindow | null, seconds: number): Passed | Refusal {
-  const activatedAtMs = window?.activatedAtMs ?? null;
-  return checkWindow(
-    window,
-    activatedAtMs === null ? seconds : Math.max(seconds, Math.floor(activatedAtMs / 1000)),
-  );
-}

@@ -101,20 +101,6 @@ export async function rootOfLeaves(leaves: readonly Hash[]): Promise<Hash> {
 }
 
 /**
- * The audit path of a leaf (RFC 6962 section 2.1.1), as an {@link InclusionProof} has it.
- *
- * @param leaves the hashes of all leaves
- * @param index which of them, from 0
- */
-export async function pathToLeaf(leaves: readonly Hash[], index: number): Promise<Hash[]> {
-  if (leaves.length <= 1) return [];
-  const left = leftOf(leaves.length);
-  const halves = [leaves.slice(0, left), leaves.slice(left)] as const;
-  const [own, other] = index < left ? halves : ([halves[1], halves[0]] as const);
-  return [...(await pathToLeaf(own, index < left ? index : index - left)), await rootOfLeaves(other)];
-}
-
-/**
  * The hash of a leaf (RFC 6962 section 2.1).
  *
  * @param entry what the leaf is made of, in parts

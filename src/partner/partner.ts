@@ -21,7 +21,6 @@ export { type AnswerAge, describeAge, describeAnswer, describeStatement } from "
 export type {
   EligibilityCheckRequest,
   Events,
-  FetchedEvent,
   Health,
   Identifier,
   ListedTeacher,
@@ -92,12 +91,9 @@ export {
   verifyEnvelope,
   verifyEnvelopeSync,
 } from "./verify-envelope.ts";
-export { type EventOptions, type EventVerification, type SignedEvent, verifyEvent } from "./verify-event.ts";
 export {
-  rowOfStatement,
   type Stated,
   type StatementOptions,
-  type StatementRowAlone,
   type StatementVerification,
   verifyStatement,
 } from "./verify-statement.ts";

@@ -2,7 +2,7 @@
 
 import { ageOf } from "./answer-age.ts";
 import { type Claims, readClaimedIssuer, readClaims, readIssuedAt } from "./claims.ts";
-import { eventTokenType, statementType } from "./contract.ts";
+import { statementType } from "./contract.ts";
 import { type Form, readForm } from "./envelope-form.ts";
 import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
@@ -68,9 +68,6 @@ export type Kind<F> = {
   readHeader(protectedHeader: string): JwsHeader | Refusal;
   /** What a form that was read is. */
   formOf(form: F): Passed;
-  /** What is said of the key by the time that is signed; both as for the time of signing where they are left out. */
-  readonly checkCompromise?: typeof checkCompromise;
-  readonly checkWindow?: typeof checkWindow;
   /** Judges what is signed, by a key that was good at that time. */
   judgePayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
 };
@@ -122,7 +119,6 @@ export function readHeaderOf(own: string | null, protectedHeader: string): JwsHe
   const header = readJwsHeader(protectedHeader);
   if (header instanceof Refusal || header.typ === own) return header;
   if (header.typ === statementType) return refuse("IS_A_STATEMENT");
-  if (header.typ === eventTokenType) return refuse("IS_AN_EVENT");
   if (own !== null)
     return refuse(header.typ === null || header.typ === "JWT" ? "IS_AN_ENVELOPE" : "HEADER_TYP");
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
@@ -243,14 +239,13 @@ function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verif
   const { draft, key } = opened;
   const issuedAt = readIssuedAt(payload);
   if (issuedAt instanceof Refusal) return fail(draft, "claims", issuedAt);
-  const compromised = kind.checkCompromise ?? checkCompromise;
-  const compromise = compromised(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
+  const compromise = checkCompromise(key.window, issuedAt, logged?.checkpoint.seconds ?? null);
   if (compromise instanceof Refusal) return fail(draft, "compromise", compromise);
   const { outcome, warnings, precedesCompromise } = compromise;
   note(draft, outcome);
   draft.warnings = warnings;
   if (logged !== null) draft.log = { ...logged.evidence, precedesCompromise };
-  const inWindow = (kind.checkWindow ?? checkWindow)(key.window, issuedAt);
+  const inWindow = checkWindow(key.window, issuedAt);
   if (inWindow instanceof Refusal) return fail(draft, "window", inWindow);
   note(draft, inWindow);
   return kind.judgePayload(found, payload, issuedAt);

@@ -1,10 +1,9 @@
-/** Verifies one signed statement over a list offline, or one row of it alone (decision D16.2). */
+/** Verifies one signed statement over a list offline (decision D16.2). */
 
-import { decodeHash, encodeBase64 } from "./base64.ts";
+import { decodeHash } from "./base64.ts";
 import { isText, isWhole, orNull, readLimit, shape } from "./claims.ts";
 import { type SignedStatement, type StatementRow, statementType } from "./contract.ts";
-import { readJwsObject } from "./jws.ts";
-import { isSameHash, pathToLeaf, rootOfInclusion, rootOfLeaves } from "./merkle-proof.ts";
+import { isSameHash, rootOfLeaves } from "./merkle-proof.ts";
 import { firstDifference, isSameSecond } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { readStatementForm, rowLeafHash, type StatementForm } from "./statement-form.ts";
@@ -23,7 +22,7 @@ import {
 
 /** What a statement says of its list. */
 export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
-  /** The rows that were shown and are those that were signed: all of them, or one alone; null where they are not. */
+  /** All rows, where they are those that were signed; null where they are not. */
   readonly rows: readonly StatementRow[] | null;
 };
 
@@ -33,22 +32,12 @@ export type StatementVerification = Verification & {
   readonly statement: Stated | null;
 };
 
-/** One row that is shown without the others. */
-export type StatementRowAlone = {
-  readonly signature: string;
-  readonly row: StatementRow;
-  /** From the row's leaf to the root, base64. */
-  readonly path: readonly string[];
-};
-
 /** A list that is given is of envelopes' places. */
 export type StatementOptions = Omit<VerifyOptions, "statusLists" | "maxListAgeSeconds">;
 
 const outcomes = {
   form: passed("A well-formed statement, strict JSON, canonical base64url."),
-  row: passed("A well-formed row of a statement, strict JSON, canonical base64url."),
   outer: passed("Every row, and what stands beside the signature, is what is signed."),
-  rowOnly: passed("The row is one of those that are signed."),
   noPlace: skipped("A statement names no places in status lists."),
 };
 
@@ -101,19 +90,8 @@ function readStatementClaims(payload: JsonObject, issuedAtSeconds: number): Stat
   };
 }
 
-/** The root that the rows make, or that the path of one of them leads to; null when there is none. */
-async function rootOfRows({ rows, path }: StatementForm, listed: number): Promise<Uint8Array | null> {
-  const leaves = await Promise.all(rows.map(rowLeafHash));
-  const [leafHash] = leaves;
-  if (path === null || leafHash === undefined) return rootOfLeaves(leaves);
-  return rootOfInclusion({ leafHash, index: (rows[0]?.row ?? 0) - 1, size: listed, hashes: path });
-}
-
-/** How many rows there are by what is signed, before anybody has verified it: only the root tells whether it is so. */
-function listedIn({ jws }: StatementForm): number {
-  const payload = readJwsObject(jws.payload, "payload");
-  const { summary } = payload instanceof Refusal ? {} : payload;
-  return isJsonObject(summary) && isCount(summary.listed) ? Number(summary.listed) : 0;
+async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
+  return rootOfLeaves(await Promise.all(rows.map(rowLeafHash)));
 }
 
 /**
@@ -125,16 +103,16 @@ function listedIn({ jws }: StatementForm): number {
  * @param kid the key id of the signed header
  */
 function findDifference(
-  { given, rows, path }: StatementForm,
+  { given, rows }: StatementForm,
   claims: StatementClaims,
-  root: Uint8Array | null,
+  root: Uint8Array,
   kid: string,
 ): Refusal | null {
   const { rowsRoot, summary } = claims;
-  const isInOrder = path !== null || rows.every(({ row }, index) => row === index + 1);
-  const isAll = path !== null || rows.length === summary.listed;
-  if (!isInOrder || !isAll || root === null || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
-  return path === null ? findOuterDifference(given, claims, kid) : null;
+  const isInOrder = rows.every(({ row }, index) => row === index + 1);
+  const isAll = rows.length === summary.listed;
+  if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
+  return findOuterDifference(given, claims, kid);
 }
 
 function findOuterDifference(given: JsonObject, claims: StatementClaims, kid: string): Refusal | null {
@@ -154,15 +132,15 @@ function findOuterDifference(given: JsonObject, claims: StatementClaims, kid: st
 
 /** @param told is given what is signed, as far as it came */
 function statements(
-  root: Uint8Array | null,
+  root: Uint8Array,
   options: StatementOptions,
   told: (stated: Stated) => void,
 ): Kind<StatementForm> {
   return {
     readHeader: (text) => readHeaderOf(statementType, text),
-    formOf: ({ path }) => (path === null ? outcomes.form : outcomes.row),
+    formOf: () => outcomes.form,
     judgePayload({ opened }, payload, issuedAt) {
-      const { draft, key, path, rows } = opened;
+      const { draft, key, rows } = opened;
       const claims = readStatementClaims(payload, issuedAt);
       if (claims instanceof Refusal) return fail(draft, "claims", claims);
       const { purpose, policyVersion, list, summary } = claims;
@@ -172,7 +150,7 @@ function statements(
       if (unexpected !== null) return unexpected;
       const difference = findDifference(opened, claims, root, key.jwk.kid);
       if (difference !== null) return fail(draft, "outer", difference);
-      note(draft, path === null ? outcomes.outer : outcomes.rowOnly);
+      note(draft, outcomes.outer);
       note(draft, outcomes.noPlace);
       told({ purpose, policyVersion, list, summary, rows });
       return accept(draft);
@@ -181,10 +159,9 @@ function statements(
 }
 
 /**
- * Verifies one statement over a list, whole or one row of it (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1
- * for the rows). It never takes an envelope, nor `verifyEnvelope` a statement.
+ * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows). It never takes an envelope, nor `verifyEnvelope` a statement.
  *
- * @param input a statement as JSON text, or what `rowOfStatement` gave as JSON text, or either already read by `readStrictJson`
+ * @param input a statement as JSON text, or already read by `readStrictJson`
  * @param options as for `verifyEnvelope`; the audience is the issuer's address for a statement that the operator made
  * @returns the verdict, with every check that was made and what is signed; a bad statement never throws
  * @throws TypeError as `verifyEnvelope` does
@@ -201,7 +178,7 @@ export async function verifyStatement(
 ): Promise<StatementVerification> {
   assertOptions(options);
   const form = readStatementForm(input);
-  const root = form instanceof Refusal ? null : await rootOfRows(form, listedIn(form));
+  const root = form instanceof Refusal ? new Uint8Array() : await rootOfRows(form);
   let statement: Stated | null = null;
   const kind = statements(root, options, (stated) => {
     statement = stated;
@@ -213,29 +190,10 @@ export async function verifyStatement(
 }
 
 /**
- * Takes one row out of a statement, so that it can be shown without the others.
- *
- * @param input the whole statement, as for `verifyStatement`; it is not verified
- * @param row its place on the list, from 1
- * @returns what `verifyStatement` takes, or why there is none
- */
-export async function rowOfStatement(
-  input: string | JsonValue,
-  row: number,
-): Promise<StatementRowAlone | Refusal> {
-  const form = readStatementForm(input);
-  if (form instanceof Refusal) return form;
-  const one = form.path === null ? form.rows[row - 1] : undefined;
-  if (one === undefined) return refuse("STATEMENT_MALFORMED", "The statement has no such row.");
-  const path = await pathToLeaf(await Promise.all(form.rows.map(rowLeafHash)), row - 1);
-  return { signature: String(form.given.signature), row: one, path: path.map(encodeBase64) };
-}
-
-/**
  * Whether a statement whose signature is known to be genuine is whole: that its rows, and what stands beside the signature,
  * are what is signed.
  *
- * @param input the statement or one row of it
+ * @param input the statement
  * @param signed the claims of its signature
  * @param kid the key id of its header
  * @returns what differs; null when nothing does
@@ -249,5 +207,5 @@ export async function findStatementDifference(
   if (form instanceof Refusal) return form;
   const claims = readStatementClaims(signed, Number(signed.iat));
   if (claims instanceof Refusal) return claims;
-  return findDifference(form, claims, await rootOfRows(form, claims.summary.listed), kid);
+  return findDifference(form, claims, await rootOfRows(form), kid);
 }

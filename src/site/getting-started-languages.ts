@@ -40,8 +40,6 @@ export type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   readonly prepare: string | null;
   /** How a file is run. */
   readonly run: (file: string) => string;
-  /** How its receiver is run, where `run` would leave a process behind that outlives the one to end. */
-  readonly serve: (file: string) => string;
   /** Whether its receiver is a server; else it only judges a delivery that was kept. */
   readonly isServer: boolean;
 };
@@ -56,21 +54,18 @@ const sources: Readonly<Record<string, Readonly<Record<ExampleKind, string>>>> =
 
 /** The first is shown to who has not chosen. */
 export const codeLanguages = written.map(
-  ({ id, name, ending, capitalised, prepare, run, serve, isServer }): CodeLanguage => {
+  ({ id, name, ending, capitalised, prepare, run, isServer }): CodeLanguage => {
     const files = Object.entries(sources[id] ?? {}).map(([kind, source]) => {
       // Where a class must be named as its file is, both begin with a capital.
       const stem = capitalised ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
       return [kind, { file: `${stem}.${ending}`, source }];
     });
-    const started = (how: string) => (file: string) =>
-      how.replaceAll("{file}", file).replaceAll("{stem}", file.replace(/\.\w+$/, ""));
     return {
       ...(Object.fromEntries(files) as Record<ExampleKind, Example>),
       id,
       name,
       prepare,
-      run: started(run),
-      serve: started(serve),
+      run: (file) => run.replace("{file}", file),
       isServer,
     };
   },

@@ -1,7 +1,7 @@
 /** The commands, programs and tables that the getting-started page shows. */
 
 import written from "../../data/examples/getting-started.sh" with { type: "text" };
-import { type SandboxTeacher, stateTeachers, trapTeachers, triggered } from "../domain/sandbox/teachers.ts";
+import { stateTeachers, triggered } from "../domain/sandbox/teachers.ts";
 import { type CodeLanguage, type ExampleKind, isExample } from "./getting-started-languages.ts";
 
 /** What the commands are written for. */
@@ -9,10 +9,8 @@ export type Surroundings = {
   /** The service's public address, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
-  /** Whether this reader is shown the sandbox's key, */
+  /** Whether this reader is shown the sandbox's key. */
   readonly offered: boolean;
-  /** and whether it opens nothing any more. */
-  readonly ended: boolean;
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
@@ -57,12 +55,13 @@ function filled(name: string, { issuer, apiKey, partnerId, code }: Surroundings,
 
 /** Fetches a file of the chosen language from the service and runs it, as decision D14.2 has it for all of them. */
 function runExample(kind: ExampleKind, at: Surroundings): string {
-  const { run, serve, isServer } = at.code;
+  const { run, isServer } = at.code;
   const { file } = at.code[kind];
   const fetched = filled("fetch", at, { file });
-  if (kind !== "receive") return `${fetched}\n${filled(kind, at, { run: run(file) })}`;
+  const started = filled(kind, at, { run: run(file) });
+  if (kind !== "receive") return `${fetched}\n${started}`;
   const secret = `${fetched}\n${filled("secret", at)}`;
-  return isServer ? `${secret}\n${filled(kind, at, { run: serve(file) })}` : secret;
+  return isServer ? `${secret}\n${started}` : secret;
 }
 
 /** A delivery as the service would send it, signed by who tries the receiver, to a server or to one that only judges. */
@@ -71,39 +70,32 @@ function tryDelivery(at: Surroundings): string {
   return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, { run: run(receive.file) })}`;
 }
 
+/** The sandbox sends a delivery of its own to the receiver, which has the secret of the demo partner's endpoint. */
+function sandboxDelivery(at: Surroundings): string {
+  const { run, receive } = at.code;
+  const started = filled("receive", at, { run: run(receive.file) });
+  return [filled("sandbox-endpoint", at), started, filled("sandbox-event", at)].join("\n");
+}
+
 export type Step =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
-  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "rotate" | "delivery" | "sandbox-events");
+  | ("key" | "prepare" | "retry" | "other-calls" | "watch" | "delivery" | "sandbox-delivery");
 
 /** The commands of a step, to be pasted into one shell. */
 export function commandOf(step: Step, at: Surroundings): string {
   if (step === "prepare") return at.code.prepare ?? "";
   if (step === "delivery") return tryDelivery(at);
+  if (step === "sandbox-delivery") return sandboxDelivery(at);
   return isExample(step) ? runExample(step, at) : filled(step, at);
 }
-
-export type TeacherToTry = Readonly<Record<"regNo" | "tId" | "nin" | "shows", string | number>>;
-
-const toTry = ({ regNo: number, tId, nin, shows }: SandboxTeacher): TeacherToTry => ({
-  regNo: number,
-  shows,
-  tId: tId ?? "–",
-  nin: nin ?? "–",
-});
-
-/** Made-up teachers to try each answer with, and those that programs stumble over. */
-export const teachers = { states: stateTeachers.map(toTry), traps: trapTeachers.map(toTry) };
 
 /** What the page's own buttons ask for, in the order in which they are pressed; paths begin where the page stands. */
 export const trySteps = {
   me: { method: "GET", path: "me" },
   watch: { method: "PUT", path: watched },
-  told: { method: "PUT", path: "me/told", body: '{"teachers":"watched"}' },
   cause: { method: "POST", path: "getting-started/events" },
   events: { method: "GET", path: "events" },
-  makeKey: { method: "POST", path: "me/keys" },
-  deleteKey: { method: "DELETE", path: "me/keys/{keyId}" },
-} satisfies Readonly<Record<string, { method: string; path: string; body?: string }>>;
+} satisfies Readonly<Record<string, { method: string; path: string }>>;
 
 export type TryStep = keyof typeof trySteps;

@@ -15,25 +15,25 @@ for (const listing of guide.querySelectorAll(".listing:not(.try .listing) pre"))
   listing.previousElementSibling.append(copyButton(listing, { name, words: guide.dataset, tell }));
 }
 
-/** The key in use, and how far the events were fetched: kept while this tab is open, and for the key that it was given. */
-function openMemory(given) {
+/** The event that was fetched last: kept while this tab is open, and for one key. */
+function openMemory(key) {
   const name = "tvs-try";
-  let kept = { given, key: given, after: null };
+  let after = null;
   try {
     const before = JSON.parse(sessionStorage.getItem(name));
-    if (before?.given === given) kept = before;
+    if (before?.key === key) after = before.after;
   } catch {
-    // A browser that keeps nothing begins anew.
+    // A browser that keeps nothing starts with the oldest event.
   }
-  const keep = (changes) => {
-    kept = { ...kept, ...changes };
+  const keep = (newest) => {
+    after = newest;
     try {
-      sessionStorage.setItem(name, JSON.stringify(kept));
+      sessionStorage.setItem(name, JSON.stringify({ key, after }));
     } catch {
       // It is not kept, then.
     }
   };
-  return { now: () => kept, keep };
+  return { after: () => after, keep };
 }
 
 function startTrying(place) {
@@ -41,45 +41,19 @@ function startTrying(place) {
   const status = place.querySelector("[role=status]");
   const figure = place.querySelector("figure");
   const memory = openMemory(words.key);
-  const command = document.querySelector("#run-key code");
 
-  /** The commands below go on with the key that lives. */
-  const showKey = (before) => {
-    command.textContent = command.textContent.replace(before, memory.now().key);
-  };
-
-  async function call(method, path, body) {
-    const headers = { Authorization: `Bearer ${memory.now().key}` };
-    if (body) headers["Content-Type"] = "application/json";
-    const answer = await fetch(path, { method, headers, body: body || undefined, cache: "no-store" });
-    const text = await answer.text();
-    return { answer, value: text === "" ? null : JSON.parse(text) };
-  }
-
-  /** The key that is to go: another one than that which asks, where there is one. */
-  async function oldKey() {
-    const { value } = await call("GET", "me");
-    const asking = value?.credential?.keyId ?? "";
-    return value?.credentials?.find(({ keyId }) => keyId !== undefined && keyId !== asking)?.keyId ?? asking;
-  }
-
-  async function press({ id, dataset: { method, path, body } }) {
+  async function press({ id, dataset: { method, path } }) {
     status.textContent = words.calling;
     figure.hidden = true;
-    const { after } = memory.now();
-    let asked = path;
-    if (path.includes("{keyId}")) asked = path.replace("{keyId}", encodeURIComponent(await oldKey()));
-    if (id === "try-events" && after !== null) asked += `?after=${encodeURIComponent(after)}`;
-    const { answer, value } = await call(method, asked, body);
-    const code = answer.headers.get("X-Error-Code");
-    const notes = [`${method} /${asked}: ${answer.status}`, code];
-    if (answer.ok && id === "try-events") memory.keep({ after: value.iterator });
-    if (answer.ok && id === "try-makeKey") {
-      const before = memory.now().key;
-      memory.keep({ key: value.apiKey });
-      showKey(before);
-      notes.push(words.rotated);
-    }
+    const isEvents = id === "try-events";
+    const after = memory.after();
+    const asked = isEvents && after !== null ? `${path}?after=${after}` : path;
+    const headers = { Authorization: `Bearer ${words.key}` };
+    const answer = await fetch(asked, { method, headers, cache: "no-store" });
+    const text = await answer.text();
+    const value = text === "" ? null : JSON.parse(text);
+    if (answer.ok && isEvents) memory.keep(value.iterator);
+    const notes = [`${method} /${asked}: ${answer.status}`, answer.headers.get("X-Error-Code")];
     status.textContent = notes.filter(Boolean).join(" · ");
     figure.querySelector("code").textContent = JSON.stringify(value, null, 2);
     figure.hidden = value === null;
@@ -92,7 +66,6 @@ function startTrying(place) {
       });
     });
   }
-  showKey(words.key);
   place.hidden = false;
 }
 

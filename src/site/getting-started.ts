@@ -1,11 +1,11 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
 import { TvsError } from "../domain/errors.ts";
-import type { GoingLive, GoingLiveStep, TryOut } from "../domain/sandbox/going-live.ts";
-import { demoPartner } from "../domain/sandbox/state.ts";
+import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import { publicDocument, sendDocument } from "../http/public-document.ts";
+import type { AppOptions } from "../service.ts";
 import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-languages.ts";
 import * as steps from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
@@ -17,17 +17,11 @@ import { sentences } from "./texts/sentences.ts";
 /** The page is in English only; what of its sentences is HTML is ours, with nothing in it of anybody else's. */
 const texts = sentences(written);
 
-type GuideOptions = {
-  readonly offer: DemoOffer;
-  /** Absent on a live service. */
-  readonly tryOut?: TryOut | undefined;
-};
-
 /**
  * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
  * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
  */
-export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }: GuideOptions): PageHandler {
+export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
     const demo = offer(c);
     const asked = c.req.query("code");
@@ -39,18 +33,16 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
         "style-src": [styleHash, "'self'"],
         "connect-src": [demo === null ? "'none'" : "'self'"],
       },
-      // With a key in it, it is for one reader; and what the sandbox has just seen is its demo partner's business too.
+      // With a key in it, it is for one reader.
       name: demo === null ? code.id : null,
       // The issuer may change.
       cacheControl: "no-store",
     };
-    const progress = demo === null ? null : ((await tryOut?.readGoingLive().catch(() => null)) ?? null);
     return kept(c, about, (language, { issuer, site }) => {
       const at: steps.Surroundings = {
         issuer,
         sandbox,
         offered: demo !== null,
-        ended: demo !== null && tryOut?.keyLives() === false,
         apiKey: demo?.apiKey ?? keyToPutIn(sandbox),
         partnerId: demo?.partnerId ?? (sandbox ? demoPartner : "YOUR_PARTNER_ID"),
         query: queryOf(language),
@@ -59,7 +51,7 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
       };
       return {
         title: texts.title,
-        main: guide({ at, progress }),
+        main: guide(at),
         scripts: ["getting-started/page.js"],
         styles: ["getting-started/page.css"],
       };
@@ -71,14 +63,14 @@ export function gettingStarted({ kept, sandbox }: PageSender, { offer, tryOut }:
  * Causes an event on a made-up teacher, for the page's own button: it is as if it were not there for who is not shown
  * the demo key, and for a page of another site, whose scripts can send here but cannot hide from where.
  */
-export function causeEvent({ offer, tryOut }: GuideOptions): PageHandler {
+export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
     const origin = c.req.header("Origin") ?? "";
     const isOwn = URL.canParse(origin) && new URL(origin).host === c.req.header("Host");
-    if (tryOut === undefined || offer(c) === null || !isOwn)
+    if (causeEvent === undefined || offer(c) === null || !isOwn)
       throw new TvsError("PATH_UNKNOWN", "there is no such path");
     c.header("Cache-Control", "no-store");
-    return c.json(await tryOut.causeEvent());
+    return c.json(await causeEvent());
   };
 }
 
@@ -89,17 +81,11 @@ export const exampleFile: PageHandler = async (c) => {
   return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
 };
 
-type Guide = {
-  readonly at: steps.Surroundings;
-  readonly progress: GoingLive | null;
-};
-
 /** Whoever the reader has to turn to, with the way there where the page knows it. */
 const operatorOf = ({ hasContact }: steps.Surroundings) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
-function keyStateOf({ ended, offered, sandbox }: steps.Surroundings): keyof typeof texts.keyHere {
-  if (ended) return "ended";
+function keyStateOf({ offered, sandbox }: steps.Surroundings): keyof typeof texts.keyHere {
   if (offered) return "offered";
   return sandbox ? "sandbox" : "live";
 }
@@ -114,7 +100,7 @@ function listing(
 `;
 }
 
-function run(step: steps.Step, { at }: Guide): Markup {
+function run(step: steps.Step, at: steps.Surroundings): Markup {
   const text = steps.commandOf(step, at);
   return listing(texts.commands(step.replaceAll("-", " ")), {
     id: `run-${step}`,
@@ -124,17 +110,15 @@ function run(step: steps.Step, { at }: Guide): Markup {
 }
 
 /** A file of the chosen language: how to get it, how to run it, and what stands in it. */
-function example(kind: ExampleKind, shown: Guide): Markup {
-  const { at } = shown;
+function example(kind: ExampleKind, at: steps.Surroundings): Markup {
   const one = at.code[kind];
-  return html`${run(kind, shown)}
+  return html`${run(kind, at)}
 <details><summary>${texts.whatIsIn(one.file)}</summary>
 ${listing(texts.whatIsIn(one.file), { caption: html`<code>${one.file}</code>`, text: one.source })}
 </details>`;
 }
 
-function guide(shown: Guide): Markup {
-  const { at } = shown;
+function guide(at: steps.Surroundings): Markup {
   return html`<h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 <div class="guide" data-copy="${texts.copy}" data-copied="${texts.copied}" data-copy-failed="${texts.copyFailed}">
@@ -145,18 +129,18 @@ ${Object.entries(texts.sections).map(([id, title]) => html`<li><a href="#${id}">
 <p class="soft" role="status" id="copied"></p>
 ${raw(texts.about(String(html`${at.issuer}`), at.query))}
 ${raw(texts.place(at.sandbox, operatorOf(at)))}
-${at.offered ? tryPlace(shown) : ""}
-${codeChoice(shown)}
+${at.offered ? tryPlace(at) : ""}
+${codeChoice(at)}
 ${Object.entries(texts.sections).map(
   ([id, title]) => html`<h2 id="${id}">${title}</h2>
-${sections[id as keyof typeof sections](shown)}
+${sections[id as keyof typeof sections](at)}
 `,
 )}</div>
 </div>`;
 }
 
 /** The page in each language, each a link of its own that stays in sight. */
-function codeChoice({ at }: Guide): Markup {
+function codeChoice(at: steps.Surroundings): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
 ${codeLanguages.map(
@@ -167,18 +151,15 @@ ${codeLanguages.map(
 }
 
 /** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
-function tryPlace({ at }: Guide): Markup {
+function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
-  const calls = Object.entries(steps.trySteps) as [
-    steps.TryStep,
-    { method: string; path: string; body?: string },
-  ][];
-  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}" data-rotated="${tryIt.rotated}">
+  const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
+  return html`<section class="try" id="try" hidden aria-labelledby="try-title" data-key="${at.apiKey}" data-calling="${tryIt.calling}" data-unreachable="${tryIt.unreachable}">
 <h2 id="try-title">${tryIt.title}</h2>
 <p>${tryIt.lead}</p>
 <ol>${calls.map(
-    ([step, { method, path, body = "" }]) =>
-      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}" data-body="${body}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
+    ([step, { method, path }]) =>
+      html`<li><button type="button" id="try-${step}" data-method="${method}" data-path="${path}">${tryIt.buttons[step]}</button> <code>${method} /${path}</code></li>
 `,
   )}</ol>
 <p role="status">${tryIt.first}</p>
@@ -187,58 +168,50 @@ function tryPlace({ at }: Guide): Markup {
 }
 
 /** What stands below each heading. */
-const sections: Readonly<Record<keyof typeof texts.sections, (shown: Guide) => Markup>> = {
+const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.Surroundings) => Markup>> = {
   key: (
-    shown,
-  ) => html`<p>${raw(texts.key(operatorOf(shown.at)))} ${texts.keyHere[keyStateOf(shown.at)]} ${texts.keyOpens}</p>
-${run("key", shown)}
-${raw(texts.agreed(shown.at.sandbox, shown.at.query))}`,
-  call(shown) {
-    const { at } = shown;
-    return html`${raw(texts.call(at.sandbox))}
-${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", shown)}`}
-${example("ask", shown)}
+    at,
+  ) => html`<p>${raw(texts.key(operatorOf(at)))} ${texts.keyHere[keyStateOf(at)]} ${texts.keyOpens}</p>
+${run("key", at)}
+${raw(texts.agreed(at.sandbox))}`,
+  call: (at) => html`${raw(texts.call(at.sandbox))}
+${at.code.prepare === null ? "" : html`<p>${texts.prepare(at.code.name)}</p>${run("prepare", at)}`}
+${example("ask", at)}
 ${raw(texts.envelope(at.query))}
-${run("retry", shown)}
-${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", shown)}`)}
-${at.sandbox ? teacherTables() : ""}`;
-  },
-  verify(shown) {
-    const { at } = shown;
-    const { ready } = texts;
-    return html`${raw(texts.verify(at.query))}
-${example("verify", shown)}
+${run("retry", at)}
+${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", at)}`)}
+${at.sandbox ? teacherTables() : ""}`,
+  verify: (at) => html`${raw(texts.verify(at.query))}
+${example("verify", at)}
 ${folded(
-  ready.title,
-  html`${raw(ready.page(at.query))}
-${run("verify-tvs", shown)}
-${raw(ready.exitCodes)}
-${raw(ready.library)}
-${run("verify-library", shown)}`,
+  texts.ready.title,
+  html`${raw(texts.ready.page(at.query))}
+${run("verify-tvs", at)}
+${raw(texts.ready.exitCodes)}
+${raw(texts.ready.library)}
+${run("verify-library", at)}`,
 )}
-${raw(texts.keep(at.query))}`;
-  },
-  events(shown) {
-    const { at } = shown;
-    return html`${raw(texts.events(operatorOf(at)))}
-${run("watch", shown)}
+${raw(texts.keep(at.query))}`,
+  events: (at) => html`${raw(texts.events(operatorOf(at)))}
+${run("watch", at)}
 ${raw(texts.fetch(at.sandbox))}
-${example("events", shown)}`;
-  },
-  webhook(shown) {
-    const { at } = shown;
-    return html`${raw(texts.webhook(operatorOf(at)))}
-${example("receive", shown)}
+${example("events", at)}`,
+  webhook: (at) => html`${raw(texts.webhook(operatorOf(at)))}
+${example("receive", at)}
 ${raw(at.code.isServer ? texts.tryDelivery : texts.tryKept)}
-${run("delivery", shown)}
-${at.sandbox ? html`${raw(texts.sandboxDelivery(at.query))}${listing(texts.listening, { caption: texts.shell, text: steps.commandOf("sandbox-events", at) })}` : ""}
-${raw(texts.webhookRules(at.query))}`;
-  },
-  rotate: (shown) => html`${raw(texts.rotate(operatorOf(shown.at)))}
-${run("rotate", shown)}`,
-  live: ({ at, progress }) => html`${progress === null ? "" : checklist(progress)}
-${raw(texts.live(operatorOf(at), at.query))}`,
+${run("delivery", at)}
+${at.sandbox ? sandboxDelivery(at) : ""}
+${raw(texts.webhookRules(at.query))}`,
+  rotate: (at) => raw(texts.rotate(operatorOf(at))),
+  live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
+
+/** How the sandbox's own deliveries come to the receiver. A shell has none, so another language is to be chosen. */
+function sandboxDelivery(at: steps.Surroundings): Markup {
+  const { isServer } = at.code;
+  return html`${raw(texts.sandboxDelivery(isServer, at.query))}
+${isServer ? run("sandbox-delivery", at) : ""}`;
+}
 
 function folded(title: string, content: Markup): Markup {
   return html`<details><summary>${title}</summary>
@@ -248,29 +221,17 @@ ${content}
 
 function teacherTables(): Markup {
   const { title, traps } = texts.teachers;
-  return html`${folded(title, teacherTable(steps.teachers.states))}
-${folded(traps, teacherTable(steps.teachers.traps))}`;
+  return html`${folded(title, teacherTable(stateTeachers))}
+${folded(traps, teacherTable(trapTeachers))}`;
 }
 
-function teacherTable(teachers: readonly steps.TeacherToTry[]): Markup {
+function teacherTable(teachers: readonly SandboxTeacher[]): Markup {
   const words = texts.teachers;
   return html`<table class="records teachers">
 <thead><tr><th scope="col">${words.regNo}</th><th scope="col">${words.tId}</th><th scope="col">${words.nin}</th><th scope="col">${words.shows}</th></tr></thead>
 <tbody>${teachers.map(
     ({ regNo, tId, nin, shows }) =>
-      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId}</code></td><td data-label="${words.nin}"><code>${nin}</code></td><td data-label="${words.shows}">${shows}</td></tr>
+      html`<tr><td data-label="${words.regNo}"><code>${regNo}</code></td><td data-label="${words.tId}"><code>${tId ?? "–"}</code></td><td data-label="${words.nin}"><code>${nin ?? "–"}</code></td><td data-label="${words.shows}">${shows}</td></tr>
 `,
   )}</tbody></table>`;
-}
-
-function checklist(progress: GoingLive): Markup {
-  const words = texts.checklist;
-  const lines = Object.entries(progress) as [GoingLiveStep, boolean][];
-  return html`<h3>${words.title}</h3>
-<p>${words.how}</p>
-<ul class="ticks">${lines.map(
-    ([step, done]) =>
-      html`<li class="${done ? "done" : "open"}"><strong>${done ? `✓ ${words.done}` : words.open}</strong><span>${raw(words.steps[step])}</span></li>
-`,
-  )}</ul>`;
 }

@@ -8,13 +8,13 @@ import { createDemoOffer } from "../http/local-caller.ts";
 import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
 import type { Traffic } from "../metrics/requests.ts";
 import type { AppOptions, Service } from "../service.ts";
-import { causeEvent, exampleFile, gettingStarted } from "./getting-started.ts";
+import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
 import { icon } from "./identity.ts";
 import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
 import { referencePage } from "./reference.ts";
-import { envelopeFile, envelopeWorker, loadPdfLibrary, verifyEnvelopePage } from "./verify-envelope.ts";
+import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */
 export type RouteBase = {
@@ -36,15 +36,15 @@ type Pages = ReturnType<typeof createPages>;
 
 export function createPages(
   { service, limit }: PublicParts,
-  { demo, tryOut }: AppOptions,
+  { demo, causeEvent }: AppOptions,
   sender: PageSender,
 ) {
   const offer = createDemoOffer(demo);
   return {
     documents: serviceDocuments(service),
     reference: referencePage(service, offer),
-    gettingStarted: gettingStarted(sender, { offer, tryOut }),
-    causeEvent: causeEvent({ offer, tryOut }),
+    gettingStarted: gettingStarted(sender, offer),
+    causeEvent: causeEventHandler(offer, causeEvent),
     help: helpPages(sender),
     lookup: publicPage(service, limit, sender),
     envelope: verifyEnvelopePage(sender),
@@ -112,7 +112,6 @@ export const pageRoutes: readonly PageRoute[] = [
   { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
   opened("/verify-envelope", ({ envelope }) => envelope),
   loaded("/verify-envelope-worker.js", () => envelopeWorker),
-  script("/verify-envelope/pdf.js", loadPdfLibrary),
   loaded("/verify-envelope/{file}", () => envelopeFile),
 ];
 
@@ -134,8 +133,7 @@ function createSiteRoutes({ configuration, keyKind }: Pick<Service, "configurati
     const { site } = configuration.current().settings;
     if (site.logo === null) throw new TvsError("PATH_UNKNOWN", "this site has no logo");
     // Opened by itself it is a document, and as such may do nothing at all.
-    const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
-    c.header("Content-Security-Policy", policy);
+    c.header("Content-Security-Policy", "default-src 'none'; sandbox");
     c.header("Cache-Control", asKeys);
     c.header("Content-Type", site.logo.type);
     return c.body(new Uint8Array(Buffer.from(site.logo.data, "base64")));

@@ -15,7 +15,7 @@ const languages: Readonly<Record<string, FormTexts>> = { en: english };
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 
 /**
- * What the page may do: run our scripts, show the codes that it draws, and, unless the keys are pasted, fetch from
+ * What the page may do: run our scripts, show the code that it draws, and, unless the keys are pasted, fetch from
  * this service. No form can send anything, so what was typed in cannot end up in an address.
  */
 function allowances(pasted: boolean): Allowances {
@@ -40,16 +40,14 @@ async function makeAsset(name: string, body: string, type: string): Promise<Asse
 }
 
 const loadAssets = once(async () => {
-  const [app, extras, scanner, style] = await Promise.all([
+  const [app, extras, style] = await Promise.all([
     import("./verify-envelope/app.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/extras.bundle.js", { with: { type: "text" } }),
-    import("./verify-envelope/scanner.bundle.js", { with: { type: "text" } }),
     import("./verify-envelope/page.css", { with: { type: "text" } }),
   ]);
   return {
     app: await makeAsset("app.js", app.default, "text/javascript"),
     extras: await makeAsset("extras.js", extras.default, "text/javascript"),
-    scanner: await makeAsset("scanner.js", scanner.default, "text/javascript"),
     style: await makeAsset("page.css", style.default, "text/css"),
   };
 });
@@ -64,7 +62,7 @@ type EnvelopeForm = {
   /** Whose service it is; null where nobody said so. */
   readonly registry: string | null;
   /** Addresses relative to the page. */
-  readonly scripts: Readonly<Record<"app" | "extras" | "scanner" | "pdf", string>>;
+  readonly scripts: Readonly<Record<"app" | "extras", string>>;
   /** The digest that the first script must have (Subresource Integrity). */
   readonly integrity: string;
 };
@@ -86,13 +84,11 @@ function envelopeMain(form: EnvelopeForm): Markup {
 <p>${needsScript.how}</p>
 <pre tabindex="0"><code>${offline}</code></pre>
 </div>
-<div id="tool" hidden data-scanner="${scripts.scanner}" data-extras="${scripts.extras}" data-pdf="${scripts.pdf}"
- data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
+<div id="tool" hidden data-extras="${scripts.extras}" data-pack="v1/inter-agency/offline-pack" data-worker="verify-envelope-worker.js"
  data-log-key="v1/inter-agency/log/key" data-issuer="${form.issuer}" data-registry="${form.registry ?? ""}">
 <div id="outcome"></div>
 <div id="entry" class="screen">
 ${envelopePart(form)}
-${webhookPart(texts)}
 </div>
 </div>
 <script type="module" src="${scripts.app}" integrity="${integrity}"></script>`;
@@ -101,8 +97,10 @@ ${webhookPart(texts)}
 function envelopePart(form: EnvelopeForm): Markup {
   const { texts, issuer, pasted } = form;
   const words = texts.envelope;
-  return html`<form id="envelope-form" aria-label="${texts.kinds.envelope}">
-${fileDrop({ id: "files", label: words.open, hint: words.openHint, multiple: true })}
+  return html`<form id="envelope-form" aria-label="${texts.envelope.form}">
+<div class="drop field"><label for="files">${words.open}</label>
+<p class="hint" id="files-hint">${words.openHint}</p>
+<input type="file" id="files" aria-describedby="files-hint" multiple></div>
 <p id="progress" role="status"></p>
 ${area({ id: "envelope", label: words.paste, hint: null, rows: 4 })}
 ${pasted ? pastedKeys(texts) : ""}
@@ -144,29 +142,12 @@ ${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
 </details>`;
 }
 
-/** Folded up: it is for the engineers of partners, and everybody else has an attestation or an envelope. */
-function webhookPart({ webhook: words, kinds }: FormTexts): Markup {
-  return html`<details id="webhook-part"><summary>${kinds.webhook}</summary>
-<form id="webhook-form" aria-label="${kinds.webhook}">
-${fileDrop({ id: "body-file", label: words.open, hint: words.openHint, multiple: false })}
-<p id="body-name" role="status"></p>
-${area({ id: "body", label: words.paste, hint: words.pasteHint, rows: 5 })}
-${line({ id: "signature-header", label: words.header, hint: words.headerHint })}
-${line({ id: "secret", label: words.secret, hint: words.secretHint, type: "password" })}
-${line({ id: "arrived", label: words.arrived, hint: words.arrivedHint })}
-<button>${words.verify}</button>
-</form>
-</details>`;
-}
-
-type Field = { readonly id: string; readonly label: string; readonly hint: string };
-
 /** A field that browsers must neither correct nor remember. */
-function line(field: Field & { value?: string; type?: "text" | "password" }): Markup {
-  const { id, label, hint, value = "", type = "text" } = field;
+function line(field: { id: string; label: string; hint: string; value?: string }): Markup {
+  const { id, label, hint, value = "" } = field;
   return html`<div class="field"><label for="${id}">${label}</label>
 <p class="hint" id="${id}-hint">${hint}</p>
-<input type="${type}" id="${id}" value="${value}" aria-describedby="${id}-hint" autocomplete="off" autocapitalize="off" spellcheck="false"></div>`;
+<input type="text" id="${id}" value="${value}" aria-describedby="${id}-hint" autocomplete="off" autocapitalize="off" spellcheck="false"></div>`;
 }
 
 function area(field: { id: string; label: string; hint: string | null; rows: number }): Markup {
@@ -175,12 +156,6 @@ function area(field: { id: string; label: string; hint: string | null; rows: num
   return html`<div class="field"><label for="${id}">${label}</label>
 ${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
 <textarea id="${id}" rows="${String(rows)}"${described} autocomplete="off" autocapitalize="off" spellcheck="false"></textarea></div>`;
-}
-
-function fileDrop({ id, label, hint, multiple }: Field & { multiple: boolean }): Markup {
-  return html`<div class="drop field"><label for="${id}">${label}</label>
-<p class="hint" id="${id}-hint">${hint}</p>
-<input type="file" id="${id}" aria-describedby="${id}-hint"${multiple ? html` multiple` : ""}></div>`;
 }
 
 /**
@@ -197,15 +172,10 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
       cacheControl: "no-cache",
     };
     return kept(c, about, async ({ tag }, { issuer, site }) => {
-      const { app, extras, scanner, style } = await loadAssets();
+      const { app, extras, style } = await loadAssets();
       const texts = languages[tag] ?? english;
       const at = (name: string) => `verify-envelope/${name}`;
-      const scripts = {
-        app: at(app.name),
-        extras: at(extras.name),
-        scanner: at(scanner.name),
-        pdf: at("pdf.js"),
-      };
+      const scripts = { app: at(app.name), extras: at(extras.name) };
       const { integrity } = app;
       const main = envelopeMain({ texts, pasted, issuer, registry: site.name, scripts, integrity });
       return { title: texts.title, main, styles: [at(style.name)] };
@@ -217,8 +187,6 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
 export const envelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
   if (found === undefined) return c.notFound();
-  // A worker obeys the policy that it comes with, not that of its page: it may load pdf.js, and connect to nobody.
-  c.header("Content-Security-Policy", "default-src 'none'; script-src 'self'");
   return sendDocument(c, found.document, "public, max-age=31536000, immutable");
 };
 
@@ -232,10 +200,3 @@ export const envelopeWorker: PageHandler = async (c) => {
   c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
   return sendDocument(c, await loadWorker(), "no-cache");
 };
-
-/** The text of pdf.js, which is loaded by those who open a PDF. */
-export async function loadPdfLibrary(): Promise<{ readonly default: string }> {
-  // Its types are those of the module that the text is.
-  const library: object = await import("unpdf/pdfjs", { with: { type: "text" } });
-  return library as { readonly default: string };
-}

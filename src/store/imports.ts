@@ -17,6 +17,7 @@ import { type Driver, type Row, type Statement, statement } from "./driver/drive
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
+import { nextTeacherId } from "./status-lists.ts";
 
 /** The cache of the connection while it writes in bulk, in KiB: indexes are written all over. */
 const bulkCacheKib = 64_000;
@@ -192,9 +193,8 @@ function createServiceWatch(driver: Driver): () => Promise<boolean> {
   };
 }
 
-/** Teachers are never deleted, so whatever is above the highest id is free. */
 async function firstFreeId(driver: Driver): Promise<number> {
-  const [row] = await driver.query("SELECT coalesce(max(id), 0) + 1 AS id FROM teachers");
+  const [row] = await driver.query(`SELECT ${nextTeacherId} AS id`);
   return row === undefined ? 1 : integer(row, "id");
 }
 

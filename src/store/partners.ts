@@ -23,7 +23,6 @@ const terms = [
   "per_minute",
   "per_day",
   "batch_cost",
-  "self_service",
   "watch_limit",
   "told_events",
   "told_teachers",
@@ -43,10 +42,7 @@ const disablePartner = `UPDATE partners SET disabled_at = ?1
 const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
   SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)) < ?7 RETURNING key_id`;
-/** Of a key that had to be made with another, as {@link PartnerStore.addKey} has recorded it. */
-const revokeKey = `UPDATE api_keys SET revoked_at = ?1 WHERE key_id = ?2 AND revoked_at IS NULL
-  AND (?3 IS NULL OR EXISTS (SELECT 1 FROM changes WHERE subject = 'partner:' || partner_id
-    AND action = 'key issued' AND detail = key_id || ' with ' || ?3))`;
+const revokeKey = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL";
 const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
   WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
 
@@ -100,26 +96,21 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
         { sql: disablePartner, args: [at, partnerId] },
         ofPartner(partnerId, at === null ? "enabled" : "disabled"),
       ]),
-    async addKey(key, { shortened, maxLive, madeWith }) {
+    async addKey(key, { shortened, maxLive }) {
       const shorten =
         shortened === null
           ? []
           : [{ sql: shortenKey, args: [shortened.expiresAt, shortened.keyId, key.keyId] }];
-      const by = madeWith === undefined ? "" : ` with ${madeWith}`;
-      const issued = ofPartner(key.partnerId, "key issued", `${key.keyId}${by}`);
+      const issued = ofPartner(key.partnerId, "key issued", key.keyId);
       const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
       return rows?.length === 1;
     },
-    async revokeKey(keyId, at, madeWith) {
+    async revokeKey(keyId, at) {
       const one = { sql: "SELECT * FROM api_keys WHERE key_id = ?", args: [keyId] };
       const [known] = await driver.query(one.sql, one.args);
       if (known === undefined) return null;
       const revoked = ofPartner(text(known, "partner_id"), "key revoked", keyId);
-      const [, , rows] = await driver.batch([
-        { sql: revokeKey, args: [at, keyId, madeWith ?? null] },
-        revoked,
-        one,
-      ]);
+      const [, , rows] = await driver.batch([{ sql: revokeKey, args: [at, keyId] }, revoked, one]);
       return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
     addCertificate(one) {
@@ -157,7 +148,6 @@ function valuesOf({ told = {}, ...change }: PartnerChange): Value[] {
     change.perMinute ?? null,
     change.perDay ?? null,
     change.batchCost ?? null,
-    change.selfService === undefined ? null : Number(change.selfService),
     change.watchLimit ?? null,
     list(told.events),
     told.teachers ?? null,
@@ -185,7 +175,6 @@ function partner(row: Row): Partner {
     perMinute: integer(row, "per_minute"),
     perDay: integer(row, "per_day"),
     batchCost: text(row, "batch_cost") as BatchCost,
-    selfService: integer(row, "self_service") === 1,
     watchLimit: integer(row, "watch_limit"),
     told: {
       events: JSON.parse(text(row, "told_events")) as EventType[],

@@ -1,5 +1,5 @@
 import type { StatusListStore } from "../domain/status-list/lists.ts";
-import { statusErasName } from "../domain/status-list/places.ts";
+import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -28,33 +28,33 @@ const withdrawn = `SELECT id FROM teachers INDEXED BY teachers_withdrawn
     WHERE license_from = 'VALID' AND license_to <> 'VALID' AND action <> 'sweep' AND NOT EXISTS (SELECT 1
       FROM history AS later WHERE later.teacher_id = ended.teacher_id AND later.id > ended.id AND later.license_to = 'VALID')`;
 
+/** Ids follow one another within a list (decision D15.4), so these few reads tell which there are. */
+export const teacherLists = `firsts (id) AS (SELECT min(id) FROM teachers UNION ALL SELECT
+      (SELECT min(id) FROM teachers WHERE id > ((firsts.id - 1) / ${listPlaces} + 1) * ${listPlaces})
+    FROM firsts WHERE firsts.id IS NOT NULL),
+  lists (list, first, last) AS (SELECT (firsts.id - 1) / ${listPlaces}, firsts.id,
+      (SELECT max(id) FROM teachers WHERE id <= ((firsts.id - 1) / ${listPlaces} + 1) * ${listPlaces})
+    FROM firsts WHERE firsts.id IS NOT NULL)`;
+
 const read = `SELECT (${change}) AS change, coalesce((${changedAt}), 0) AS changed_at,
-  (SELECT coalesce(max(id), 0) FROM teachers) AS newest_id,
+  (WITH RECURSIVE ${teacherLists} SELECT json_group_array(json_array(list, last)) FROM lists) AS lists,
   (SELECT json_group_array(id) FROM (${withdrawn})) AS withdrawn`;
 
-/** Whom a register has. */
-const known = "SELECT max(id) FROM teachers";
+/** The highest id that a teacher may ever have had. */
+const highestId = `max(coalesce((SELECT max(id) FROM teachers), 0),
+  coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = '${teacherIdsAfterName}'), 0))`;
+export const nextTeacherId = `${highestId} + 1`;
 
 /**
- * Whom it had when the newest checkpoint that it has was signed. Who came later may have come after the loss, and have the
- * number of somebody who was lost.
+ * New teachers get ids in a list of their own from now on, because those who were lost may have had the next ones (decision
+ * D15.4). The list's number is the second of the restore: no register gives a million ids in each second.
+ * @param time SQL of the time in milliseconds
+ * @param condition in SQL
  */
-export const knownWhenSigned = `SELECT teacher_id FROM history
-  WHERE at <= (SELECT max(signed_at) FROM log_checkpoints) ORDER BY teacher_id DESC LIMIT 1`;
-const lastAbove = `SELECT value -> '$[#-1]' ->> 1 FROM settings WHERE name = '${statusErasName}'`;
-
-/**
- * The rows that a register has lost are given again, to others: whoever comes from now on has a place elsewhere (decision
- * D15.4). Its arguments are the number of the log's epoch that follows the loss, what the condition asks for, and the time.
- * @param above the newest row that nobody had before who was lost; never one below the last era
- */
-export function beginStatusEra(condition: string, above = known): string {
+export function moveTeacherIds(time: string, condition: string): string {
   return `INSERT INTO settings (name, value)
-    SELECT '${statusErasName}',
-      json_array(json_array(?1, max(coalesce((${above}), 0), coalesce((${lastAbove}), 0)), ?3))
-    WHERE ?1 > 1 AND ${condition}
-    ON CONFLICT (name) DO UPDATE SET value = json_insert(value, '$[#]', excluded.value -> 0)
-    WHERE NOT EXISTS (SELECT 1 FROM json_each(settings.value) AS era WHERE era.value ->> 0 >= ?1)`;
+    SELECT '${teacherIdsAfterName}', max(CAST(${time} / 1000 AS INTEGER), (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces}
+    WHERE ${condition} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 }
 
 /** What the signed status lists are made of (decision D15.3). */
@@ -72,7 +72,7 @@ export function createStatusListStore(driver: Driver): StatusListStore {
       return {
         change: integer(row, "change"),
         changedAt: integer(row, "changed_at"),
-        newestId: integer(row, "newest_id"),
+        lists: JSON.parse(text(row, "lists")) as [number, number][],
         withdrawn: JSON.parse(text(row, "withdrawn")) as number[],
       };
     },

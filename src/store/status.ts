@@ -5,16 +5,16 @@ import type { Driver, Value } from "./driver/driver.ts";
 import { flag, integer, text } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
 import { createImportHistory } from "./imports.ts";
+import { teacherLists } from "./status-lists.ts";
 import { licenseStatusOn } from "./teacher-columns.ts";
 
-const sampledStatuses = `WITH RECURSIVE sample (id) AS (
-    SELECT 1 WHERE EXISTS (SELECT 1 FROM teachers)
-    UNION ALL SELECT id + ?2 FROM sample WHERE id + ?2 <= (SELECT max(id) FROM teachers))
+const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
+    SELECT first, last FROM lists UNION ALL SELECT id + ?2, last FROM sample WHERE id + ?2 <= last)
   SELECT ${licenseStatusOn("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
 /**
- * Figures of the running data. Rows of teachers and events are never deleted, so their highest id is their number;
+ * Figures of the running data. Rows of teachers and events are never deleted, so their ids tell their number;
  * attestations and idempotency records leave oldest first, so theirs lie between the lowest and the highest.
  */
 export function createStatusStore(driver: Driver): StatusStore {
@@ -24,7 +24,7 @@ export function createStatusStore(driver: Driver): StatusStore {
   }
 
   return {
-    teachers: () => figure("SELECT max(id) FROM teachers"),
+    teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
     async licenses(today, step) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };

@@ -80,9 +80,6 @@ export function unpackStoredTeacher(row: Row): StoredTeacher {
     const hex = String(record[field]);
     record[field] = hex === "" ? null : new Uint8Array(Buffer.from(hex, "hex"));
   }
-  // A revocation of which nobody knows who made it is kept as the operator's.
-  if (record.licenseRevokedOn === null) record.licenseRevokedBy = null;
-  else record.licenseRevokedBy ??= "operator";
   return record as StoredTeacher;
 }
 
@@ -176,7 +173,3 @@ export function licenseStatusOn(today: `?${number}`): string {
 export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShown} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;
-/** What was announced for a day that is still to come: only a calendar that was moved back has such. */
-export const aheadBy = `active = 1 AND ${isShown} AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL AND (
-  (announced_status = 'EXPIRED' AND license_expiry_date >= ?1) OR
-  (announced_status = 'VALID' AND license_issue_date > ?1))`;

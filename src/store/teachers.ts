@@ -10,8 +10,8 @@ import { isLoaded } from "./conditions.ts";
 import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 import { changeEvents } from "./events.ts";
+import { nextTeacherId } from "./status-lists.ts";
 import {
-  aheadBy,
   begunBy,
   byKey,
   byteColumns,
@@ -32,8 +32,8 @@ import { historyEntry, historyStatement } from "./teacher-history.ts";
 
 const writtenColumns = writtenFields.map(columnOf);
 
-const insertTeacher = `INSERT INTO teachers (${writtenColumns.join(", ")}, version)
-  VALUES (${writtenColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
+const insertTeacher = `INSERT INTO teachers (id, ${writtenColumns.join(", ")}, version)
+  VALUES (${nextTeacherId}, ${writtenColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
 
 const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((column) => `${column} = ?`).join(", ")},
   version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
@@ -193,9 +193,7 @@ function createImportReads(
 }
 
 /** What the calendar has changed and partners were not told yet. */
-function createCalendarReads(
-  driver: Driver,
-): Pick<TeacherStore, "dueByCalendar" | "countDue" | "announcedAhead"> {
+function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar" | "countDue"> {
   return {
     async dueByCalendar(today, limit) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
@@ -205,10 +203,6 @@ function createCalendarReads(
         ...(await driver.query(begun, [today, limit])),
       ];
       return rows.slice(0, limit).map(unpackStoredTeacher);
-    },
-    async announcedAhead(today, limit) {
-      const rows = await driver.query(`${selectStored} WHERE ${aheadBy} LIMIT ?2`, [today, limit]);
-      return rows.map(unpackStoredTeacher);
     },
     async countDue(today) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})

@@ -1,6 +1,6 @@
 import type { ToldStore } from "../domain/told.ts";
 import type { Driver } from "./driver/driver.ts";
-import { integer, text } from "./driver/rows.ts";
+import { text } from "./driver/rows.ts";
 
 const oldest = "SELECT told_at FROM told WHERE told.partner_id = partners.partner_id ORDER BY event LIMIT 1";
 /** Whose two oldest rows are old. */
@@ -11,26 +11,17 @@ const prune = `DELETE FROM told WHERE partner_id = ?1 AND event IN (SELECT event
     max(told_at) OVER (ORDER BY event ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS newest FROM
     (SELECT event, told_at FROM told WHERE partner_id = ?1 ORDER BY event LIMIT ?3 + 1))
   WHERE newest < ?2 AND next IS NOT NULL) RETURNING 1 AS gone`;
-/** One statement, so that the revision is that of the moment of the reading. */
-const page = `SELECT revision.value AS revision, told.* FROM revision LEFT JOIN
-  (SELECT event, told_at, event_id, content FROM told CROSS JOIN events ON events.id = event
-    WHERE partner_id = ?1 AND event >= ?2 ORDER BY event LIMIT ?3) AS told
-  WHERE revision.id = 1 ORDER BY event`;
+/** From an event that does not exist, it finds nothing. */
+const page = `SELECT event_id, content FROM told CROSS JOIN events ON events.id = event
+  WHERE partner_id = ?1 AND event >= iif(?2 IS NULL, 0, (SELECT id FROM events WHERE event_id = ?2))
+  ORDER BY event LIMIT ?3`;
 
 /** Which events each partner was told of; they are written with the events ({@link file://./events.ts}). */
 export function createToldStore(driver: Driver): ToldStore {
   return {
     async page(partnerId, { from, limit }) {
       const rows = await driver.query(page, [partnerId, from, limit]);
-      const events = rows
-        .filter((row) => row.event !== null)
-        .map((row) => ({
-          event: integer(row, "event"),
-          toldAt: integer(row, "told_at"),
-          eventId: text(row, "event_id"),
-          content: text(row, "content"),
-        }));
-      return { revision: integer(rows[0] ?? {}, "revision"), events };
+      return rows.map((row) => ({ eventId: text(row, "event_id"), content: text(row, "content") }));
     },
     async partnersOf(eventId) {
       const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM told WHERE told.partner_id = partners.partner_id

@@ -9,12 +9,10 @@ import { partnerChange } from "./partners.ts";
 
 /** Of one that is so already nothing is changed, and so nothing is recorded. */
 const set = `INSERT INTO webhook_endpoints
-    (partner_id, url, secret, created_at, disabled_at, disabled_reason)
-  VALUES (?1, ?2, ?3, ?4, iif(?5, ?4, NULL), iif(?5, 'operator', NULL))
-  ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = excluded.disabled_at,
-    disabled_reason = excluded.disabled_reason, failing_since = NULL, last_error = NULL
-    WHERE (?6 OR webhook_endpoints.disabled_reason IS NOT 'operator') AND (url <> excluded.url
-      OR excluded.disabled_at IS NOT NULL OR coalesce(webhook_endpoints.disabled_at, failing_since, last_error) IS NOT NULL)`;
+    (partner_id, url, secret, created_at) VALUES (?1, ?2, ?3, ?4)
+  ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = NULL, disabled_reason = NULL,
+    failing_since = NULL, last_error = NULL
+    WHERE url <> excluded.url OR coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
 /**
  * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
  * counts.
@@ -48,8 +46,8 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    async set({ partnerId, url, told = {}, secret, at, isDisabled = false, isOwn = false }) {
-      const args = [partnerId, url, secret, at, Number(isDisabled), Number(!isOwn)];
+    async set({ partnerId, url, told = {}, secret, at }) {
+      const args = [partnerId, url, secret, at];
       const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
       // Of the address only where it leads: the rest may hold what opens it.
       await driver.batch([

@@ -195,17 +195,6 @@ describe("a batch", () => {
     }
     expect(new Set(answer.results.map(({ verificationId }) => verificationId)).size).toBe(100);
   });
-
-  test("each item is judged for its own purpose, by its own identifier", async () => {
-    const { valid, legacyVerified } = teachers;
-    const answer = await batch([
-      { identifier: { nin: valid.nin }, purpose },
-      { identifier: { tId: Number(legacyVerified.t_id) }, purpose: "BODYA_EXAMINER_CREDENTIAL_CHECK" },
-      { identifier: { tId: Number(legacyVerified.t_id) }, purpose, context: { correlationId: "3" } },
-    ]);
-    expect(answer.results.map(({ result }) => result.reasons)).toEqual([[], ["SOURCE_NOT_ACCEPTED"], []]);
-    expect(answer.results[0]?.result.certificate?.regNo).toBe(valid.reg_no);
-  });
 });
 
 describe("of a batch", () => {

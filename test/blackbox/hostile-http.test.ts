@@ -1,19 +1,15 @@
 /** What comes in over the network and is no request that anybody should answer: on both ports, on every runtime. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { eventually, until } from "../harness/eventually.ts";
-import { roomInMinute } from "../harness/program.ts";
 import { openClient } from "../harness/raw-client.ts";
 import { teachers } from "./registry.ts";
-import { api, createWorld, type Partner, sharedWorld } from "./world.ts";
+import { api, type Partner, sharedWorld } from "./world.ts";
 
 const world = sharedWorld({
   rows: [teachers.valid],
-  args: ["--admin-port", "0", "--public-per-minute", "100000"],
+  args: ["--public-per-minute", "100000"],
   isTls: true,
 });
 let partner: Partner;
-/** Of each node. */
-let consoleUrls: string[];
 let ports: { name: string; port: number; tls: boolean }[];
 
 beforeAll(async () => {
@@ -23,25 +19,11 @@ beforeAll(async () => {
     { name: "plain", port: Number(new URL(url).port), tls: false },
     { name: "TLS", port: Number(new URL(tlsUrl).port), tls: true },
   ];
-  const consoles = () => [
-    ...world
-      .service()
-      .stdout()
-      .matchAll(/^console (http:\/\/[^/]+)/gm),
-  ];
-  const services = () =>
-    world
-      .service()
-      .stdout()
-      .match(/^listening on http:/gm)?.length;
-  await until(() => consoles().length === services());
-  consoleUrls = consoles().map(([, url = ""]) => url);
 });
 
 const lookup = "GET /teacher/verify-license?searchTerm=1 HTTP/1.1\r\n";
 const health = `GET ${api}/health HTTP/1.1\r\n`;
 const host = "Host: verify.example.gov\r\n";
-const form = "Content-Type: application/x-www-form-urlencoded\r\n";
 
 /** Writes to each port and resolves with all that came back until the service closed the connection. */
 async function answersTo(text: string): Promise<string[]> {
@@ -113,63 +95,5 @@ describe("Strict-Transport-Security", () => {
     expect(secure).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(plain.toLowerCase()).not.toContain("strict-transport-security");
     expect(secure.toLowerCase().split("strict-transport-security: max-age=31536000\r\n")).toHaveLength(2);
-  });
-});
-
-/** How often requests were answered with a status, by the service's own count. */
-async function counted(statuses: RegExp): Promise<number> {
-  const texts = await Promise.all(consoleUrls.map(async (url) => (await fetch(`${url}/metrics`)).text()));
-  const lines = texts
-    .flatMap((text) => text.split("\n"))
-    .filter((line) => line.startsWith("tvs_http_requests_total{"));
-  const matching = lines.filter((line) => statuses.test(/status="(\d+)"/.exec(line)?.[1] ?? ""));
-  return matching.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
-}
-
-describe("a body that does not come to its end", () => {
-  const paths = ["/", `${api}/lookup/by-nin`, `${api}/eligibility-check`, `${api}/batch`];
-  const head = (path: string, rest: string) =>
-    `POST ${path} HTTP/1.1\r\n${host}${form}Authorization: Bearer ${partner.apiKey}\r\n${rest}\r\n`;
-  const shapes: [string, (path: string) => string][] = [
-    ["is shorter than declared", (path) => `${head(path, "Content-Length: 100\r\n")}abc`],
-    ["stops between two pieces", (path) => `${head(path, chunked)}3\r\nabc\r\n`],
-    ["has a piece without a size", (path) => `${head(path, chunked)}3\r\nabc\r\nzz\r\n`],
-  ];
-
-  test.each(shapes)("is counted as 400 and not logged when it %s", async (_name, request) => {
-    const [before, logged] = [await counted(/^400$/), world.service().stderr().length];
-    const expected = before + paths.length * ports.length;
-    for (const path of paths) {
-      for (const port of ports) {
-        const client = await openClient(port);
-        client.write(request(path));
-        client.socket.end();
-        // Where half of the connection still listens, it hears 400.
-        expect((await client.closed).replace(/^HTTP\/1\.1 400 .*/s, "")).toBe("");
-      }
-    }
-    const isCounted = async () => (await counted(/^400$/)) === expected;
-    expect(await eventually(isCounted, 5_000)).toBe(true);
-    expect(await counted(/^5/)).toBe(0);
-    const told = world.service().stderr().slice(logged).split("\n");
-    expect(told.filter((line) => /"level":"(?!INFO)|request failed|broke off/.test(line))).toEqual([]);
-  });
-
-  test("is not even read on the page when its address has no lookup left", async () => {
-    // By a service of its own: this address would have none left for the other tests.
-    const own = await createWorld({ rows: [teachers.valid], args: ["--public-per-minute", "1"] });
-    try {
-      await roomInMinute();
-      // Several nodes have one each: enough connections find all of them.
-      const ask = () => own.get("/teacher/verify-license?searchTerm=1", { Connection: "close" });
-      const statuses = (await Promise.all(Array.from({ length: 12 }, ask))).map(({ status }) => status);
-      expect(new Set(statuses)).toEqual(new Set([200, 429]));
-      const client = await openClient({ port: Number(new URL(own.service().url).port), tls: false });
-      client.write(`${head("/", "Content-Length: 100\r\n")}abc`);
-      expect(await client.receives("HTTP/1.1 ")).toStartWith("HTTP/1.1 429 ");
-      client.socket.destroy();
-    } finally {
-      await own.end();
-    }
   });
 });

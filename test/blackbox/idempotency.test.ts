@@ -82,14 +82,6 @@ describe("the same call again", () => {
     expect([theirs.status, theirs.replayed]).toEqual([200, null]);
     expectReplay(await check(question, key), original);
   });
-
-  test("of a lookup is a verification of its own: lookups take no key", async () => {
-    const headers = { "Idempotency-Key": freshKey() };
-    const path = `/lookup/by-tid/${teachers.valid.t_id}`;
-    const [one, two] = [await partner.get(path, headers), await partner.get(path, headers)];
-    expect(two.headers.get("Idempotent-Replayed")).toBeNull();
-    expect(one.headers.get("X-Verification-Id")).not.toBe(two.headers.get("X-Verification-Id"));
-  });
 });
 
 test("a refusal is not stored: the key is free for the right call, and for the same one under a new quota", async () => {

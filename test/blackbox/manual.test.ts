@@ -5,7 +5,6 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { topics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
-import { cluster } from "../harness/databases.ts";
 import { eventually, until } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
@@ -20,13 +19,8 @@ const notRun: Readonly<Record<string, string>> = {
   "podman ": "needs podman and an image",
   "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
-  "tvs listen --forward":
-    "goes on until it is stopped, and needs a receiver; cli/sandbox/listen.test.ts has both",
-  "tvs trigger forged": "needs a receiver; cli/sandbox/listen.test.ts has one",
+  TVS_WEBHOOK_SECRET: "goes on until it is stopped; pages/getting-started.test.ts runs each receiver",
 };
-
-/** What only one node on a machine can do without more words, and what only one process over a file. */
-const ofOneNode = /^tvs console|^tvs teachers (?:import|find) .*--sandbox/;
 
 /** Shells that a machine may lack, each with what its user has run before. */
 const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>> = {
@@ -34,16 +28,13 @@ const shellOf: Readonly<Record<string, readonly [shell: string, first: string]>>
   "tvs completion fish": ["fish", ""],
 };
 
-/** Whether pages that start servers are run: they take long, so only where a program is named, and not over servers. */
-const mayStartServers = noServer === undefined && cluster === "file" && process.env.TVS_COMMAND !== undefined;
-/** Pages that are left out: that of a file's backups over a server, and those that start servers where they may not. */
+/** Whether pages that start servers are run: they take long, so only where a program is named. */
+const mayStartServers = noServer === undefined && process.env.TVS_COMMAND !== undefined;
+/** Pages that are left out. */
 const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
-  backup: cluster !== "file",
   nodes: !mayStartServers,
-  // A sandbox is one process over a file.
-  sandbox: cluster !== "file",
   libsql: !mayStartServers || Bun.which("sqlite3") === null,
 };
 
@@ -64,6 +55,7 @@ async function newServer(...args: readonly string[]): Promise<void> {
 beforeAll(async () => {
   shell = await openShell(() => ({
     "https://partner.example": "http://127.0.0.1:9",
+    "http://127.0.0.1:8080/v1": `${shell.services.at(-1)?.url}/v1`,
     "witness.json https://verify.example.org": `witness.json ${shell.services.at(-1)?.url}`,
     "https://verify.example.org/v1": `${shell.services.at(-1)?.url}/v1`,
     "http://10.0.0.4:8080": server?.url ?? "",
@@ -131,13 +123,10 @@ async function askForList(): Promise<void> {
   await writeFile(join(shell.home, "statement.json"), await response.text());
 }
 
-/** What a QR reader says of the codes of an attestation, the last one first, as `codes.txt`. */
-async function keepCodes(): Promise<void> {
+/** What a QR reader says of the code of an attestation, as `code.txt`. */
+async function keepCode(): Promise<void> {
   const { signature } = JSON.parse(await shell.fileText("envelope.json"));
-  const parts: string[] = signature.match(/.{1,60}/g);
-  const lineOf = (part: string, at: number) =>
-    `https://verify.example.org/verify-envelope#TVS1:${at + 1}/${parts.length}:A_tag-00:${part}\n`;
-  await writeFile(join(shell.home, "codes.txt"), parts.map(lineOf).reverse().join(""));
+  await writeFile(join(shell.home, "code.txt"), `https://verify.example.org/verify-envelope#${signature}\n`);
 }
 
 const jsonOf = async (command: string) => JSON.parse((await shell.run(`${command} --json`)).stdout);
@@ -153,8 +142,8 @@ async function serveWithKnownKey(): Promise<void> {
 /** What must have been before a page. */
 const before: Readonly<Record<string, () => Promise<void>>> = {
   register: async () => {
-    // Its first lines try a file in a sandbox, which one process over a file has.
-    if (cluster === "file") await shell.serve("tvs serve --sandbox");
+    // Its first lines try a file in a sandbox.
+    await shell.serve("tvs serve --sandbox");
     await shell.run("tvs init --issuer https://verify.example.org --name R");
   },
   nodes: async () => {
@@ -174,7 +163,7 @@ const before: Readonly<Record<string, () => Promise<void>>> = {
   verify: async () => {
     await serveWithKnownKey();
     await askForList();
-    await keepCodes();
+    await keepCode();
   },
 };
 
@@ -208,10 +197,13 @@ const after: Readonly<Record<string, (ended: Ended) => Promise<unknown>>> = {
   },
   "curl -sS -o answer.json": async ({ stdout }) => expect(stdout).toBe("401\n"),
   "tvs serve --access-log": async () => {
-    // The log is written behind the answer, and each node writes its own.
+    // Lines are written after the answer, and each node writes its own.
     await until(async () => {
       await ask();
-      return eventually(async () => (await shell.run("tvs calls show $REQUEST_ID")).code === 0, 2_000);
+      return eventually(
+        async () => (await shell.run("grep -q $REQUEST_ID data/access.log")).code === 0,
+        2_000,
+      );
     });
   },
 };
@@ -249,7 +241,6 @@ test("every command line of the manual does what it says, or is named with the r
   for (const { name } of topics.filter((topic) => leftOut[topic.name] !== true)) {
     await before[name]?.();
     for (const line of printedLines(`data/help/${name}.md`)) {
-      if ((cluster === "3" || cluster === "proxy") && ofOneNode.test(line)) continue;
       if (reasonOf(line) !== undefined) continue;
       const result = await (line.startsWith("tvs serve") ? started(line) : ended(line));
       await Object.entries(after).find(([words]) => line.startsWith(words))?.[1](result);

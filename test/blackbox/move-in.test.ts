@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { cluster } from "../harness/databases.ts";
 import { patienceMs } from "../harness/program.ts";
 import { openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
 
@@ -45,21 +44,17 @@ async function ask(partner: string): Promise<string> {
   return `${response.status} ${((await response.json()) as { result?: { status: string } }).result?.status}`;
 }
 
-// A backup is of a file, and a libSQL server has its own.
-test.skipIf(cluster !== "file")(
-  "a register of ./data moves into the service's folder by the manual's lines, with partners and evidence log",
-  async () => {
-    await expectDone("tvs init --issuer https://verify.example.org --name R");
-    await expectDone("tvs teachers import extract.csv --baseline");
-    const partner = await expectDone(add);
-    const first = await shell.serve("tvs serve");
-    expect(await ask(partner)).toBe("200 VALID");
-    expect(await first.stop()).toBe(0);
-    for (const line of printedLines("data/help/install.md", "From ./data to /var/lib/tvs"))
-      if (!line.includes("systemctl")) await expectDone(line);
-    await shell.serve("tvs serve --data installed");
-    expect(await ask(partner)).toBe("200 VALID");
-    await expectDone("tvs log audit --data installed");
-    expect(await expectDone("tvs status --data installed")).toMatch(/^teachers +3011$/m);
-  },
-);
+test("a register of ./data moves into the service's folder by the manual's lines, with partners and evidence log", async () => {
+  await expectDone("tvs init --issuer https://verify.example.org --name R");
+  await expectDone("tvs teachers import extract.csv --baseline");
+  const partner = await expectDone(add);
+  const first = await shell.serve("tvs serve");
+  expect(await ask(partner)).toBe("200 VALID");
+  expect(await first.stop()).toBe(0);
+  for (const line of printedLines("data/help/install.md", "From ./data to /var/lib/tvs"))
+    if (!line.includes("systemctl")) await expectDone(line);
+  await shell.serve("tvs serve --data installed");
+  expect(await ask(partner)).toBe("200 VALID");
+  await expectDone("tvs log audit --data installed");
+  expect(await expectDone("tvs status --data installed")).toMatch(/^teachers +3011$/m);
+});

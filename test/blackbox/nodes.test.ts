@@ -8,21 +8,11 @@ import { newMasterKey } from "../../src/domain/secrets.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { until, untilAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
-import {
-  childEnvironment,
-  patienceMs,
-  programWords,
-  roomInMinute,
-  runJson,
-  runTvs,
-  runWell,
-} from "../harness/program.ts";
+import { patienceMs, programWords, roomInMinute, runJson, runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
-import { type Envelope, type Jwks, type KeyInfo, uuid } from "./contract.ts";
-import { kidOf, type Rotated } from "./key-ring.ts";
 import { csv, teacher } from "./registry.ts";
 import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
-import { api, readJson } from "./world.ts";
+import { api } from "./world.ts";
 
 setDefaultTimeout(3 * patienceMs);
 
@@ -66,11 +56,6 @@ async function addPartner() {
   return { id, ...key, check };
 }
 
-async function servedKids(node: ClusterNode): Promise<string[]> {
-  const { keys } = await readJson<Jwks>(await ask(node, `${api}/.well-known/jwks.json`));
-  return keys.map(({ kid }) => kid);
-}
-
 /** Writes a file for a command, and removes it. */
 const withFile = <T>(name: string, text: string, act: (file: string) => Promise<T>) =>
   withTempDir(async (folder) => {
@@ -96,49 +81,6 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
   afterAll(() => cluster?.close());
 
-  test("are listed, live, and one of them keeps house", async () => {
-    const all = await untilAnswer(listed, (found) => found.length === 3);
-    expect(all.map(({ url }) => url).sort()).toEqual(nodes.map(({ url }) => url).sort());
-    for (const { nodeId, state, startedAt, seenAt } of all) {
-      expect({ nodeId, state }).toEqual({ nodeId: expect.stringMatching(uuid), state: "live" });
-      expect(Date.parse(seenAt)).toBeGreaterThanOrEqual(Date.parse(startedAt));
-    }
-    expect((await tvs("nodes", "list")).stdout.split("keeps house")).toHaveLength(2);
-    expect(await housekeeper()).toBeDefined();
-  });
-
-  test("sign nothing for a revoked key once the command has ended", async () => {
-    const partner = await addPartner();
-    for (const node of nodes) expect((await partner.check(node)).status).toBe(200);
-    expect((await tvs("partners", "key", "revoke", partner.keyId, "--yes")).code).toBe(0);
-    const answers = await Promise.all(nodes.map((node) => partner.check(node)));
-    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401]);
-  });
-
-  test("sign nothing of a licence from before its revocation", async () => {
-    const partner = await addPartner();
-    const regNo = rows[1]?.reg_no ?? "";
-    const statuses = () =>
-      Promise.all(
-        nodes.map(
-          async (node) => (await readJson<Envelope>(await partner.check(node, regNo))).result.license?.status,
-        ),
-      );
-    expect(await statuses()).toEqual(["VALID", "VALID", "VALID"]);
-    expect((await tvs("teachers", "revoke", regNo, "--reason", "test")).code).toBe(0);
-    expect(await statuses()).toEqual(["REVOKED", "REVOKED", "REVOKED"]);
-  });
-
-  test("sign with the new key as soon as it is active", async () => {
-    const partner = await addPartner();
-    const { activeKid } = await tvsJson<Rotated>("keys", "rotate", "--now");
-    for (const node of nodes) {
-      const { signatureKid } = await readJson<Envelope>(await partner.check(node));
-      expect(signatureKid).toBe(activeKid);
-      expect(await servedKids(node)).toContain(activeKid);
-    }
-  });
-
   test("share the public limit: each has its part of it", async () => {
     let callers = 0;
     async function spend(node: ClusterNode, address: string): Promise<number> {
@@ -158,34 +100,6 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
       (counts) => counts.every((count) => count === perMinute / nodes.length),
     );
     expect(answered).toHaveLength(3);
-  });
-
-  test("rotate when each of them has loaded the pending key, and not before", async () => {
-    const stopped = nodes[2] as ClusterNode;
-    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    const pem = privateKey.export({ format: "pem", type: "pkcs8" }) as string;
-    stopped.signal("SIGSTOP");
-    const { kid } = await withFile("next.pem", pem, (file) => tvsJson<KeyInfo>("keys", "import", file));
-    const rotating = Bun.spawn(
-      [...programWords, "keys", "rotate", "--now", "--data", cluster.register.dataDir],
-      {
-        env: childEnvironment(cluster.register.env),
-        stderr: "pipe",
-      },
-    );
-    let said = "";
-    for await (const chunk of rotating.stderr) {
-      const isFirst = !said.includes("waiting for");
-      said += new TextDecoder().decode(chunk);
-      if (!isFirst || !said.includes("waiting for")) continue;
-      expect(kidOf(await tvsJson<KeyInfo[]>("keys", "list"), "pending")).toBe(kid);
-      stopped.signal("SIGCONT");
-    }
-    expect(await rotating.exited).toBe(0);
-    expect(said).toMatch(new RegExp(`^waiting for the pending key to be loaded by .*${stopped.url}`));
-    const partner = await addPartner();
-    const { signatureKid } = await readJson<Envelope>(await partner.check(stopped));
-    expect(signatureKid).toBe(kid);
   });
 
   test("take over what a killed one was sending, and its housekeeping, and list it as gone", async () => {

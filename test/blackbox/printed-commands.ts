@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cluster, databaseOf } from "../harness/databases.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { programWords, type Service, startService } from "../harness/program.ts";
 
@@ -47,12 +46,9 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
   }
 
   async function run(line: string): Promise<Ended> {
-    const data = /--data (\S+)/.exec(line)?.[1] ?? "data";
-    const database = await databaseOf(["--data", join(await cwd(), data)], {});
     const script = [
       `. '${state}/env'`,
       `cd "$(cat '${state}/cwd')"`,
-      ...Object.entries(database).map(([name, value]) => `export ${name}='${value}'`),
       `set -a\n${asRun(line)}\ncode=$?\nset +a`,
       `export -p > '${state}/env'\npwd > '${state}/cwd'\nexit $code`,
     ].join("\n");
@@ -83,10 +79,7 @@ export async function openShell(replaced: () => Readonly<Record<string, string>>
     const paths = (at === -1 ? words : words.toSpliced(at, 2)).map((word) =>
       /\.(?:pem|json)$/.test(word) ? join(here, word) : word,
     );
-    // Several nodes must be told what a single one takes to be its issuer: the address at which it listens.
-    const isTold = cluster === "file" || paths.includes("--issuer");
-    const args = isTold ? paths : [...paths, "--issuer", "https://verify.example.org"];
-    const service = await startService({ dataDir: join(here, name), args });
+    const service = await startService({ dataDir: join(here, name), args: paths });
     services.push(service);
     const log = / > (\S+) 2>&1 &(?: \w+=\$!)?$/.exec(line)?.[1];
     if (log !== undefined) await writeFile(join(here, log), service.stdout());

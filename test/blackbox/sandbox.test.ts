@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { untilAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
@@ -31,11 +32,18 @@ function lookUp(tId: number, key: string): Promise<Response> {
   return fetch(`${service.url}${api}/lookup/by-tid/${tId}`, { headers: { "x-agency-api-key": key } });
 }
 
-test("prints a demo key and lines to paste, before the line that says it listens", () => {
+test("prints a demo key and lines to paste, then where it listens, then a link to its console", async () => {
   expect(demoKey()).not.toBe("");
   expect(printed).toContain("curl");
   expect(printed).toContain(service.url);
-  expect(printed.trimEnd().split("\n").at(-1)).toBe(`listening on ${service.url}`);
+  const last = new RegExp(
+    `\nlistening on ${service.url}\nconsole (http://127\\.0\\.0\\.1:\\d+/open\\S+) .*\n$`,
+  );
+  const link = await untilAnswer(
+    async () => last.exec(service.stdout())?.[1],
+    (found) => found !== undefined,
+  );
+  expect((await fetch(link ?? "", { redirect: "manual" })).status).toBe(303);
 });
 
 test("says on one screen where to begin: the addresses first, then the key", async () => {

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { copyFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
 import { eventually } from "../harness/eventually.ts";
@@ -20,10 +20,14 @@ async function openRegister(dataDir: string) {
 
   return {
     apiKey,
-    async put(...tIds: number[]): Promise<void> {
+    async extract(...tIds: number[]): Promise<string> {
       const file = join(dataDir, "extract.csv");
       const rows = tIds.map((tId) => `A/B/C/${tId},${tId},Ada Obi,new_system,VERIFIED,2020-01-01,2099-12-31`);
       await writeFile(file, [header, ...rows, ""].join("\n"));
+      return file;
+    },
+    async put(...tIds: number[]): Promise<void> {
+      const file = await this.extract(...tIds);
       await runWell(["teachers", "import", file, "--baseline", "--allow-change"], { dataDir });
     },
     async serving<T>(act: (url: string) => Promise<T>): Promise<T> {
@@ -51,7 +55,10 @@ async function statusOf(url: string, { idx, uri }: { idx: number; uri: string })
   return getListFromStatusListJWT(await list.text()).getStatus(idx);
 }
 
-test("a restore gives nobody the place of one whom it has lost, also where an extract comes before the service", () =>
+test.each([
+  ["in the place of the database", true],
+  ["where the database and the kept checkpoint are lost", false],
+])("a restore of an old backup %s gives no new teacher the place of a lost one", (_, isThere) =>
   withTempDir(async (folder) => {
     const [dataDir, backup] = [join(folder, "data"), join(folder, "backup.db")];
     const register = await openRegister(dataDir);
@@ -67,20 +74,47 @@ test("a restore gives nobody the place of one whom it has lost, also where an ex
     });
     if (kept === undefined || undone === undefined || lost === undefined) throw new Error("no claims");
 
-    const restored = await runJson<{ notes: string[] }>(["restore", backup, "--force", "--yes"], { dataDir });
-    const notes = restored.notes.join("\n");
-    expect(notes).toContain("Teachers whose revocation, deactivation or hiding is undone: A/B/C/2");
+    if (!isThere)
+      for (const name of await readdir(dataDir))
+        if (name !== "master.key") await rm(join(dataDir, name), { recursive: true });
+    await runJson(["restore", backup, "--force", "--yes"], { dataDir });
+    // An extract comes before the service.
     await register.put(9);
     await register.serving(async (url) => {
       const claim = await claimOf(url, register, 9);
-      expect(claim.uri).toBe(`https://verify.example.gov${api}/status/4096`);
+      expect(claim.uri).not.toBe(lost.uri);
       const found = [kept, undone, lost, claim].map((one) => statusOf(url, one));
       expect(await Promise.all(found)).toEqual([0, 0, 1, 0]);
       expect([await claimOf(url, register, 1), await claimOf(url, register, 2)]).toEqual([kept, undone]);
-      const lists = `https://verify.example.gov${api}/status`;
       expect(await (await fetch(`${url}${api}/status`)).json()).toEqual({
-        status_lists: [`${lists}/0`, `${lists}/4096`],
+        status_lists: [lost.uri, claim.uri],
       });
+    });
+  }),
+);
+
+test("an old copy of the database takes no extract until the loss is accepted", () =>
+  withTempDir(async (folder) => {
+    const [dataDir, copy] = [join(folder, "data"), join(folder, "copy.db")];
+    const register = await openRegister(dataDir);
+    await register.put(1, 2);
+    await runWell(["backup", copy], { dataDir });
+    await register.put(3);
+    const lost = await register.serving(async (url) => {
+      const claim = await claimOf(url, register, 3);
+      await runWell(["log", "checkpoint"], { dataDir });
+      return claim;
+    });
+    for (const side of ["-wal", "-shm"]) await rm(join(dataDir, `tvs.db${side}`), { force: true });
+    await copyFile(copy, join(dataDir, "tvs.db"));
+    const { code, stderr } = await runTvs(["teachers", "import", await register.extract(9)], { dataDir });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("tvs log epoch")]);
+    await runWell(["log", "epoch", "--reason", "x", "--yes"], { dataDir });
+    await register.put(9);
+    await register.serving(async (url) => {
+      const claim = await claimOf(url, register, 9);
+      expect(claim.uri).not.toBe(lost.uri);
+      expect([await statusOf(url, lost), await statusOf(url, claim)]).toEqual([1, 0]);
     });
   }));
 

@@ -1,7 +1,7 @@
 /** For tests of commands: a folder with a data folder that was used once, and copies of it. */
 import { beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { copyData } from "../harness/databases.ts";
 import { sharedFolder } from "../harness/folder.ts";
 import { type Finished, patienceMs, type RunOptions, runJson, runTvs } from "../harness/program.ts";
 
@@ -27,7 +27,7 @@ export function sharedUsedFolder(): UsedFolder {
   const freshPath = (name = "data") => join(path, `${name}-${++copies}`);
   async function copyOfUsed(): Promise<string> {
     const copy = freshPath();
-    await copyData(original, copy);
+    await cp(original, copy, { recursive: true });
     return copy;
   }
   beforeAll(async () => {

@@ -3,7 +3,6 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { audience, type FixtureCase, folder, issuer, now } from "../fixtures/envelope-tokens.ts";
-import { eventCases } from "../fixtures/event-tokens.ts";
 import { runJson, runTvs } from "../harness/command.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { type Finished, patienceMs, type Service, startService } from "../harness/program.ts";
@@ -35,8 +34,8 @@ afterAll(async () => {
 
 const judgeFixtures = `
 import { readFileSync } from "node:fs";
-import { createKeySet, readEnvelopes, verifyEnvelope, verifyEvent, verifyWebhook } from "tvs-partner";
-const [folder, vectorsFile, tokens, issuer, audience, time] = process.argv.slice(2);
+import { createKeySet, readEnvelopes, verifyEnvelope, verifyWebhook } from "tvs-partner";
+const [folder, vectorsFile, issuer, audience, time] = process.argv.slice(2);
 const now = new Date(time);
 const read = (...path) => readFileSync([folder, ...path].join("/"));
 const reasons = [];
@@ -53,11 +52,7 @@ for (const { input, jwks, keyHistory } of JSON.parse(read("cases.json").toString
 const deliveries = [];
 for (const { body, signature, secret, now: at } of JSON.parse(readFileSync(vectorsFile, "utf8")))
   deliveries.push((await verifyWebhook({ rawBody: body, signature, secret, now: new Date(at) })).reason);
-const keys = await createKeySet({ jwks: read("keys/jwks.json"), keyHistory: read("keys/history.jose"), issuer });
-const events = [];
-for (const token of JSON.parse(tokens))
-  events.push((await verifyEvent(token, { keys, issuer, audience, now })).reason);
-console.log(JSON.stringify({ reasons, deliveries, events }));
+console.log(JSON.stringify({ reasons, deliveries }));
 `;
 
 const askService = `
@@ -87,13 +82,11 @@ async function demo(): Promise<{ apiKey: string; partnerId: string }> {
 }
 
 describe.each(Object.entries(runtimes))("on %s, installed from its file, the package", (_, runtime) => {
-  test("judges every envelope, delivery and event of the fixtures as it is due", async () => {
-    const tokens = JSON.stringify(eventCases.map(([, token]) => token));
-    const args = [folder, vectorsFile, tokens, issuer, audience, now];
+  test("judges every envelope and delivery of the fixtures as it is due", async () => {
+    const args = [folder, vectorsFile, issuer, audience, now];
     expect(await installed.script(runtime, judgeFixtures, args)).toEqual({
       reasons: cases.map(({ reasons }) => reasons),
       deliveries: vectors.map(({ reason }) => reason),
-      events: eventCases.map(([, , reason]) => reason),
     });
   });
 
@@ -241,7 +234,7 @@ test("what its README prints does what it says", async () => {
   expect(await run(["node", "receive.js"])).toMatchObject({ code: 0, stdout: "204\n" });
   expect((await runTvs(["trigger", "license.expired"], { dataDir: data.path })).code).toBe(0);
   const told = await run(["node", "events.js"]);
-  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+ [\w-.]+\n$/)]);
+  expect([told.code, told.stdout]).toEqual([0, expect.stringMatching(/^license\.expired [\w/]+\n$/)]);
   expect(await run(["node", "events.js"])).toMatchObject({ code: 0, stdout: "" });
 });
 

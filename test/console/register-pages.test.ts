@@ -60,7 +60,6 @@ describe("the console's pages on the register", () => {
     "/teacher?ref=1001",
     "/attestations",
     "/deliveries",
-    "/calls",
     "/imports",
     "/changes",
   ];
@@ -123,9 +122,9 @@ describe("the console's pages on the register", () => {
     expect(headers["content-disposition"]).toBe('attachment; filename="teachers.csv"');
     expect(text.trimEnd().split("\n")).toHaveLength(61);
     expect(text).toContain(",'=Ọlá Adéṣínà,");
-    expect((await get("/teachers")).text).toContain("Save as CSV</a>, 100,000 rows at most");
-    for (const path of ["/attestations", "/deliveries", "/calls"])
-      expect((await get(path)).text).toContain("Save as CSV</a>, 2,000 rows at most");
+    expect((await get("/teachers")).text).toContain("Save as CSV, 100,000 rows at most</a>");
+    for (const path of ["/attestations", "/deliveries"])
+      expect((await get(path)).text).toContain("Save as CSV, 2,000 rows at most</a>");
   });
 
   test("show a record with its history, and nothing of a NIN", async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { checkEndpointUrl, EndpointRefused, resolveEndpoint } from "../../src/delivery/address-guard.ts";
+import {
+  checkEndpointUrl,
+  EndpointRefused,
+  mayBePrivate,
+  resolveEndpoint,
+} from "../../src/delivery/address-guard.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { rejection } from "../harness/rejection.ts";
 
@@ -135,6 +140,43 @@ describe("checkEndpointUrl", () => {
       expect(refusalOf(text, true).refusal).toBe("ENDPOINT_INVALID");
     }
     expect(refusalOf("ftp://localhost/", true).message).toEndWith("it must begin with https:// or http://");
+  });
+});
+
+describe("mayBePrivate", () => {
+  const here = [
+    "http://localhost:3000",
+    "http://localhost/x",
+    "http://127.0.0.1:3000/x?y",
+    "http://[::1]:3000/",
+  ];
+  const elsewhere = [
+    "https://localhost:3000/",
+    "http://LOCALHOST.example:3000/",
+    "http://localhost:3000@10.0.0.1/",
+    "http://localhost:3000\\@10.0.0.1/",
+    "http://127.0.0.1.example/",
+    "http://10.0.0.1:3000/",
+    "http://api.localhost:3000/",
+    "http://10.0.0.1/?to=http://localhost:3000/",
+    "http://127.0.0.1:3000000/",
+    "http://127.1/",
+    "http://169.254.169.254/latest",
+  ];
+  const may = (keyKind: "live" | "test", allowPrivateWebhooks = false) =>
+    [...here, ...elsewhere].filter((url) => mayBePrivate(url, { keyKind, allowPrivateWebhooks }));
+
+  test("a sandbox may send to its own machine over http, and to no other private address", () => {
+    expect(may("test")).toEqual(here);
+  });
+
+  test("a live service may send to no private address, its own machine included", () => {
+    expect(may("live")).toEqual([]);
+  });
+
+  test("--allow-private-webhooks allows every private address, live or not", () => {
+    expect(may("live", true)).toHaveLength(here.length + elsewhere.length);
+    expect(may("test", true)).toHaveLength(here.length + elsewhere.length);
   });
 });
 

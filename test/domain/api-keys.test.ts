@@ -4,7 +4,6 @@ import {
   authenticate,
   describeApiKey,
   issueApiKey,
-  keysMadeWith,
   loadCredentialBook,
   mintApiKey,
   type Presented,
@@ -139,13 +138,6 @@ describe("keys of one partner, in the store", () => {
       });
       expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
     }));
-
-  test("what was made with a key is found however long the chain is", () => {
-    const id = (at: number) => String(at).padStart(12, "0");
-    const issued = Array.from({ length: 20_000 }, (_, at) => `${id(at + 1)} with ${id(at)}`);
-    const made = keysMadeWith(id(1), [...issued, id(7), null].reverse());
-    expect([made.length, made[0], made.at(-1)]).toEqual([19_999, id(2), id(20_000)]);
-  });
 
   test("of several issued at once, one is added", () =>
     withStores(async ({ partners }) => {

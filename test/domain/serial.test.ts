@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { TvsError } from "../../src/domain/errors.ts";
-import { actAndRest, createSerial, createSerials, repeat } from "../../src/domain/serial.ts";
+
+import { actAndRest, createSerial, repeat } from "../../src/domain/serial.ts";
 
 test("acts run one after the other, in the order in which they were asked for", async () => {
   const inTurn = createSerial();
@@ -27,23 +27,6 @@ test("an act that fails tells its own caller, and stands in nobody's way", async
   const next = inTurn(async () => "next");
   expect(await failing.catch((error: Error) => error.message)).toBe("no");
   expect(await next).toBe("next");
-});
-
-test("acts of one name run in turn, and those of another beside them", async () => {
-  const inTurn = createSerials(2);
-  const seen: string[] = [];
-  const gate = Promise.withResolvers<void>();
-  const acts = [
-    inTurn("a", () => gate.promise.then(() => seen.push("a1"))),
-    inTurn("a", async () => seen.push("a2")),
-    inTurn("b", async () => seen.push("b1")),
-  ];
-  await acts[2];
-  const third = inTurn("a", async () => seen.push("a3"));
-  expect(await third.catch((error: TvsError) => error.code)).toBe("OVERLOADED");
-  gate.resolve();
-  await Promise.all(acts);
-  expect(seen).toEqual(["b1", "a1", "a2"]);
 });
 
 test("what is repeated goes on after a failure, and its end waits for the act that is under way", async () => {

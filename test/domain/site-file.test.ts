@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { PNG } from "pngjs";
 import { defaultSite, rememberedSite, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { pngWithTwoHeaders } from "../certificate/picture-bombs.ts";
-
-function png(width = 3, height = 3): Buffer {
-  return PNG.sync.write(new PNG({ width, height }));
-}
+import { damagedPngs, png, wholePngs } from "../harness/png.ts";
 
 const read = (document: object | string, logo: string | Uint8Array = "") =>
   parseSite(typeof document === "string" ? document : JSON.stringify(document), () => Buffer.from(logo));
@@ -85,8 +80,13 @@ describe("a site", () => {
 describe("a logo", () => {
   const withLogo = { name: "A", logo: "logo" };
 
-  test("may be a PNG", () => {
-    expect(read(withLogo, png()).logo?.type).toBe("image/png");
+  test.each(Object.entries(wholePngs()))("may be a PNG %s", (_, picture) => {
+    const { type, data } = read(withLogo, picture).logo ?? {};
+    expect([type, data]).toEqual(["image/png", picture.toString("base64")]);
+  });
+
+  test.each(Object.entries(damagedPngs()))("is refused as damaged when %s", (_, picture) => {
+    expect(refusalOf(withLogo, picture)).toContain("the logo logo is a damaged PNG");
   });
 
   test.each<[string, string | Uint8Array]>([
@@ -94,8 +94,6 @@ describe("a logo", () => {
     ["is larger than 64 KiB", " ".repeat(65_537)],
     ["is no PNG; save it as one", '<svg xmlns="http://www.w3.org/2000/svg"/>'],
     ["is no PNG; save it as one", "GIF89a"],
-    ["is a damaged PNG", png().subarray(0, 40)],
-    ["is a damaged PNG", pngWithTwoHeaders()],
     ["is more than 2048 pixels", png(2_049, 1)],
   ])("is refused with a line that says: %s", (line, logo) => {
     expect(refusalOf(withLogo, logo)).toContain(`the logo logo ${line}`);

@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { withTempDir } from "../harness/folder.ts";
 import { childEnvironment, programWords } from "../harness/program.ts";
 import { numbers } from "../harness/random.ts";
-import { countOf, seedOf, tell } from "../harness/trial.ts";
+import { countOf, seedOf } from "../harness/trial.ts";
 import { wellDone, wrongAfter } from "./act-tries.ts";
 import { issuer, makeActs } from "./acts.ts";
 import { canFail, failuresOf, isFailing } from "./failing-disk.ts";
@@ -27,7 +27,7 @@ if (isFailing)
     withTempDir(async (folder) => {
       const acts = await makeActs(folder);
       const draw = numbers(seed);
-      const [tried, wrong] = [{ cuts: 0 }, [] as string[]];
+      const wrong: string[] = [];
       for (const act of acts) {
         const { writes, done } = await wellDone(folder, act);
         const all = Array.from({ length: writes }, (_, n) => n + 1);
@@ -42,10 +42,8 @@ if (isFailing)
             return { stderr: await new Response(child.stderr).text(), code: await child.exited };
           });
           wrong.push(...found.map((says) => `${act.name}, killed at write ${at} of ${writes}: ${says}`));
-          tried.cuts++;
         }
       }
-      tell("faults-cuts", { tried, wrong: wrong.length });
       expect(
         wrong,
         `TVS_SEED=${seed} TVS_KILLS=${cuts} npm test -- test/faults/command-cuts.test.ts`,

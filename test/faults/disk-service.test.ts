@@ -4,7 +4,7 @@ import { aClock } from "../harness/clock.ts";
 import { eventually } from "../harness/eventually.ts";
 import { numbers } from "../harness/random.ts";
 import { known, openTestService, refusedPurpose, type TestService } from "../harness/service.ts";
-import { countOf, seedOf, tell } from "../harness/trial.ts";
+import { countOf, seedOf } from "../harness/trial.ts";
 import { type Changed, changed, contentOf } from "./act-tries.ts";
 import {
   canFail,
@@ -28,8 +28,6 @@ const api = "/v1/inter-agency";
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 const question = { identifier: { regNo: known.regNo }, purpose };
 
-const eventTypes = ["license.revoked", "license.expired", "license.verified"];
-
 type Call = {
   readonly path: string;
   readonly method?: string;
@@ -48,13 +46,6 @@ const callsOf = (n: number): Record<string, Call> => ({
   "a statement": { path: "/rosters", body: { purpose, list: { name: "A school" }, teachers: [{ tId: 7 }] } },
   "a refusal": { path: "/eligibility-check", body: { ...question, purpose: refusedPurpose }, status: 403 },
   "a watch list": { path: "/watch", body: { add: [`N/O/N/${n}`] }, paysFirst: true },
-  "events told": {
-    path: "/me/told",
-    method: "PUT",
-    body: { events: [eventTypes[n % eventTypes.length]] },
-    paysFirst: true,
-  },
-  "a webhook": { path: "/me/webhook", method: "PUT", body: { url: `https://8.8.8.8/${n}` }, paysFirst: true },
 });
 
 let clock: ReturnType<typeof aClock>;
@@ -85,7 +76,6 @@ const health = async () => {
 const open = async () => {
   clock = aClock("2026-03-01T09:30:00.250Z");
   world = await openTestService({ clock });
-  await world.operator.stores.partners.update({ partnerId: "full", selfService: true });
   await world.operator.stores.settings.write({ hold_webhooks: "true" });
   await world.service.configuration.refresh();
 };
@@ -107,11 +97,7 @@ if (isFailing)
   test("each call on a disk that fails", async () => {
     const draw = numbers(seed);
     const names = Object.keys(callsOf(0));
-    const [tried, wrong, healedMs] = [
-      { calls: names.length, "failed writes": 0 },
-      [] as string[],
-      [] as number[],
-    ];
+    const wrong: string[] = [];
     for (const name of names) {
       const { writes, done } = await wellAnswered(name);
       const all = Array.from({ length: writes * diskFaults.length }, (_, n) => n);
@@ -120,14 +106,9 @@ if (isFailing)
         const fault = diskFaults[one % diskFaults.length] ?? diskFaults[0];
         const at = 1 + Math.floor(one / diskFaults.length);
         const found = await tryOnce({ name, done, at, fault });
-        wrong.push(
-          ...found.wrong.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`),
-        );
-        healedMs.push(found.healedMs);
-        tried["failed writes"]++;
+        wrong.push(...found.map((says) => `${name}, ${fault.name} at write ${at} of ${writes}: ${says}`));
       }
     }
-    tell("faults-disk", { tried, wrong: wrong.length, healedMs });
     expect(wrong).toEqual([]);
   });
 
@@ -149,7 +130,7 @@ async function wellAnswered(name: string) {
 
 type Try = { name: string; done: Changed; at: number; fault: DiskFault };
 
-async function tryOnce({ name, done, at, fault }: Try): Promise<{ wrong: string[]; healedMs: number }> {
+async function tryOnce({ name, done, at, fault }: Try): Promise<string[]> {
   // The window of each try is its own, so that a charge is always a row that comes.
   clock.add(60_000);
   const [call, key, wrong] = [callOf(name), `key ${asked}`, [] as string[]];
@@ -160,7 +141,6 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<{ wrong: string[
   // Health follows what is refused to evidence (decision D2.8).
   const isTold = wasWell || !fault.lasts || call.paysFirst || call.status || (await health()) === 503;
   mend();
-  const mendedAt = performance.now();
   const left = changed(before, await content());
   if (!wasWell && first.status !== 503) wrong.push(`it answered ${first.status}`);
   if (!isTold) wrong.push("health was 200 on a disk that refuses");
@@ -173,12 +153,11 @@ async function tryOnce({ name, done, at, fault }: Try): Promise<{ wrong: string[
     wrong.push("health is not 200 although the disk is well");
   const again = await ask(call, keyOf(call, key));
   if (again.status !== (call.status ?? 200)) wrong.push(`asked again, it answered ${again.status}`);
-  const healedMs = performance.now() - mendedAt;
   const texts = [await first.text(), await again.text()];
   if (wasWell && keyOf(call, key) !== undefined && texts[0] !== texts[1])
     wrong.push("it replayed another answer");
   if (again.status === 200 && !(await isKept(texts[1] ?? ""))) wrong.push("an envelope that is not kept");
-  return { wrong, healedMs };
+  return wrong;
 }
 
 /** The check and the batch take a key, so that an answer that was lost is the same again. */
@@ -209,7 +188,6 @@ if (isFailing)
     const statuses = [...new Set(answers.map(({ status }) => status))];
     const texts = await Promise.all(answers.map((answer) => answer.text()));
     const keeps = await Promise.all(texts.map(isKept));
-    tell("faults-disk", { tried: { "slow calls": 20 }, wrong: keeps.filter((one) => !one).length });
     expect([statuses.every((status) => [200, 503].includes(status)), checked, keeps.every(Boolean)]).toEqual([
       true,
       200,

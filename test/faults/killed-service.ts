@@ -8,22 +8,51 @@ import { Refusal } from "../../src/partner/reasons.ts";
 import { readNote } from "../../src/partner/signed-note.ts";
 import type { Driver, Row } from "../../src/store/driver/driver.ts";
 import { leaf, mth } from "../fixtures/rfc6962.ts";
+import { sleep } from "../harness/eventually.ts";
 import { runTvs } from "../harness/program.ts";
 import type { KeyedLoad } from "./keyed-load.ts";
 import { damageOf } from "./killed.ts";
-import type { LogObserver } from "./log-observer.ts";
 import { openDatabase, type Register } from "./register.ts";
 
 /** A head file as a kill left it, and how many attestations there were then. */
-export type HeadSeen = Pick<Checkpoint, "size" | "root"> & { readonly reach: number };
+export type HeadSeen = TreeHead & { readonly reach: number };
+
+type TreeHead = Pick<Checkpoint, "size" | "root">;
+
+const pauseMs = 20;
+
+/** Asks for the newest checkpoint again and again. @param url where the service is now */
+export function collectCheckpoints(url: () => string) {
+  const seen: TreeHead[] = [];
+  let isOver = false;
+  const running = (async () => {
+    while (!isOver) {
+      const response = await fetch(`${url()}/v1/inter-agency/log/checkpoint`).catch(() => null);
+      const bytes = response?.status === 200 ? await response.bytes().catch(() => null) : null;
+      if (bytes !== null) seen.push(treeHeadIn(bytes));
+      await sleep(pauseMs);
+    }
+  })();
+  const stop = async () => {
+    isOver = true;
+    await running;
+  };
+  return { seen, stop };
+}
+
+/** @throws Error for bytes that are no checkpoint */
+function treeHeadIn(bytes: Uint8Array): TreeHead {
+  const note = readNote(bytes);
+  const head = note instanceof Refusal ? note : readTreeHead(note.text);
+  if (head instanceof Refusal) throw new Error(`no checkpoint: ${head.reason}`);
+  return head;
+}
 
 /** Reads the head file of a node that does not run, and what its database can reach. @returns null while there is none */
 export async function headOf(dataDir: string, register: Register): Promise<HeadSeen | null> {
   const file = join(dataDir, "log.checkpoint");
   if (!existsSync(file)) return null;
-  const note = readNote(readFileSync(file));
-  const head = note instanceof Refusal ? note : readTreeHead(note.text);
-  if (head instanceof Refusal) throw new Error(`${file} is no checkpoint: ${head.reason}`);
+  const head = treeHeadIn(readFileSync(file));
   const database = await openDatabase(register);
   const [row] = await database.query("SELECT coalesce(max(id), 0) AS reach FROM attestations");
   await database.close();
@@ -32,38 +61,36 @@ export async function headOf(dataDir: string, register: Register): Promise<HeadS
 
 type Judging = {
   readonly register: Register;
-  readonly url: string;
-  readonly observer: LogObserver;
+  /** Every checkpoint that a service showed. */
+  readonly checkpoints: readonly TreeHead[];
   readonly load: KeyedLoad;
   readonly heads: readonly HeadSeen[];
   /** What went wrong meanwhile, in words. */
   readonly unexpected: readonly string[];
 };
 
-/** Judges everything over a service that runs again; the load and the observer have ended. @returns what must be nothing */
+/** Compares everything with the database after the load has ended. @returns what must be nothing */
 export async function judgeService(judging: Judging) {
-  const { register, url, observer, load, heads, unexpected } = judging;
-  const doubts = await observer.judge(url);
+  const { register, checkpoints, load, heads, unexpected } = judging;
   const audit = await runTvs(["log", "audit"], register);
   const database = await openDatabase(register);
   try {
     const rows = await attestationsOf(database);
     const isWhole = rows.every((row, n) => Number(row.id) === n + 1);
     if (!isWhole) throw new Error("the ids of the attestations have gaps");
-    const states = [...observer.seen(), ...heads];
+    const states = [...checkpoints, ...heads];
     const roots = rootsAt(
       rows.map((row) => String(row.jws)),
       states.map(({ size }) => size),
     );
-    const isOther = ({ size, root }: Pick<Checkpoint, "size" | "root">) => {
+    const isOther = ({ size, root }: TreeHead) => {
       const own = roots.get(size);
       return own === undefined || !isSameHash(own, root);
     };
     return {
       ...(await load.judge(database)),
       damage: await damageOf(database),
-      ...doubts,
-      unexpected: [...unexpected, ...doubts.unexpected],
+      unexpected,
       // Checkpoints, seen or kept beside a master key, that state another root than that of the committed attestations.
       notWhatWasAttested: states.filter(isOther).map(({ size }) => `of size ${size}`),
       // Checkpoints beside a master key that the database could not reach just after the kill.

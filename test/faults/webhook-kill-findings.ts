@@ -46,7 +46,6 @@ export function judge(evidence: Evidence) {
       /** Requests with an event that is not stored, or that the partner is not subscribed to. */
       requestsInvented: received.filter((one) => !pairs.has(pairKey(one))).length,
       bodiesThatDiffer: received.filter((one) => !isSame(one, stored.get(one.eventId))).length,
-      signaturesRefused: received.filter((one) => !one.isGenuine).length,
       /** Pairs with two delivery ids, ids of two pairs, and ids that the database does not have. */
       deliveryIdsThatDiffer: wrongIds(evidence, pairs),
       deliveredWithoutAcknowledgement: deliveries.filter(

@@ -10,7 +10,6 @@ import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
 /** Who asks: by the keys of the partner whose turn it is, by another's, or by something that is no key. */
 const callers = [
   "own",
-  "older",
   "inHeader",
   "both",
   "none",

@@ -4,6 +4,7 @@ import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
+import { setWebhook, testWebhook } from "../../src/domain/webhooks.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { answerOf } from "../harness/answer.ts";
 import { aClock } from "../harness/clock.ts";
@@ -38,7 +39,7 @@ export async function openFuzzedWorld() {
   const others: Partial<Record<Caller, string | undefined>> = {
     unscoped: service.keyOf("unscoped"),
     spent: service.keyOf("spent"),
-    noDay: await partner("no-day", { perDay: 0, selfService: true }),
+    noDay: await partner("no-day", { perDay: 0 }),
     plain: await partner("plain", { watchLimit: 1, purposes: [], batchCost: "item" }),
   };
   await service.service.configuration.refresh();
@@ -46,29 +47,32 @@ export async function openFuzzedWorld() {
   const { signature } = (await first.json()) as { signature: string };
   await evidenceBuilderOf(operator, operator.stores.evidence).checkpoint();
   const leaf = Buffer.from(leafHash(signature)).toString("hex");
+  const { webhooks, partners: records } = operator.stores;
+  const hooks = { webhooks, partners: records, secrets: operator.secrets, clock };
   let partners = 0;
 
-  /** The turn of a partner of whom nobody has heard, who may all and keeps what it is told. */
+  /** The turn of a new partner, which may do everything, has two deliveries and keeps what it is told. */
   async function begin() {
-    const keys = [await partner(`asker-${++partners}`, { selfService: true, watchLimit: 50 })];
+    const partnerId = `asker-${++partners}`;
+    const own = await partner(partnerId, { watchLimit: 50 });
+    await setWebhook(hooks, { partnerId, url: "https://hooks.example/", check: async () => {} });
+    const sent = [await testWebhook(hooks, partnerId), await testWebhook(hooks, partnerId)];
     await service.service.configuration.refresh();
     const kept: Record<Kept, string[]> = {
-      keyId: [],
-      deliveryId: [],
+      deliveryId: sent.map(({ deliveryId }) => deliveryId),
       iterator: [],
       etag: [],
       leafHash: [leaf],
     };
     const fill = (text: string) =>
-      text.replace(/\((keyId|deliveryId|iterator|leafHash|etag)\.(\d)\)/g, (all, kind: Kept, n: string) => {
+      text.replace(/\((deliveryId|iterator|leafHash|etag)\.(\d)\)/g, (all, kind: Kept, n: string) => {
         const values = kept[kind];
         return values[Number(n) % (values.length + 1)] ?? all;
       });
 
     function keyOf(caller: Caller): string | null {
       if (caller === "none") return null;
-      if (caller === "cut") return keys[0]?.slice(0, -1) ?? "";
-      return others[caller] ?? (caller === "older" ? keys[0] : keys.at(-1)) ?? null;
+      return caller === "cut" ? own.slice(0, -1) : (others[caller] ?? own);
     }
 
     /** What goes out for a drawn request. */
@@ -89,9 +93,8 @@ export async function openFuzzedWorld() {
       if (etag !== null) kept.etag.push(etag);
       // What the document shows as an example is nobody's.
       if (!response.headers.has("X-RateLimit-Limit")) return;
-      for (const [, kind, value] of text.matchAll(/"(keyId|deliveryId|iterator|apiKey)":"([^"]+)"/g)) {
-        if (kind === "apiKey") keys.push(value as string);
-        else if (!kept[kind as Kept].includes(value as string)) kept[kind as Kept].push(value as string);
+      for (const [, kind, value] of text.matchAll(/"(deliveryId|iterator)":"([^"]+)"/g)) {
+        if (!kept[kind as Kept].includes(value as string)) kept[kind as Kept].push(value as string);
       }
     }
     return { fillIn, learn };

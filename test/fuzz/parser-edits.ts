@@ -1,6 +1,6 @@
 /** What chance makes of an input: edits of it, or of what is packed, encoded or signed in it, so that they get past its outside. */
 
-import { crc32, deflateSync, inflateRawSync, inflateSync } from "node:zlib";
+import { deflateSync, inflateRawSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
 import { signTexts } from "../fixtures/envelope-tokens.ts";
 import { zipOf } from "../harness/archive.ts";
@@ -48,7 +48,7 @@ function known(whole: Buffer): Part[] {
 /** All that lies in an input, however deep, each with the way to put another one in its place. */
 function partsOf(whole: Buffer, depth = 0): Part[] {
   if (depth > 4) return [];
-  return [encoded, signed, sealed, armoured, packed, archived, pictured].flatMap((split) =>
+  return [encoded, signed, sealed, armoured, packed, archived].flatMap((split) =>
     split(whole).flatMap(({ content, put }) => [
       { content, put },
       ...partsOf(content, depth + 1).map((inner) => ({
@@ -141,30 +141,6 @@ function archived(whole: Buffer): Part[] {
     content,
     put: (made) => zipOf({ ...members, [name]: made }),
   }));
-}
-
-/** The chunks of a PNG, each with its check sum. */
-function pictured(whole: Buffer): Part[] {
-  if (whole.toString("latin1", 1, 4) !== "PNG") return [];
-  const parts: Part[] = [];
-  for (let at = 8; at + 12 <= whole.length; ) {
-    const [start, end] = [at, at + 12 + whole.readUInt32BE(at)];
-    const put = (made: Buffer) => {
-      const sums = Buffer.alloc(8);
-      sums.writeUInt32BE(Math.max(0, made.length - 4), 0);
-      sums.writeUInt32BE(crc32(made), 4);
-      return Buffer.concat([
-        whole.subarray(0, start),
-        sums.subarray(0, 4),
-        made,
-        sums.subarray(4),
-        whole.subarray(end),
-      ]);
-    };
-    parts.push({ content: whole.subarray(start + 4, end - 4), put });
-    at = end;
-  }
-  return parts;
 }
 
 const numbers = ["-1", "0", "1e400", "9007199254740993", "4294967296", "1.5", "-0", "00", "٣"];

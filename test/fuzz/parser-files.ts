@@ -2,31 +2,17 @@
 
 import { strict as assert } from "node:assert";
 import { createHash, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
-import { PNG } from "pngjs";
-import * as pdfjs from "unpdf/pdfjs";
-import { readPdfImages } from "../../src/certificate/pdf.ts";
-import { countPngPixels } from "../../src/certificate/png.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { readCertificate, readClientCertificate } from "../../src/domain/certificates.ts";
 import { type ErrorCode, isTvsError } from "../../src/domain/errors.ts";
-import { readTimeStamp, tags, writeDer } from "../../src/domain/evidence/time-stamp.ts";
-import { readCsv } from "../../src/domain/import/csv.ts";
-import { type ImportInput, openTable, type Reading } from "../../src/domain/import/extract.ts";
-import { parseMapping, refuseOpen } from "../../src/domain/import/mapping.ts";
-import { readPieces, unreadable } from "../../src/domain/import/read.ts";
-import { suggestMapping } from "../../src/domain/import/suggest.ts";
-import { parsePolicy } from "../../src/domain/policy.ts";
-import { parseSite } from "../../src/domain/site-file.ts";
-import { listedTeacher, readRosterHeader } from "../../src/domain/teachers/roster.ts";
+import type { ImportInput } from "../../src/domain/import/extract.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import { createSourceAddress, parseClientCertHeader } from "../../src/http/peer.ts";
 import { ClientError, createClient } from "../../src/partner/partner.ts";
 import * as examples from "../api/openapi/examples.ts";
-import { pdfOfPictures } from "../certificate/picture-bombs.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { audience, issuer } from "../fixtures/envelope-tokens.ts";
 import { zipOf } from "../harness/archive.ts";
@@ -76,8 +62,8 @@ async function* inPieces(content: Buffer, length: number): AsyncGenerator<Uint8A
 }
 
 /** Every row of an extract as it was checked; or in which words it was refused. */
-async function readAll(content: Buffer, pieceBytes: number, reading: Reading = {}) {
-  const input: ImportInput = { name: "extract", bytes: inPieces(content, pieceBytes), reading };
+async function readAll(content: Buffer, pieceBytes: number) {
+  const input: ImportInput = { name: "extract", bytes: inPieces(content, pieceBytes), reading: {} };
   let said = "";
   const all: unknown[] = [];
   try {
@@ -102,136 +88,6 @@ const extract = (corpus: readonly Buffer[], share: number): Target => ({
     return whole.all.length > 0;
   },
 });
-
-const mappings = [
-  {
-    columns: { "Registration No": "reg_no", Source: "source", "Full Name": "name" },
-    ignore: ["Phone Number"],
-    dates: "D/M/YYYY",
-  },
-  {
-    ...{ delimiter: ";", encoding: "windows-1252", header: 2 },
-    constants: { source: "legacy" },
-    values: { state: { LA: "Lagos" } },
-  },
-];
-const mapped = extracts[3] ?? Buffer.of();
-
-const mapping: Target = {
-  corpus: mappings.map((one) => Buffer.from(JSON.stringify(one))),
-  share: 30,
-  async judge(input) {
-    const read = await orRefused(["INPUT_UNREADABLE"], () => parseMapping(input.toString(), "mapping"));
-    if (read === null) return false;
-    await orRefused(["INPUT_UNREADABLE"], () => refuseOpen(read, "mapping"));
-    await readAll(mapped, 512, { mapping: read });
-    await readAll(mapped, 512, { remembered: read });
-    return true;
-  },
-};
-
-const suggestion: Target = {
-  corpus: extracts,
-  share: 30,
-  async judge(input) {
-    const suggested = await orRefused(["INPUT_UNREADABLE"], async () => {
-      try {
-        return await suggestMapping(await openTable({ name: "extract", bytes: inPieces(input, 4096) }), {});
-      } catch (error) {
-        throw unreadable("extract", error);
-      }
-    });
-    if (suggested === null) return false;
-    // What is proposed is one that is read.
-    assert.deepEqual(
-      parseMapping(JSON.stringify(suggested.mapping), "mapping").columns,
-      suggested.mapping.columns,
-    );
-    return true;
-  },
-};
-
-const roster: Target = {
-  corpus: ["reg_no,t_id,nin,name\nA/1/B/1,7,12345678901,Ada\n,8,,\n", "T_ID\n1\n2\nx\n"].map((text) =>
-    Buffer.from(text),
-  ),
-  share: 30,
-  async judge(input) {
-    const read = await orRefused(["INPUT_UNREADABLE"], async () => {
-      const all: (readonly string[])[] = [];
-      try {
-        const pieces = readCsv(inPieces(input, 64), { maxRecordBytes: 65_536, rules: "lenient" });
-        for await (const records of pieces) all.push(...records.map(({ cells }) => cells));
-      } catch (error) {
-        throw unreadable("list", error);
-      }
-      return { header: readRosterHeader(all[0] ?? []), all };
-    });
-    for (const cells of read?.all.slice(1) ?? []) if (read !== null) listedTeacher(cells, read.header);
-    return read !== null;
-  },
-};
-
-const policy: Target = {
-  corpus: [readFileSync(join(import.meta.dirname, "../../data/default-policy.json"))],
-  share: 20,
-  judge: async (input) => (await orRefused(["CONFIG_INVALID"], () => parsePolicy(input.toString()))) !== null,
-};
-
-const picture = PNG.sync.write(new PNG({ width: 9, height: 5 }));
-const contact = {
-  email: "help@council.example",
-  phone: "+234 9 000 0000",
-  url: "https://council.example",
-  address: "1 Road",
-};
-const document = {
-  name: "Council",
-  logo: "logo.png",
-  accent: "#0B4F9C",
-  contact,
-  privacyUrl: "https://council.example/p",
-};
-
-const site: Target = {
-  corpus: [Buffer.from(JSON.stringify(document))],
-  share: 20,
-  judge: async (input) =>
-    (await orRefused(["CONFIG_INVALID"], () => parseSite(input.toString(), () => picture))) !== null,
-};
-
-const logo: Target = {
-  corpus: [picture, PNG.sync.write(new PNG({ width: 64, height: 64 }), { colorType: 0 })],
-  share: 25,
-  async judge(input) {
-    const pixels = countPngPixels(input);
-    const read = await orRefused(["CONFIG_INVALID"], () =>
-      parseSite(JSON.stringify({ name: "a", logo: "b" }), () => input),
-    );
-    if (read === null) return false;
-    assert.equal(Buffer.from(read.logo?.data ?? "", "base64").compare(input), 0);
-    assert(pixels !== null && pixels <= 2048 ** 2, "whoever is given this logo may see another size in it");
-    return true;
-  },
-};
-
-const maxPixels = 120_000_000;
-const pdf: Target = {
-  corpus: [pdfOfPictures(1, 24), pdfOfPictures(3, 16)].map((file) => Buffer.from(file)),
-  share: 5,
-  async judge(input) {
-    let pixels = 0;
-    try {
-      for await (const { width, height } of readPdfImages(Uint8Array.from(input), pdfjs))
-        pixels += width * height;
-    } catch (error) {
-      // Whatever pdf.js throws for a file that is damaged.
-      assert(error instanceof Error);
-    }
-    assert(pixels <= maxPixels);
-    return pixels > 0;
-  },
-};
 
 /** Of an EC key that nobody has; for the year 2026. */
 const derText =
@@ -285,43 +141,8 @@ const forwarded: Target = {
   },
 };
 
-/** An authority's answer (RFC 3161), which nobody has signed: who did is not read here. */
-const content = Buffer.from("a checkpoint\n");
-const sequence = (...parts: Uint8Array[]) => writeDer(tags.sequence, ...parts);
-const oid = (...numbers: number[]) => writeDer(tags.oid, Uint8Array.from(numbers));
-const sha256 = oid(0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01);
-const digest = writeDer(tags.octets, createHash("sha256").update(content).digest());
-const integer = (...bytes: number[]) => writeDer(tags.integer, Uint8Array.from(bytes));
-const info = sequence(
-  ...[integer(1), oid(0x2a, 0x03, 0x04), sequence(sequence(sha256), digest), integer(7)],
-  writeDer(tags.time, Buffer.from("20260301120000Z")),
-);
-const pkcs7 = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01];
-const inner = sequence(
-  oid(...pkcs7, 0x09, 0x10, 0x01, 0x04),
-  writeDer(tags.explicit, writeDer(tags.octets, info)),
-);
-const token = sequence(
-  oid(...pkcs7, 0x07, 0x02),
-  writeDer(tags.explicit, sequence(integer(3), writeDer(tags.set), inner)),
-);
-
-const timeStamp: Target = {
-  corpus: [
-    sequence(sequence(integer(0)), token),
-    sequence(sequence(integer(2), sequence(writeDer(tags.text, content)))),
-  ],
-  share: 30,
-  async judge(input) {
-    const read = await orRefused(["INPUT_UNREADABLE", "REFUSED"], () => readTimeStamp(input, { content }));
-    if (read === null) return false;
-    assert(input.includes(createHash("sha256").update(content).digest()) && Number.isFinite(read.time));
-    return true;
-  },
-};
-
 /** Every answer that a client may get, by a service or by whoever stands between; the keys are the service's own. */
-const events = { data: [examples.fetchedEvent], iterator: "x", done: true };
+const events = { data: [examples.webhookEvent], iterator: "x", done: true };
 const answers = [
   ...[examples.foundEnvelope, examples.batchResponse, examples.statement, examples.publicFound, events],
   ...[examples.health, { statusCode: 429, message: "wait", retryAfterSeconds: 1 }, { watched: 1 }],
@@ -367,7 +188,6 @@ export const files: Readonly<Record<string, Target>> = {
     60,
   ),
   workbooks: extract(extracts.filter(isBook), 15),
-  ...{ mappings: mapping, "tables for a mapping": suggestion, "partners' lists": roster, policies: policy },
-  ...{ "site files": site, logos: logo, PDFs: pdf, "client certificates": certificate },
-  ...{ "proxies' headers": forwarded, "time-stamps": timeStamp, "services' answers": answer },
+  "client certificates": certificate,
+  ...{ "proxies' headers": forwarded, "services' answers": answer },
 };

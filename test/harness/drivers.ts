@@ -67,11 +67,14 @@ export type OpenDatabase = {
   another(): Promise<Driver>;
 };
 
-/** A group of tests for each kind of driver, or for some of them, each with a database of its own that has the program's schema. */
+/** The kinds between which statements of the stores may differ: a service's file, and a server. */
+const storeKinds = driverKinds.filter(({ name }) => name !== "embedded, for a command");
+
+/** Runs a group of tests for each kind of driver, over a database of its own with the program's schema. */
 export function describeDrivers(
   title: string,
   tests: (kind: DriverKind, database: OpenDatabase) => void,
-  kinds = driverKinds,
+  kinds: readonly DriverKind[] = storeKinds,
 ): void {
   for (const kind of kinds) {
     describe.skipIf(kind.unavailable !== undefined)(`${title}: ${kind.name}`, () => {
@@ -92,3 +95,7 @@ export function describeDrivers(
     });
   }
 }
+
+/** Runs a group of tests for all kinds of driver. */
+export const describeEveryDriver = (title: string, tests: Parameters<typeof describeDrivers>[1]) =>
+  describeDrivers(title, tests, driverKinds);

@@ -7,20 +7,7 @@ import { join } from "node:path";
 
 const prefix = join(tmpdir(), "tvs-test-");
 
-/** What uses a folder, and ends before it is removed. */
-const users = new Map<string, () => Promise<void>>();
-
-/** Ends by `act` what uses a folder or file, before a folder around it is removed. */
-export function beforeRemoval(path: string, act: () => Promise<void>): void {
-  users.set(path, act);
-}
-
-async function removeAll(folder: string): Promise<void> {
-  const within = [...users].filter(([path]) => path.startsWith(folder));
-  for (const [path] of within) users.delete(path);
-  await Promise.all(within.map(([, act]) => act()));
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-}
+const removeAll = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 5 });
 
 /** A folder that is there until `remove` is called. */
 export type Folder = { readonly path: string; remove(): Promise<void> };

@@ -3,9 +3,7 @@
  * that the same tests hold for the source on Bun, the compiled executable and the source on Deno.
  */
 import { fileURLToPath } from "node:url";
-import { cluster, databaseOf } from "./databases.ts";
 import { sleep } from "./eventually.ts";
-import { startNodes } from "./nodes.ts";
 
 /** A test may start several processes, on a machine that has other things to do. Each file sets it for itself. */
 export const patienceMs = 60_000;
@@ -24,13 +22,13 @@ function readCommand(text: string): string[] {
 export type Environment = Readonly<Record<string, string>>;
 
 /**
- * The environment of a child: ours, without what would steer the program. The signing engine, the number of
- * threads and how connections go to them are let through, so that one suite can be run with each.
+ * The environment of a child: ours, without what would steer the program. The signing engine is let through, so that a
+ * suite can be run with each.
  */
 export function childEnvironment(env: Environment): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ["TVS_SIGNING_ENGINE", "TVS_CRYPTO_MB", "TVS_THREADS", "TVS_SPREAD"].includes(name) ||
+      ["TVS_SIGNING_ENGINE", "TVS_CRYPTO_MB"].includes(name) ||
       !/^(TVS_|NO_COLOR$|FORCE_COLOR$|BUN_|NODE_OPTIONS$)/.test(name),
   );
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
@@ -101,11 +99,10 @@ export async function runTvs(args: readonly string[], options: RunOptions = {}):
 }
 
 async function runNow(args: readonly string[], options: RunOptions): Promise<Finished> {
-  const told = {
+  const given = {
     ...(options.dataDir === undefined ? {} : { TVS_DATA: options.dataDir }),
     ...options.env,
   };
-  const given = { ...(await databaseOf(args, told)), ...told };
   await prepareRegister(args, given, options.isBare);
   const env = childEnvironment(given);
   const child = Bun.spawn([...(options.program ?? programWords), ...args], {
@@ -171,21 +168,8 @@ export type ServeOptions = {
   isBare?: boolean;
 };
 
-/**
- * Starts the service, as one process or as the nodes that TVS_CLUSTER tells, on a free port, and waits until it says
- * where it listens.
- */
+/** Starts the service on a free port, and waits until it says where it listens. */
 export async function startService(options: ServeOptions): Promise<Service> {
-  const { args = [], dataDir, env: told = {} } = options;
-  const env = { ...(await databaseOf([...args, "--data", dataDir], told)), ...told };
-  const isAlone = cluster === "file" || "TVS_DATABASE" in told;
-  if (isAlone) return startProcess({ ...options, env });
-  const front = cluster === "proxy" ? "caddy" : "balancer";
-  return startNodes({ ...options, env }, { front, start: startProcess });
-}
-
-/** One `tvs serve`. */
-async function startProcess(options: ServeOptions): Promise<Service> {
   const { args = [], env = {}, dataDir, program = programWords } = options;
   const words = ["serve", "--data", dataDir, "--port", "0", ...args];
   await prepareRegister(words, env, options.isBare);

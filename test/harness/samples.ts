@@ -37,7 +37,6 @@ export function aPartner(partnerId: string): Partner {
     perMinute: 10,
     perDay: 100,
     batchCost: "call",
-    selfService: false,
     watchLimit: 100_000,
     told: toldOfAll,
     createdAt: 1,

@@ -109,16 +109,14 @@ export type TestService = Awaited<ReturnType<typeof openTestService>>;
  * The real service over a folder of its own, its clock standing still unless the test brings one, and the app that
  * `serve` listens with.
  */
-export async function openTestService(
-  options: Partial<AppOptions> & { clock?: Clock; accessLog?: boolean } = {},
-) {
+export async function openTestService(options: Partial<AppOptions> & { clock?: Clock } = {}) {
   const folder = await makeFolder();
   const { clock = { now: () => Date.parse("2026-03-01T09:30:00.250Z") } } = options;
   await makeRegister(folder.path, clock.now());
-  const opened = await openService(
-    { ...readConfig({ data: folder.path }, {}), accessLog: options.accessLog ?? false },
-    { clock, defaultIssuer: "https://teachers.example" },
-  );
+  const opened = await openService(readConfig({ data: folder.path }, {}), {
+    clock,
+    defaultIssuer: "https://teachers.example",
+  });
   const { operator, service } = opened;
   await operator.stores.teachers.apply([
     aTeacherWrite(known.regNo, {

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { eventually } from "../harness/eventually.ts";
 import { noServer } from "../harness/sqld.ts";
-import { countOf, tell } from "../harness/trial.ts";
+import { countOf } from "../harness/trial.ts";
 import { playServing, type Serving } from "./services.ts";
 
 test.skipIf(noServer !== undefined)(
-  "one order explains what the callers of three nodes over a server saw that are killed and cut off",
+  "one order explains what the callers of three nodes over a server saw while faults killed or cut off each node",
   async () => {
     const cluster = await startCluster({ nodes: 3, args: ["--threads", "1"] });
     const { register, nodes, server } = cluster;
@@ -33,7 +33,7 @@ test.skipIf(noServer !== undefined)(
         link.heal();
       },
     ];
-    let [turn, hung] = [0, 0];
+    let turn = 0;
     const serving: Serving = {
       ...{ register, masterKey: register.env.TVS_MASTER_KEY ?? "", isSure: false },
       async url(random) {
@@ -48,24 +48,13 @@ test.skipIf(noServer !== undefined)(
         expect(await healthOf(node)).toStartWith("200");
       },
       async revive() {
-        hung++;
         await server.restart();
       },
     };
     try {
       // A tenth of all: each takes several times as long as with a file.
       const asked = { operations: countOf("TVS_OPERATIONS", 10_000) / 10, faults: countOf("TVS_KILLS", 3) };
-      const { operations, lostReplies, healedMs, found } = await playServing(serving, asked);
-      tell("histories-3-nodes", {
-        tried: {
-          operations,
-          "lost replies": lostReplies,
-          "kills and cuts": healedMs.length - hung,
-          "servers that hung": hung,
-        },
-        ...{ wrong: found.length, healedMs },
-      });
-      expect(found).toEqual([]);
+      expect(await playServing(serving, asked)).toEqual([]);
     } finally {
       await cluster.close();
     }

@@ -40,37 +40,21 @@ const surelyCommittedMs = 1_500;
 /** A server that takes longer has hung, as sqld does once in some ten thousand commits (`data/help/libsql.md`). */
 const operatorWaitMs = 10_000;
 
-export type Played = {
-  readonly operations: number;
-  readonly lostReplies: number;
-  readonly healedMs: readonly number[];
-  /** What no order explains, with the seed of it. */
-  readonly found: readonly string[];
-};
-
-/** Plays rounds until there were so many operations and faults, each with partners of its own. */
+/** Plays rounds until there were so many operations and faults. @returns what no order explains, with its seed */
 export async function playServing(
   serving: Serving,
   { operations, faults }: { operations: number; faults: number },
-): Promise<Played> {
+): Promise<string[]> {
   const round = partners * callersEach * (operations > 10_000 ? manyCallsEach : callsEach);
   const rounds = Math.max(1, Math.round(operations / round), Math.ceil(faults / 2));
-  const played = { operations: 0, lostReplies: 0, healedMs: [] as number[], found: [] as string[] };
+  const found: string[] = [];
   for (let n = 0; n < rounds; n++) {
     const due = Math.ceil((faults * (n + 1)) / rounds) - Math.ceil((faults * n) / rounds);
     const seed = seedOf() + n;
-    const { found, healedMs, operations, lostReplies } = await playRound(serving, {
-      seed,
-      calls: round,
-      faults: due,
-      first: n * partners,
-    });
-    played.operations += operations;
-    played.lostReplies += lostReplies;
-    played.healedMs.push(...healedMs);
-    played.found.push(...found.map((words) => `TVS_SEED=${seed} npm test -- test/histories: ${words}`));
+    const doubts = await playRound(serving, { seed, calls: round, faults: due, first: n * partners });
+    found.push(...doubts.map((words) => `TVS_SEED=${seed} npm test -- test/histories: ${words}`));
   }
-  return played;
+  return found;
 }
 
 type Round = {
@@ -80,7 +64,7 @@ type Round = {
   readonly first: number;
 };
 
-async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<Played> {
+async function playRound(serving: Serving, { seed, calls, faults, first }: Round): Promise<string[]> {
   const random = numbers(seed);
   const secrets = deriveSecrets(serving.masterKey);
   const database = await openDatabase(serving.register, operatorWaitMs);
@@ -89,7 +73,7 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
   const around = { random, secrets, now: Date.now, tick: () => ++ticks };
   // Making a key takes as long as a hundred calls.
   const nextKey = async () => (random(8) > 0 ? undefined : generateKey(secrets, 2048, Date.now()));
-  const state: Standing = { failing: 0, healedMs: [] };
+  const state: Standing = { failing: 0, healed: 0 };
   const { revive } = serving;
   const operator = createOperator(database, {
     ...{ ...around, calls: (2 * calls) / partners, nextKey },
@@ -128,17 +112,11 @@ async function playRound(serving: Serving, { seed, calls, faults, first }: Round
     ...doubts,
     log === null ? undefined : `events: ${JSON.stringify(log.next)} after ${log.placed}`,
   ];
-  const changes = operator.parts.reduce((sum, part) => sum + part.changes.length, 0);
-  return {
-    operations: calls + changes + operator.told.length,
-    lostReplies: operator.parts.flatMap(({ asked }) => asked.filter(({ reply }) => reply === null)).length,
-    healedMs: state.healedMs,
-    found: found.filter((words) => words !== undefined),
-  };
+  return found.filter((words) => words !== undefined);
 }
 
-/** How many faults go on, and how long each took that is over. */
-type Standing = { failing: number; readonly healedMs: number[] };
+/** The faults under way, and those that are over. */
+type Standing = { failing: number; healed: number };
 
 async function failTimes(
   times: number,
@@ -151,11 +129,10 @@ async function failTimes(
 }
 
 async function untilHealed(state: Standing, fail: () => Promise<void>): Promise<void> {
-  const since = performance.now();
   state.failing++;
   await fail();
   state.failing--;
-  state.healedMs.push(performance.now() - since);
+  state.healed++;
 }
 
 /** Waits for calls to end: what happens meanwhile goes by them, and by no clock. */
@@ -210,10 +187,10 @@ async function call(
   for (let n = 0; n < calls; n++) {
     const url = await serving.url(random);
     const ask = drawAsk(part, random);
-    const before = { failing: state.failing, failed: state.healedMs.length, at: performance.now() };
+    const before = { failing: state.failing, healed: state.healed, at: performance.now() };
     const ended = begin(part, ask, around);
     const reply = await send(url, ask);
-    const wasCalm = before.failing + state.failing === 0 && before.failed === state.healedMs.length;
+    const wasCalm = before.failing + state.failing === 0 && before.healed === state.healed;
     const isExact = serving.isSure || (wasCalm && performance.now() - before.at < surelyCommittedMs);
     ended(reply !== null && reply.status >= 500 && !serving.isSure ? null : reply, isExact);
     onEnd();

@@ -131,7 +131,6 @@ describe("listen", () => {
         client.write(request);
         const raw = await client.receives("}");
         expect(raw).toStartWith("HTTP/1.1 400 ");
-        // Of the kind that `tvs calls show` takes, which then says that no call has it.
         expect(timeOfUuid(/^x-request-id: (\S+)$/im.exec(raw)?.[1] ?? "")).not.toBeNull();
         expect(json(raw)).toEqual({ statusCode: 400, message: "the request is not valid HTTP" });
         client.socket.destroy();

@@ -3,14 +3,13 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   // The verifier.
   "src/partner/verify-envelope.ts": [
     "test/partner/verify-envelope.test.ts",
-    "test/partner/verify-event.test.ts",
     "test/partner/log-fixtures.test.ts",
   ],
   "src/partner/verification.ts": ["test/partner/verify-envelope.test.ts"],
   "src/partner/claims.ts": ["test/partner/claims.test.ts"],
   "src/partner/envelope-form.ts": [
     "test/partner/verify-envelope.test.ts",
-    "test/partner/verify-event.test.ts",
+    "test/partner/damaged-texts.test.ts",
   ],
   "src/partner/file-text.ts": ["test/partner/damaged-texts.test.ts"],
   "src/partner/mail-damage.ts": [
@@ -33,7 +32,6 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/partner/rsa-key.ts": ["test/partner/rsa-key.test.ts"],
   "src/partner/status-list.ts": ["test/partner/status-list.test.ts"],
-  "src/partner/verify-event.ts": ["test/partner/verify-event.test.ts"],
   "src/partner/verify-webhook.ts": ["test/partner/verify-webhook.test.ts"],
   "src/partner/verify-statement.ts": ["test/partner/verify-statement.test.ts"],
   "src/partner/statement-form.ts": ["test/partner/statement-form.test.ts"],

@@ -2,7 +2,6 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { tell } from "../harness/trial.ts";
 import { files } from "./files.ts";
 import { mutantsOf } from "./mutants.ts";
 
@@ -43,7 +42,7 @@ export const namedSurvivors = readNamed(readFileSync(join(import.meta.dirname, "
 /** The share of the mutants that tests kill, in percent; those that nothing can kill count against it. */
 export const percentOf = ({ mutants, killed }: Score) => (100 * killed) / mutants;
 
-/** Mutates one file of `files`, and tells the page's runner. @throws Error when its tests fail without a change */
+/** Mutates one file of `files`. @throws Error when its tests fail without a change */
 export async function scoreOf(file: string): Promise<Score> {
   const mutants = await mutantsOf(file, files[file] ?? []);
   const names = namedSurvivors.get(file) ?? [];
@@ -52,7 +51,7 @@ export async function scoreOf(file: string): Promise<Score> {
   const survived = mutants
     .filter((one) => one.outcome !== "killed" && !looped.includes(one))
     .map(({ name }) => name);
-  const score: Score = {
+  return {
     file,
     mutants: mutants.length,
     killed: mutants.length - survived.length,
@@ -61,7 +60,4 @@ export async function scoreOf(file: string): Promise<Score> {
     unnamed: survived.filter((name) => !names.includes(name)),
     stale: names.filter((name) => !survived.includes(name)),
   };
-  const tried = { mutants: score.mutants, killed: score.killed, named: score.named };
-  tell(`mutation ${file}`, { tried, wrong: score.unnamed.length });
-  return score;
 }

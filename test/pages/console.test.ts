@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { importDependencies } from "../../cli/open.ts";
+import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
-import { aPartner } from "../harness/samples.ts";
+import { attest } from "../harness/evidence.ts";
+import { anAttestation, aPartner } from "../harness/samples.ts";
 import { type Browser, expectSound, inBrowser, patienceMs, startBrowser, type Tab } from "./browser.ts";
 
 setDefaultTimeout(patienceMs);
@@ -11,12 +15,12 @@ let browser: Browser;
 beforeAll(async () => {
   [world, browser] = await Promise.all([openTestConsole(), startBrowser()]);
   const { operator } = world;
-  for (const partnerId of ["exam-body-a", "ministry-of-education"]) {
+  for (const partnerId of ["exam-body-a", "ministry-of-education", longPartner]) {
     const key = { keyId: `key of ${partnerId}`, partnerId, mac: new Uint8Array(32), createdAt: 1 };
     await operator.stores.partners.add(aPartner(partnerId), { ...key, expiresAt: null, revokedAt: null });
     await operator.stores.webhooks.set({
       partnerId,
-      url: "https://hooks.example/",
+      url: `https://${"hooks.".repeat(8)}example/`,
       secret: new Uint8Array(8),
       at: 1,
     });
@@ -24,8 +28,37 @@ beforeAll(async () => {
   const failing =
     "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'TIMEOUT' WHERE partner_id = ?";
   await operator.driver.batch([{ sql: failing, args: [operator.clock.now() - 1, "ministry-of-education"] }]);
+  await fillWithLongValues(operator);
 });
 afterAll(() => Promise.all([browser.close(), world.close()]));
+
+const longPartner = "directorate-of-examinations-and-records.federal-ministry-2026-01";
+
+/** Fills each list with values that are about as long as they may be. */
+async function fillWithLongValues(operator: TestConsole["operator"]): Promise<void> {
+  const number = "TR/LAGOS-MAINLAND/2019/00001234567";
+  const name = "Oluwatobiloba Chukwuemeka-Adebayo Nnamdi-Okonkwo Wuraola";
+  async function* bytes() {
+    yield new TextEncoder().encode(
+      `reg_no,t_id,name,state,category,source,certificate_status,license_issue_date,license_expiry_date\n${number},1,${name},Federal Capital Territory,Senior Secondary Education,new_system,VERIFIED,2019-03-01,2030-12-31\n`,
+    );
+  }
+  const fileName = `register-of-teachers-${"of-all-states-".repeat(6)}.csv`;
+  const file = {
+    name: fileName,
+    pieces: readPieces({ name: fileName, bytes: bytes() }, operator.blindIndex),
+  };
+  await importRegister(file, importDependencies(operator), { baseline: false, allowChange: true });
+  const long = {
+    partnerId: longPartner,
+    reference: `regNo:${number}`,
+    purpose: "BODYB_EXAMINER_CREDENTIAL_CHECK",
+    endpoint: "eligibility-check",
+    credential: "ab".repeat(32),
+    requestId: "019cba7f-3c9a-7000-8000-000000000001",
+  } as const;
+  await attest(operator.driver, [anAttestation(1, long)]);
+}
 
 /** The address of the first page. */
 const inSession = /^http:\/\/127\.0\.0\.1:\d+\/s\/[\w-]{22}\/$/;
@@ -75,13 +108,14 @@ describe("the console in a browser", () => {
       await page.goto(await world.newLink());
       const cut =
         "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
-      for (const place of ["Now", "Teachers", "Attestations", "Deliveries", "Calls", "Imports"]) {
-        const link = page.getByRole("navigation").getByRole("link", { name: place, exact: true });
-        await Promise.all([page.waitForEvent("load"), link.click()]);
+      const home = page.url();
+      const lists = ["", "teachers", "attestations", "deliveries", "imports", "changes"];
+      for (const place of [...lists, "teacher?ref=1", "import?id=1"]) {
+        expect((await page.goto(`${home}${place}`))?.status()).toBe(200);
         await expectSound(page, [390, 1280]);
         for (const width of [390, 1280]) {
-          await page.setViewportSize({ width, height: 844 });
-          expect(await page.evaluate(cut)).toBe(0);
+          await page.setViewportSize({ width, height: 900 });
+          expect({ place, width, cut: await page.evaluate(cut) }).toEqual({ place, width, cut: 0 });
         }
       }
       await page.getByRole("link", { name: "Teachers" }).click();
@@ -112,7 +146,7 @@ describe("the console in a browser", () => {
       await button.focus();
       await tab.page.keyboard.press("Enter");
       await tab.page.getByText("Copied").waitFor();
-      const command = `tvs webhooks list --state dead --data ${world.folder}`;
+      const command = `tvs webhooks list --data ${world.folder}`;
       expect(await tab.page.evaluate("navigator.clipboard.readText()")).toBe(command);
     });
   });

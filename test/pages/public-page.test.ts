@@ -45,22 +45,6 @@ describe("without JavaScript", () => {
     await tab.page.close();
   });
 
-  test("a way back from a mistake is one link", async () => {
-    const tab = await ask(noScript, "Adaeze Okafor");
-    const notice = tab.page.getByRole("alert");
-    expect(await notice.textContent()).toContain(lookup.unreadable);
-    await notice.getByRole("link").click();
-    expect(new URL(tab.page.url()).hash).toBe("#term");
-    await tab.page.close();
-  });
-
-  test("there is no button that would do nothing", async () => {
-    const tab = await ask(noScript, "TR/2019/LA/000001");
-    expect(await tab.page.getByRole("button", { name: lookup.print }).count()).toBe(0);
-    expect(await tab.page.getByText(lookup.keepHow).isVisible()).toBe(true);
-    await tab.page.close();
-  });
-
   test("on paper stands the answer and no form", async () => {
     const tab = await ask(noScript, "TR/2019/LA/000001");
     await tab.page.emulateMedia({ media: "print" });
@@ -106,18 +90,6 @@ describe("by keyboard", () => {
     await page.getByRole("heading", { level: 1, name: lookup.licensed }).waitFor();
     await page.close();
   });
-});
-
-test("no answer above the limit is a page of its own, which axe finds nothing in", async () => {
-  const limited = await openSite({ publicPerMinute: 0 });
-  await inBrowser({}, async ({ page }) => {
-    const response = await page.goto(`${limited.url}/?tId=1001`);
-    expect(response?.status()).toBe(429);
-    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe(lookup.tooMany);
-    expect(await page.getByText(lookup.noAnswer).isVisible()).toBe(true);
-    await expectSound(page);
-  });
-  await limited.close();
 });
 
 test("with JavaScript, an answer has a button that prints it", () =>

@@ -1,15 +1,15 @@
 /** The head and the foot of a site that says whose it is, and the pages for failures, in a browser. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { Buffer } from "node:buffer";
 import { storedSite } from "../../src/domain/site.ts";
 import { type Browser, expectSound, patienceMs, startBrowser } from "./browser.ts";
 import { openSite, type Site } from "./site.ts";
 
 setDefaultTimeout(patienceMs);
 
-const drawing =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30"><style>rect{fill:#7a1f3d}</style><rect width="90" height="30"/></svg>';
+/** A grey PNG of three pixels, base64. */
+const picture =
+  "iVBORw0KGgoAAAANSUhEUgAAAAMAAAABCAAAAAA+i0toAAAADElEQVR4AWPcz8AAAAJFAME+N3wNAAAAAElFTkSuQmCC";
 const paths = [
   "/",
   "/?regNo=TR/2019/LA/000007",
@@ -26,7 +26,7 @@ beforeAll(async () => {
   [site, browser] = await Promise.all([openSite(), startBrowser()]);
   const council = {
     name: "Teachers Registration Council of the Federal Republic and its Territories",
-    logo: { type: "image/svg+xml" as const, data: Buffer.from(drawing).toString("base64") },
+    logo: { type: "image/png" as const, data: picture },
     accent: "#7a1f3d",
     contact: {
       email: "records-corrections-and-questions-of-all-kinds@teachers-council.example",
@@ -73,13 +73,5 @@ test("a genuine answer is signed by the registry's name, with its address beside
   await page.locator("#outcome", { hasText: `${signer} signed it, and nothing in it was changed` }).waitFor();
   expect(await page.locator("#outcome dl").innerText()).toContain(signer);
   await expectSound(page);
-  await page.close();
-});
-
-test("the logo by itself is a picture that its policy lets be seen", async () => {
-  const { page, complaints } = await browser.open();
-  await page.goto(`${site.url}/logo`);
-  expect(await page.locator("rect").evaluate((rect) => getComputedStyle(rect).fill)).toBe("rgb(122, 31, 61)");
-  expect(complaints).toEqual([]);
   await page.close();
 });

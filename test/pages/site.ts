@@ -1,9 +1,9 @@
 import { setWorkerEntry } from "../../cli/entry.ts";
-import { tryOutOf } from "../../cli/sandbox/going-live.ts";
 import { prepareSandbox } from "../../cli/sandbox/sandbox.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readServeConfig } from "../../src/config.ts";
+import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { listen } from "../../src/http/listen.ts";
 import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
@@ -34,8 +34,8 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   const { demo } = await prepareSandbox(operator, listener.url);
   if (options.statusList === false) await operator.stores.settings.write({ status_list: "off" });
   await service.configuration.refresh();
-  const tryOut = tryOutOf({ ...operator, ...service }, demo);
-  const app = createApp(service, { ...config, demo, tryOut, ...options });
+  const causeEvent = () => triggerRevocation({ ...operator, ...service });
+  const app = createApp(service, { ...config, demo, causeEvent, ...options });
   opening.resolve(app);
 
   async function close() {
@@ -44,5 +44,5 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
     await folder.remove();
   }
 
-  return { url: listener.url, app, operator, service, demo, close };
+  return { url: listener.url, dataDir: folder.path, app, operator, service, demo, close };
 }

@@ -4,17 +4,13 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { expectSound } from "./browser.ts";
 import {
-  askAbout,
-  certificateFor,
   earlier,
   envelope,
   openPage,
   path,
-  reopen,
   shownIn,
   site,
   tonesIn,
-  untilOutcomeSays,
   useEnvelopePage,
   verify,
   within,
@@ -42,14 +38,6 @@ async function linkIn(page: Page): Promise<[string | null, string | null]> {
 }
 
 describe("an answer that was a yes", () => {
-  test("is green with its day, and has no second line while it is of late", () =>
-    within(openAt(daysLater(29)), async ({ page }) => {
-      const { text } = await verify(page, envelope);
-      expect(text).toMatch(/Licensed on \d+ \w+ \d{4}/);
-      expect(await page.locator(".since").count()).toBe(0);
-      expect(await tonesIn(page, "#outcome")).toEqual(["good", "good"]);
-    }));
-
   test("says after a month how old it is, and leads to today's answer", () =>
     within(openAt(daysLater(45)), async ({ page }) => {
       await verify(page, envelope);
@@ -77,20 +65,6 @@ describe("an answer that was a yes", () => {
       await expectSound(page);
       expect(complaints).toEqual([]);
     }));
-
-  test("says so on paper too, with the address of today's answer", () =>
-    within(openAt(after), async ({ page }) => {
-      await certificateFor(page, envelope);
-      const words = await shownIn(page, "#certificate");
-      expect(words).toMatch(/Licensed on \d+ \w+ 20\d\d/);
-      expect(words).toContain("The licence it speaks of ended on 29 February 2092.");
-      await page.emulateMedia({ media: "print" });
-      const address = await page.locator("#certificate .since a").evaluate((link) => {
-        return getComputedStyle(link, "::after").content;
-      });
-      expect(address).toBe(`": ${site.url}/?tId=1001"`);
-      await page.emulateMedia({ media: "screen" });
-    }));
 });
 
 test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
@@ -115,15 +89,3 @@ describe("a genuine answer", () => {
       expect(shown.split("Everything that is signed")[0]).not.toMatch(/\d{4}-\d\d-\d\d/);
     }));
 });
-
-test("among several answers, those of another day are counted", () =>
-  within(openAt(after), async ({ page }) => {
-    const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
-    await reopen(page);
-    await page.fill("#envelope", JSON.stringify({ count: 2, results }));
-    await page.click("#envelope-form > button");
-    await untilOutcomeSays(page, "Answers: 1 of 2 eligible");
-    expect(await shownIn(page, "#outcome > div > .verdict")).toContain(
-      "2 of them are more than 30 days old, or of a licence that has ended since. Ask again.",
-    );
-  }));

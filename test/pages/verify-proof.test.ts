@@ -1,7 +1,6 @@
 /** The envelope page: an envelope and the proof that the evidence log had it, as the public and a court go through it. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
 import { axeFindings, expectSound, type Tab } from "./browser.ts";
 import {
   askAbout,
@@ -11,17 +10,11 @@ import {
   openPage,
   openPasted,
   openProving,
-  openSettings,
   outcomeOf,
-  reopen,
-  sent,
-  shownIn,
   site,
-  submit,
   tonesIn,
   untilOutcomeSays,
   useEnvelopePage,
-  verify,
   within,
 } from "./envelope-page.ts";
 import { makeLog } from "./evidence-log.ts";
@@ -56,13 +49,6 @@ function fileOf(name: string, content: string) {
 const envelopeFile = () => fileOf("envelope.json", envelope);
 const proofFile = (content = proof) => fileOf("answer.tlog-proof", content);
 
-async function pasteProof(page: Page, text: string): Promise<void> {
-  await reopen(page);
-  await openSettings(page);
-  await page.click("#proof-part summary");
-  await page.fill("#proof", text);
-}
-
 async function signatureOf(name: string): Promise<string> {
   return JSON.parse(await fixture(name)).signature;
 }
@@ -87,52 +73,6 @@ describe("a proof beside an envelope", () => {
       expect(complaints).toEqual([]);
     }));
 
-  test("may come first or second, and does not stay for the next envelope", () =>
-    within(openProving(log), async ({ page }) => {
-      await page.setInputFiles("#files", proofFile());
-      await untilOutcomeSays(page, "The proof is ready");
-      expect(await shownIn(page, "#proof-name")).toBe("Proof: file answer.tlog-proof");
-      await verify(page, envelope);
-      await untilOutcomeSays(page, "Evidence log: recorded by");
-      await page.setInputFiles("#files", fileOf("next.json", await askAbout("TR/2019/LA/000003")));
-      await untilOutcomeSays(page, "Licence already revoked on");
-      expect(await page.locator(".evidence").count()).toBe(0);
-      expect(await shownIn(page, "#proof-name")).toBe("");
-      await page.setInputFiles("#files", envelopeFile());
-      await untilOutcomeSays(page, "Licensed on");
-      await page.setInputFiles("#files", proofFile());
-      await untilOutcomeSays(page, "Evidence log: recorded by");
-    }));
-
-  test("may be pasted, also where the envelope belongs, and be removed", () =>
-    within(openProving(log), async ({ page }) => {
-      await verify(page, proof);
-      await untilOutcomeSays(page, "Now open or paste the envelope");
-      expect(await page.inputValue("#envelope")).toBe("");
-      await verify(page, envelope);
-      await untilOutcomeSays(page, "Evidence log: recorded by");
-      await reopen(page);
-      await page.click("text=Remove the proof");
-      expect(await page.evaluate("document.activeElement.id")).toBe("files");
-      await submit(page);
-      // Not only gone while the check is made: its result hides the form.
-      await untilOutcomeSays(page, "Signature: genuine");
-      expect(await page.locator(".evidence").count()).toBe(0);
-      await pasteProof(page, `\n ${proof}\n\n`);
-      await submit(page);
-      await untilOutcomeSays(page, "Evidence log: recorded by");
-    }));
-
-  test("never makes a genuine no look like a yes", () =>
-    within(openProving(log), async ({ page }) => {
-      const revoked = await askAbout("TR/2019/LA/000003");
-      const its = await log.prove(JSON.parse(revoked).signature, new Date());
-      await page.setInputFiles("#files", [fileOf("revoked.json", revoked), proofFile(its)]);
-      await untilOutcomeSays(page, "Evidence log: recorded by");
-      expect(await tonesIn(page, "#outcome")).toEqual(["none", "bad"]);
-      expect(await page.locator("#outcome .good:not(.badge)").count()).toBe(0);
-    }));
-
   test("among several envelopes counts for the one that it is of", () =>
     within(openProving(log), async ({ page }) => {
       const results = [JSON.parse(envelope), JSON.parse(await askAbout("TR/2019/LA/000003"))];
@@ -151,13 +91,6 @@ describe("a proof beside an envelope", () => {
       const { verdict, text } = await outcomeOf(page);
       expect(verdict).toBe("Cannot be decided");
       expect(text).toContain("could not be fetched (it answered 503)");
-    }));
-
-  test("is one, not several", () =>
-    within(openProving(log), async ({ page }) => {
-      const other = fileOf("other.tlog-proof", await log.prove(jws, new Date(), 7));
-      await page.setInputFiles("#files", [envelopeFile(), proofFile(), other]);
-      expect((await outcomeOf(page)).text).toContain("Those are 2 proofs.");
     }));
 });
 
@@ -201,24 +134,6 @@ describe("a wrong proof", () => {
       }
       expect(complaints).toEqual([]);
     }));
-
-  test("without the log's key cannot be told from a good one, and the page says what to paste", () =>
-    within(openPasted(), async ({ page, requested }) => {
-      const before = sent(requested).length;
-      const good = await fixtureLog.prove(await signatureOf("valid.json"), early);
-      await page.setInputFiles("#files", [
-        fileOf("valid.json", await fixture("valid.json")),
-        proofFile(good),
-      ]);
-      expect((await outcomeOf(page)).text).toContain("Paste the evidence log's key as well");
-      await page.fill("#log-key", "not a key");
-      await submit(page);
-      await untilOutcomeSays(page, "given as the evidence log's key is not one");
-      await page.fill("#log-key", fixtureLog.key);
-      await submit(page);
-      await untilOutcomeSays(page, "Evidence log: recorded by 15 January 2026, 08:00:00 UTC");
-      expect(sent(requested).slice(before)).toEqual([]);
-    }));
 });
 
 describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
@@ -253,15 +168,6 @@ describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
       if (at === null) expect(await axeFindings(page)).toEqual([]);
     }),
   );
-
-  test("among sound ones keeps their sum from looking sound", () =>
-    within(openProvingPasted(), async ({ page }) => {
-      const names = ["valid.json", "valid-before-compromise.json"];
-      const results = await Promise.all(names.map(async (name) => JSON.parse(await fixture(name))));
-      await verify(page, JSON.stringify({ count: 2, results }));
-      await untilOutcomeSays(page, "because the key was compromised later: 1 of them.");
-      expect((await tonesIn(page, "#outcome"))[0]).toBe("warn");
-    }));
 });
 
 test("on every screen nothing is cut off, and axe finds nothing", () =>
@@ -278,19 +184,4 @@ test("on every screen nothing is cut off, and axe finds nothing", () =>
     await page.setInputFiles("#files", [envelopeFile(), proofFile(await log.prove("other", new Date()))]);
     await untilOutcomeSays(page, "the proof is not of this envelope");
     await expectSound(page);
-  }));
-
-test("by keyboard alone", () =>
-  within(openProving(log), async ({ page }) => {
-    await page.focus("#envelope");
-    await page.keyboard.insertText(envelope);
-    const press = async (...keys: string[]) => {
-      for (const key of keys) await page.keyboard.press(key);
-    };
-    // The settings, past the signer and the partner id to the proof, and on to the button.
-    await press("Tab", "Enter", "Tab", "Tab", "Tab", "Enter", "Tab");
-    await page.keyboard.insertText(proof);
-    await press("Tab", "Tab", "Enter");
-    await untilOutcomeSays(page, "Evidence log: recorded by");
-    expect(await page.evaluate("document.activeElement.tagName")).toBe("H2");
   }));

@@ -128,7 +128,7 @@ describe("a genuine answer to another question is refused", () => {
 describe("a statement whose row has no number", () => {
   const row: StatementRow = {
     ...{ row: 1, tId: null, regNo: null, eligible: false, status: "NOT_FOUND", reasons: [] },
-    ...{ nameMatches: null, salt: "AAAAAAAAAAAAAAAAAAAAAA" },
+    nameMatches: null,
   };
   const mismatch = async (change: Partial<StatementRow>, asked: Identifier) => {
     const nowMs = Date.now();

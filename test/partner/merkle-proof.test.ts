@@ -4,11 +4,10 @@ import {
   attestationLeafHash,
   isConsistent,
   isSameHash,
-  pathToLeaf,
   rootOfInclusion,
   rootOfLeaves,
 } from "../../src/partner/merkle-proof.ts";
-import { leaf, mth, path } from "../fixtures/rfc6962.ts";
+import { leaf, mth } from "../fixtures/rfc6962.ts";
 
 // Proofs of all shapes, good and changed, are held against a checker of their own in log-properties.test.ts.
 
@@ -89,12 +88,10 @@ test("a tree never grows into a smaller one, whatever roots a proof was made for
   expect(await isConsistent({ from: 8, to: 7, ...proof })).toBe(false);
 });
 
-test("some leaves have the root and the paths that RFC 6962 gives them", async () => {
+test("some leaves have the root that RFC 6962 gives them", async () => {
   for (let size = 0; size <= leaves.length; size++) {
     const some = leaves.slice(0, size);
     expect(await rootOfLeaves(some.map(asHash))).toEqual(asHash(mth(some)));
-    for (const index of some.keys())
-      expect(await pathToLeaf(some.map(asHash), index)).toEqual(path(index, some).map(asHash));
   }
 });
 

@@ -37,8 +37,6 @@ const { cases: logCases }: LogCases = JSON.parse(readFileSync(join(logFolder, "c
 const reasonsWithoutEnvelope = [
   // Of statements: test/partner/verify-statement.test.ts.
   ...["IS_AN_ENVELOPE", "IS_A_STATEMENT", "OUTER_STATEMENT_DIFFERS", "ROWS_DIFFER", "STATEMENT_MALFORMED"],
-  // Of events: test/partner/verify-event.test.ts.
-  "IS_AN_EVENT",
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
   "INPUT_TOO_LARGE",
@@ -293,18 +291,16 @@ describe("a status list", () => {
   });
 });
 
-const [statement, event] = ["tvs-statement+jwt", "secevent+jwt"];
+const statement = "tvs-statement+jwt";
 test.each<[own: string | null, typ: string | undefined, reason: string | null]>([
   ...[undefined, "JWT", "x"].map((typ): [null, string | undefined, null] => [null, typ, null]),
   [null, "key-history+jwt", "HEADER_TYP"],
   [null, "statuslist+jwt", "HEADER_TYP"],
   [null, statement, "IS_A_STATEMENT"],
-  [null, event, "IS_AN_EVENT"],
   [statement, statement, null],
   [statement, undefined, "IS_AN_ENVELOPE"],
   [statement, "JWT", "IS_AN_ENVELOPE"],
   [statement, "x", "HEADER_TYP"],
-  [statement, event, "IS_AN_EVENT"],
 ])("where the type is to be %p, %p is judged as %p", (own, typ, reason) => {
   const header = readHeaderOf(own, base64url(JSON.stringify({ alg: "RS256", kid: "k", typ })));
   expect(header).toMatchObject(reason === null ? { kid: "k" } : ({ reason } as object));
@@ -384,8 +380,8 @@ describe("the options", () => {
     const value = reading instanceof Refusal ? null : reading;
     expect((await verifyEnvelope(value, await optionsOf(both))).valid).toBe(true);
     expect((await verifyEnvelope(7, await optionsOf(both))).reason).toBe("NOT_AN_ENVELOPE");
-    const row = { row: 1, path: [] };
-    expect((await verifyEnvelope(row, await optionsOf(both))).reason).toBe("IS_A_STATEMENT");
+    const rows = { statementId: "x", rows: [] };
+    expect((await verifyEnvelope(rows, await optionsOf(both))).reason).toBe("IS_A_STATEMENT");
     const list = [String(read("inputs", "valid-bare.jws"))];
     const { reason, checks } = await verifyEnvelope(list, await optionsOf(both));
     expect(`${reason} ${checks[0]?.detail}`).toBe(

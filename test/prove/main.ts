@@ -1,161 +1,95 @@
 /**
- * `npm run prove`: runs the long forms of all trials, and writes the page that tells what came of them. `--quick` runs
- * those that draw from a seed for less than two minutes and writes nothing; `--only NAME` runs one, `--seed N` from
- * another seed. Other options are handed to `bun test`.
+ * `npm run prove [WORD…]`: runs histories, kills, failing disks and fuzzing in their long forms, and writes what came
+ * of them to data/help/proved.md. A word chooses the files whose path contains it; the page is written for all only.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { build, hostTarget, projectFolder, readTarget } from "../../.ci/build.ts";
 import { describeMachine } from "../bench/machine.ts";
-import { files as mutatedFiles } from "../mutation/files.ts";
-import { outcomeOf, pageOf, type Told } from "./page.ts";
-import { type Trial, trials } from "./trials.ts";
 
-const page = join(projectFolder, "data/help/proved.md");
-const usage = `usage: npm run prove -- [--quick] [--seed N] [--only TRIAL]…\ntrials: ${[...trials.map(({ name }) => name), "mutation"].join(", ")}`;
+/** The tests by their paths below `test/`, and what each tries. */
+const trials: Readonly<Record<string, string>> = {
+  "histories/one-process":
+    "12 callers, an operator and a reader of events share a service that is killed and started again; one order has to explain all that each saw",
+  "histories/node-services": "the same over three nodes and a libSQL server; each is killed or cut off",
+  "faults/service-kill":
+    "a service, and three nodes, are killed under load: no answer without evidence, no call twice, no quota exceeded, one evidence log",
+  "faults/webhook-kill": "the sender is killed while one receiver in three fails; every change is delivered",
+  "faults/restore-kill": "a restore is killed; the old register or the restored one is left",
+  "faults/command-cuts":
+    "every command that changes something, an import too, is killed at a write and given again",
+  "faults/disk-service": "the disk is full, read-only, slow or failing under every call that writes",
+  "faults/disk-commands": "the disk is full, read-only or failing under every command that writes",
+  "fuzz/http":
+    "requests drawn from the OpenAPI document, right or wrong in one place; no answer that it lacks",
+  "fuzz/parsers": "edited genuine documents; what a parser accepts is held against a second reader",
+  "domain/revocation-origin": "extracts and an operator take turns; no revocation made by hand is lost",
+  "blackbox/secrecy": "files, logs and answers are searched for every number, address and key that was used",
+};
 
-/** How often, by the variables that the trials ask. */
+/** How often, unless the environment says otherwise. */
 const counts = {
-  long: {
-    TVS_KILLS: "10",
-    TVS_INTERLEAVINGS: "500",
-    TVS_EXTRACTS: "2000",
-    TVS_OPERATIONS: "1000000",
-    TVS_SEEDS: "10000",
-    TVS_REQUESTS: "1000000",
-    TVS_INPUTS: "1000000",
-  },
-  quick: {
-    TVS_INTERLEAVINGS: "25",
-    TVS_EXTRACTS: "100",
-    TVS_OPERATIONS: "20000",
-    TVS_SEEDS: "400",
-    TVS_REQUESTS: "10000",
-    TVS_INPUTS: "20000",
-  },
-} as const;
+  TVS_KILLS: "10",
+  TVS_OPERATIONS: "1000000",
+  TVS_EXTRACTS: "2000",
+  TVS_REQUESTS: "1000000",
+  TVS_INPUTS: "1000000",
+};
 
-type Options = NonNullable<ReturnType<typeof readOptions>>;
+type Outcome = { readonly tests: number; readonly failures: number; readonly seconds: number };
 
-/** @returns null for what is no trial or no seed @throws Error for what is no option */
-function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      quick: { type: "boolean", default: false },
-      seed: { type: "string", default: "1" },
-      only: { type: "string", multiple: true, default: [] },
-      reporter: { type: "string" },
-      "reporter-outfile": { type: "string" },
-    },
-  });
-  const { quick: isQuick, only, reporter, "reporter-outfile": outfile } = values;
-  const seed = Number(values.seed);
-  if (!Number.isSafeInteger(seed) || seed < 0) return null;
-  if (!only.every((name) => name === "mutation" || trials.some((trial) => trial.name === name))) return null;
-  const isMutating = only.includes("mutation") || (only.length === 0 && !isQuick);
-  const isChosen = ({ name, isQuick: inQuick = false }: Trial) =>
-    only.length > 0 ? only.includes(name) : !isQuick || inQuick;
-  const words = [
-    ...(reporter ? [`--reporter=${reporter}`] : []),
-    ...(outfile ? [`--reporter-outfile=${outfile}`] : []),
-  ];
-  return {
-    isQuick,
-    seed,
-    chosen: trials.filter(isChosen),
-    isMutating,
-    isWhole: only.length === 0 && !isQuick,
-    words,
-  };
+function outcomeOf(report: string, file: string): Outcome {
+  const suite = new RegExp(`<testsuite name="[^"]*${file}\\.test\\.ts"[^>]*>`).exec(report)?.[0] ?? "";
+  const number = (name: string) => Number(new RegExp(` ${name}="([\\d.]+)"`).exec(suite)?.[1] ?? 0);
+  return { tests: number("tests"), failures: number("failures"), seconds: number("time") };
 }
 
-const git = (...words: string[]) =>
-  Bun.spawnSync(["git", ...words], { cwd: projectFolder, stderr: "ignore" })
-    .stdout.toString()
-    .trim();
-
-/** The commit that is tried, and whether the files are others. */
-function commit(): string {
-  const name = git("rev-parse", "--short=10", "HEAD") || "unknown";
-  return git("status", "--porcelain", "--untracked-files=no") === "" ? name : `${name} and changes`;
+/** A test that ended its process has no entry in the report. */
+function rowOf(file: string, { tests, failures, seconds }: Outcome): string {
+  const came = tests === 0 ? "did not end" : `${tests - failures} passed, ${failures} failed`;
+  return `| \`${file}\` | ${trials[file]} | ${came} | ${Math.round(seconds)} s |`;
 }
 
-async function bun(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  return Bun.spawn([process.execPath, ...words], {
-    cwd: projectFolder,
-    env,
-    stdio: ["ignore", "inherit", "inherit"],
-  }).exited;
+function pageOf(rows: readonly string[], env: Readonly<Record<string, string | undefined>>): string {
+  const { stdout } = Bun.spawnSync(["git", "describe", "--always", "--dirty"], { cwd: projectFolder });
+  const said = Object.keys(counts).map((name) => `${name}=${env[name]}`);
+  return `# Proved
+
+What the README promises is tried by chance: who calls when, what is killed, which write fails, what is sent. One run of \`npm run prove\` wrote this page, and failures stand here as well.
+
+Commit ${stdout.toString().trim()}, ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}, with \`${said.join(" ")} TVS_SEED=${env.TVS_SEED}\`.
+
+| test | what it tries | result | time |
+|---|---|---|---|
+${rows.join("\n")}
+
+The same seed draws the same calls, faults and inputs; the moment that a kill hits differs. A test that fails prints the line that runs it again. \`npm run prove -- faults\` runs some of them, and \`TVS_KILLS=50\` before it kills more often.
+`;
 }
 
-/** What each trial came to, a line each. @returns how many failed or told nothing */
-function printOutcomes(names: readonly string[], told: readonly Told[]): number {
-  let failed = 0;
-  for (const name of names) {
-    const outcome = outcomeOf(name, told);
-    if (outcome === null || outcome.wrong > 0) failed++;
-    const often = Object.entries(outcome?.tried ?? {}).map(([what, times]) => `${times} ${what}`);
-    const came = outcome === null ? "told nothing" : `${often.join(", ")}; ${outcome.wrong} wrong`;
-    console.error(`${name}: ${came}`);
-  }
-  return failed;
-}
-
-/** Runs what was chosen. @returns the first exit code that is not 0, else 0 */
-async function runAll(options: Options, env: NodeJS.ProcessEnv): Promise<number> {
-  const files = new Set(options.chosen.flatMap((trial) => trial.files));
-  const paths = [...files].map((file) => `./test/${file}.test.ts`);
-  const how = ["test", "--only-failures", "--timeout=60000", "--parallel=2", "--no-isolate"];
-  const code = paths.length === 0 ? 0 : await bun([...how, ...paths, ...options.words], env);
-  // It takes both cores, and its tests are quick ones, which a busy machine must not fail.
-  const mutated = options.isMutating ? await bun(["test/mutation/main.ts"], env) : 0;
-  return code || mutated;
-}
-
-async function prove(options: Options, folder: string): Promise<number> {
-  const { isQuick, seed, chosen, isMutating, isWhole } = options;
-  const run = { commit: commit(), machine: describeMachine(), startedAt: now(), seed };
-  const began = performance.now();
-  const toldFile = join(folder, "told");
-  writeFileSync(toldFile, "");
+async function prove(words: readonly string[], folder: string): Promise<number> {
+  const files = Object.keys(trials).filter((file) => words.every((word) => file.includes(word)));
   const executable = join(folder, "tvs");
-  if (process.env.TVS_COMMAND === undefined) await build(readTarget(hostTarget()), executable);
-  const code = await runAll(options, {
-    TVS_COMMAND: JSON.stringify([executable]),
-    ...counts[isQuick ? "quick" : "long"],
-    // Whoever names a count, or a program, means it.
-    ...process.env,
-    TVS_SEED: String(seed),
-    TVS_TRIALS: toldFile,
-  });
-  const lines = readFileSync(toldFile, "utf8").split("\n").slice(0, -1);
-  const told = lines.map((line) => JSON.parse(line) as Told);
-  const mutated = isMutating ? Object.keys(mutatedFiles).map((file) => `mutation ${file}`) : [];
-  const failed = printOutcomes([...chosen.map(({ name }) => name), ...mutated], told);
-  if (isWhole) {
-    const seconds = (performance.now() - began) / 1_000;
-    writeFileSync(page, pageOf({ ...run, seconds }, trials, told));
-    console.error(`written: ${page}`);
-  }
-  return code || (failed > 0 ? 1 : 0);
+  await build(readTarget(hostTarget()), executable);
+  const report = join(folder, "report.xml");
+  const env = { ...counts, TVS_SEED: "1", TVS_COMMAND: JSON.stringify([executable]), ...process.env };
+  const how = ["--timeout=60000", "--parallel=2", "--reporter=junit", `--reporter-outfile=${report}`];
+  const child = Bun.spawn(
+    [process.execPath, "test", "--only-failures", ...how, ...files.map((file) => `./test/${file}.test.ts`)],
+    { cwd: projectFolder, env, stdio: ["ignore", "inherit", "inherit"] },
+  );
+  const code = await child.exited;
+  const text = readFileSync(report, "utf8");
+  const rows = files.map((file) => rowOf(file, outcomeOf(text, file)));
+  if (words.length === 0) writeFileSync(join(projectFolder, "data/help/proved.md"), pageOf(rows, env));
+  console.error(rows.join("\n"));
+  return code;
 }
 
-const now = () => `${new Date().toISOString().slice(0, 16)}Z`;
-
-async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === null) {
-    console.error(usage);
-    return 2;
-  }
-  const folder = mkdtempSync(join(tmpdir(), "tvs-prove-"));
-  try {
-    return await prove(options, folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+const folder = mkdtempSync(join(tmpdir(), "tvs-prove-"));
+try {
+  process.exitCode = await prove(process.argv.slice(2), folder);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
-
-process.exitCode = await main();

@@ -8,7 +8,6 @@ import pageTexts from "../../data/texts/en/pages.json" with { type: "json" };
 import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { goingLive } from "../../src/domain/sandbox/going-live.ts";
 import { storedSite } from "../../src/domain/site.ts";
 import { configureLog } from "../../src/logger.ts";
 import { english } from "../../src/site/language.ts";
@@ -57,18 +56,7 @@ beforeAll(async () => {
       publicPerMinute: 1_000,
       trustedProxies: [],
       demo: { partnerId: "demo", apiKey: "tvs_test_key" },
-      tryOut: {
-        keyLives: () => true,
-        causeEvent: () => Promise.reject(new Error("unused")),
-        readGoingLive: async () =>
-          goingLive({
-            partnerId: "demo",
-            calls: [],
-            attestations: [],
-            deliveries: [],
-            forgeryTrial: { refusedAll: true },
-          }),
-      },
+      causeEvent: () => Promise.reject(new Error("unused")),
     },
   ));
   for (const [path, error] of [

@@ -17,7 +17,7 @@ async function policyOf(address: string): Promise<string[]> {
 }
 
 async function filesOf(html: string): Promise<string[]> {
-  return [...html.matchAll(/(?:src|href|data-scanner|data-pdf)="(verify-envelope\/[^"]+)"/g)].map(
+  return [...html.matchAll(/(?:src|href|data-extras)="(verify-envelope\/[^"]+)"/g)].map(
     ([, name = ""]) => name,
   );
 }
@@ -54,14 +54,11 @@ describe("the envelope page", () => {
   test("names its files by their content, and finds all of them", async () => {
     const html = await (await world.call(path)).text();
     const files = await filesOf(html);
-    expect(files).toHaveLength(4);
+    expect(files).toHaveLength(3);
     for (const file of files) {
       const response = await world.call(`/${file}`);
       expect([file, response.status]).toEqual([file, 200]);
-      const isNamed = !file.endsWith("/pdf.js");
-      expect(response.headers.get("Cache-Control")).toBe(
-        isNamed ? "public, max-age=31536000, immutable" : "public, max-age=300, must-revalidate",
-      );
+      expect(response.headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
     }
     expect((await world.call(`${path}/app-0000.js`)).status).toBe(404);
   });

@@ -96,24 +96,6 @@ describe("the outbox", () => {
       expect((await revisions())[1]).not.toBe(sender);
     }));
 
-  test("gives a claim to one of two, and to the next when its lease has ended", () =>
-    withWebhooks(async (world) => {
-      await subscribe(world, "board");
-      await world.putMany(Array.from({ length: 10 }, (_, index) => `A/B/C/${index}`));
-      const claim = (outbox: typeof world.outbox, token: string, now: number, except: number[] = []) =>
-        outbox.lease([{ partnerId: "board", limit: 8, except }], { token, now, until: now + 1_000 });
-      const [mine, theirs] = await Promise.all([
-        claim(world.outbox, "a", 5_000),
-        claim(world.other.outbox, "b", 5_000),
-      ]);
-      const ids = [...mine, ...theirs].map((one) => one.id);
-      expect([ids.length, new Set(ids).size]).toEqual([10, 10]);
-      expect(await claim(world.outbox, "c", 5_999)).toEqual([]);
-      expect(await claim(world.outbox, "c", 6_000, ids)).toEqual([]);
-      // Half of the room, because the rest of it is for fresh ones.
-      expect((await claim(world.outbox, "c", 6_000)).length).toBe(4);
-    }));
-
   test("finds an endpoint's next work by its index, however many deliveries wait", () =>
     withWebhooks(async (world) => {
       const plan = await world.rows(

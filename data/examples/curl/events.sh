@@ -16,7 +16,7 @@ until [ "$done" = true ]; do
   printf 'header = "Authorization: Bearer %s"\n' "$API_KEY" |
     curl --fail-with-body -sS --location --max-redirs 0 --max-time 15 --config - -G "$@" "$api/events" \
       -D head.txt -o page.json || { grep -i '^X-Error-Code:' head.txt || :; cat page.json; exit 1; } >&2
-  jq -r '.data[] | "\(.eventId) \(.eventType) \(.data.regNo)"' page.json # keep .set: it proves later what you were told
+  jq -r '.data[] | "\(.eventId) \(.eventType) \(.data.regNo)"' page.json
   jq -j '.iterator // empty' page.json > $place.new
   [ ! -s $place.new ] || mv $place.new $place
   done=$(jq .done page.json)

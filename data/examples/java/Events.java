@@ -35,7 +35,7 @@ public class Events {
                 System.exit(1);
             }
             JsonNode page = new ObjectMapper().readTree(answer.body());
-            for (JsonNode event : page.get("data")) { // keep the event's set: it proves later what you were told
+            for (JsonNode event : page.get("data")) {
                 System.out.println(event.get("eventId").asText() + " " + event.get("eventType").asText() + " "
                     + event.at("/data/regNo").asText());
             }

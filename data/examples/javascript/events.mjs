@@ -19,7 +19,6 @@ for (let isDone = false; !isDone; ) {
     exit(1);
   }
   const { data: events, iterator, done } = JSON.parse(text);
-  // Keep an event's set: it proves later what you were told.
   for (const { eventId, eventType, data } of events) console.log(eventId, eventType, data.regNo);
   if (iterator !== null) {
     writeFileSync(`${place}.new`, iterator);

@@ -20,7 +20,7 @@ do {
         exit(1);
     }
     $page = json_decode($body);
-    foreach ($page->data as $event) { // keep $event->set: it proves later what you were told
+    foreach ($page->data as $event) {
         echo "$event->eventId $event->eventType {$event->data->regNo}\n";
     }
     if ($page->iterator !== null) {

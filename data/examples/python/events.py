@@ -31,7 +31,7 @@ while not page["done"]:
         sys.exit(f"{error.headers['X-Error-Code']}: " + error.read().decode("utf-8", "replace"))
     except (URLError, TimeoutError) as error:
         sys.exit(str(error))
-    for event in page["data"]:  # keep event["set"]: it proves later what you were told
+    for event in page["data"]:
         print(event["eventId"], event["eventType"], event["data"]["regNo"], flush=True)
     if page["iterator"] is not None:
         with open(place + ".new", "w") as file:

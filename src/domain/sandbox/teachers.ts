@@ -12,6 +12,9 @@ export type SandboxTeacher = Omit<Teacher, "id" | "version" | "announcedStatus" 
 
 type Peculiar = Partial<SandboxTeacher> & Pick<SandboxTeacher, "shows" | "name">;
 
+/** The partner in whose name a sandbox is tried. */
+export const demoPartner = "demo";
+
 /** What is usual, and what is not. Of the courses and posts, every nullable member is null somewhere. */
 const { usual, states, traps, courses, posts } = written as {
   readonly usual: Pick<SandboxTeacher, keyof typeof written.usual>;

@@ -2,12 +2,14 @@
 
 import type { EventType } from "../../partner/contract.ts";
 import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
+import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
 import { type HistoryEntry, planWrite, type TeacherStore } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
+import { triggered } from "./teachers.ts";
 
 type TriggerDependencies = {
   readonly teachers: TeacherStore;
@@ -144,6 +146,23 @@ export async function triggerEvent(
     return { teacher: await requireTeacher(teachers, key), event, before, from, to };
   }
   throw new TvsError("STORE_BUSY", "the teacher is being changed by others; try again");
+}
+
+/**
+ * Revokes the licence of the teacher who is there to be changed: the button of the getting-started page.
+ * @throws TvsError STORE_BUSY
+ */
+export async function triggerRevocation(dependencies: {
+  readonly stores: { readonly teachers: TeacherStore };
+  readonly configuration: Pick<Configuration, "current">;
+  readonly clock: Clock;
+}) {
+  const { stores, configuration, clock } = dependencies;
+  const { calendar } = configuration.current();
+  const acting = { teachers: stores.teachers, calendar, clock, actor: "service" };
+  const key = { by: "regNo", value: triggered.regNo } as const;
+  const { event } = await triggerEvent(acting, { eventType: "license.revoked", key });
+  return { eventId: event.eventId, eventType: event.eventType };
 }
 
 function causedBy({ set }: Edit, teacher: StoredTeacher, today: CalendarDate): EventType[] {

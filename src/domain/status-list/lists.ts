@@ -16,7 +16,7 @@ import type { Configuration, Snapshot } from "../configuration.ts";
 import { signerAs } from "../keys.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Teacher } from "../teachers/teachers.ts";
-import { listNumbers, listPlaces, type StatusEra, type StatusPlaces } from "./places.ts";
+import { listPlaces, restoreTimeOf, type StatusPlaces } from "./places.ts";
 
 /** The path of the lists below the issuer: the aggregation document, and behind a slash the number of a list. */
 export const statusListPath = "/v1/inter-agency/status";
@@ -33,7 +33,8 @@ type WithdrawnRows = {
   readonly change: number;
   /** When the newest changes were made, in milliseconds since the epoch. */
   readonly changedAt: number;
-  readonly newestId: number;
+  /** Every list that has a teacher, by its number, with the highest id in it. */
+  readonly lists: readonly (readonly [list: number, lastId: number])[];
   /** The rows of teachers whose licence or registration is withdrawn; one may stand there twice. */
   readonly withdrawn: readonly number[];
 };
@@ -66,20 +67,20 @@ type Dependencies = {
 /** @returns makes the lists when they are asked for, and again when what they are made of has moved */
 export function createStatusLists(dependencies: Dependencies): StatusListSource {
   const { configuration, store, places, clock } = dependencies;
-  const lostPlaces = createLostPlaces(places);
+  const lostBits = createLostBits(places);
   let made: { readonly of: string; readonly lists: Promise<StatusLists> } | undefined;
 
   return {
     async newest() {
       // The key that signs is the one that is active now, as the database says it.
       const snapshot = await configuration.refresh();
-      const { settings, statusEras, keys } = snapshot;
+      const { settings, teacherIdsAfter, keys } = snapshot;
       if (!settings.statusList) return null;
       const now = clock.now();
       const of = [await store.change(), Math.floor(now / dayMs), keys.active.kid, settings.issuer];
-      const name = JSON.stringify([...of, statusEras]);
+      const name = JSON.stringify([...of, teacherIdsAfter]);
       if (made?.of === name) return made.lists;
-      const begun = { of: name, lists: makeLists(snapshot, now, { ...dependencies, lostPlaces }) };
+      const begun = { of: name, lists: makeLists(snapshot, now, { ...dependencies, lostBits }) };
       made = begun;
       begun.lists.catch(() => {
         if (made === begun) made = undefined;
@@ -92,16 +93,15 @@ export function createStatusLists(dependencies: Dependencies): StatusListSource 
 async function makeLists(
   snapshot: Snapshot,
   now: number,
-  { store, places, lostPlaces, secrets }: Dependencies & { lostPlaces: LostPlaces },
+  { store, places, lostBits, secrets }: Dependencies & { lostBits: ReturnType<typeof createLostBits> },
 ): Promise<StatusLists> {
-  const { keys, settings, statusEras: eras } = snapshot;
+  const { keys, settings, teacherIdsAfter } = snapshot;
   const rows = await store.read();
-  const lost = lostPlaces(eras);
   const bits = new Map(
-    listNumbers(eras, rows.newestId).map((list) => [list, lost.get(list)?.slice() ?? noPlaces()]),
+    rows.lists.map(([list, lastId]) => [list, lastId < teacherIdsAfter ? lostBits(list, lastId) : noBits()]),
   );
   for (const id of rows.withdrawn) {
-    const { list, idx } = places.of(id, eras);
+    const { list, idx } = places(id);
     setBit(bits.get(list), idx);
   }
   const sign = await signerAs(statusListType, keys, secrets);
@@ -115,23 +115,19 @@ async function makeLists(
   return { tokens };
 }
 
-const noPlaces = () => new Uint8Array(listPlaces / 8);
+const noBits = () => new Uint8Array(listPlaces / 8);
 
-/** The bits that are set for good, by list. */
-type LostPlaces = (eras: readonly StatusEra[]) => ReadonlyMap<number, Uint8Array>;
-
-/** There may be a million of them, and they stay as they are until another era begins. */
-function createLostPlaces(places: StatusPlaces): LostPlaces {
-  let [of, bits] = [0, new Map<number, Uint8Array>()];
-  return (eras) => {
-    if (of === eras.length) return bits;
-    [of, bits] = [eras.length, new Map()];
-    for (const { list, idx } of places.lost(eras)) {
-      const bytes = bits.get(list) ?? noPlaces();
-      setBit(bytes, idx);
-      bits.set(list, bytes);
+/** @returns gives a list in which every place behind that of an id is set: who was there is lost */
+function createLostBits(places: StatusPlaces) {
+  // There may be a million of them, and no teacher comes to such a list any more.
+  const made = new Map<number, Uint8Array>();
+  return (list: number, lastId: number): Uint8Array => {
+    const bits = made.get(list) ?? noBits();
+    if (!made.has(list)) {
+      for (let id = lastId + 1; id <= (list + 1) * listPlaces; id++) setBit(bits, places(id).idx);
+      made.set(list, bits);
     }
-    return bits;
+    return bits.slice();
   };
 }
 
@@ -139,11 +135,10 @@ function createLostPlaces(places: StatusPlaces): LostPlaces {
  * The time of the lists, the same for everybody who makes them: that of the newest change, key or restore, or else of the
  * day's beginning. A clock that was ahead when something was changed puts no list into the future.
  */
-function timeOf({ changedAt }: WithdrawnRows, { keys, statusEras }: Snapshot, now: number): number {
+function timeOf({ changedAt }: WithdrawnRows, { keys, teacherIdsAfter }: Snapshot, now: number): number {
   const { activatedAt, createdAt } = keys.active;
-  const restoredAt = statusEras.at(-1)?.since ?? 0;
   const today = Math.floor(now / dayMs) * dayMs;
-  return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
+  return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoreTimeOf(teacherIdsAfter)));
 }
 
 /** Places are counted from the lowest bit of the first byte on (draft 21, 4.1). */
@@ -168,10 +163,10 @@ function statusListUri(issuer: string, list: number): string {
  */
 export function statusClaimOf(
   teacher: Pick<Teacher, "id"> | null,
-  { settings, statusEras }: Snapshot,
+  { settings }: Snapshot,
   places: StatusPlaces,
 ): StatusClaim | undefined {
   if (teacher === null || !settings.statusList) return undefined;
-  const { list, idx } = places.of(teacher.id, statusEras);
+  const { list, idx } = places(teacher.id);
   return { idx, uri: statusListUri(settings.issuer, list) };
 }

@@ -1,6 +1,6 @@
 /**
- * Which place of which signed status list is whose (decision D15.2). Nothing is stored for it: a place follows from the
- * number of the teacher's row, and tells nothing of the row to who lacks the master key.
+ * The place of each teacher in the signed status lists (decision D15.2). Nothing is stored for it: a place follows from
+ * the teacher's id, and tells nothing of the id without the master key.
  */
 
 import { Buffer } from "node:buffer";
@@ -14,65 +14,30 @@ const half = 2 ** 10;
 /** As many as NIST's FF1 has; each has a table of its own, so that all of them together cost some ten reads. */
 const rounds = 10;
 
-/** The lists of one epoch of the evidence log are numbered from here: four thousand million teachers fit in. */
-const listsOfEpoch = 4096;
-
 /**
- * The rows above a number that have been given since an epoch of the evidence log was opened. A register that has lost
- * rows gives their numbers again, to others: these get places in lists of their own.
+ * The setting below which no new teacher gets an id (decision D15.4). After a restore some of these ids may belong to
+ * teachers whom the register has lost.
  */
-export type StatusEra = { readonly epoch: number; readonly above: number; readonly since: number };
+export const teacherIdsAfterName = "teacher_ids_after";
 
-/** The setting that remembers them, `[epoch, above, since]` each. */
-export const statusErasName = "status_list_eras";
-
-export function readEras(stored: ReadonlyMap<string, string>): readonly StatusEra[] {
-  const later = JSON.parse(stored.get(statusErasName) ?? "[]") as [number, number, number][];
-  const eras = later.map(([epoch, above, since]) => ({ epoch, above, since }));
-  return [{ epoch: 1, above: 0, since: 0 }, ...eras];
+/** The time of the newest restore, by the ids that it kept from being given again. */
+export function restoreTimeOf(teacherIdsAfter: number): number {
+  return (teacherIdsAfter / listPlaces) * 1000;
 }
 
 type StatusPlace = { readonly list: number; readonly idx: number };
 
-/** The places of a register's teachers. */
-export type StatusPlaces = {
-  /** The place of a row. */
-  of(teacherId: number, eras: readonly StatusEra[]): StatusPlace;
-  /** The places that rows may have had which the register has lost: nobody gets them again. */
-  lost(eras: readonly StatusEra[]): Iterable<StatusPlace>;
-};
-
-/** The numbers of all lists, when this is the newest row. */
-export function listNumbers(eras: readonly StatusEra[], newestId: number): number[] {
-  return eras.flatMap(({ epoch, above }, at) => {
-    const rows = (eras[at + 1]?.above ?? newestId) - above;
-    const lists = Math.ceil(rows / listPlaces);
-    return Array.from({ length: lists }, (_, n) => (epoch - 1) * listsOfEpoch + n);
-  });
-}
+/** @returns the place of a teacher, by the teacher's id */
+export type StatusPlaces = (teacherId: number) => StatusPlace;
 
 /** @param key 32 bytes, of the register's own */
 export function createStatusPlaces(key: Uint8Array): StatusPlaces {
   const permutations = new Map<number, (place: number) => number>();
-
-  function placeIn({ epoch, above }: StatusEra, teacherId: number): StatusPlace {
-    const row = teacherId - above - 1;
-    const list = (epoch - 1) * listsOfEpoch + Math.floor(row / listPlaces);
+  return (teacherId) => {
+    const list = Math.floor((teacherId - 1) / listPlaces);
     const permute = permutations.get(list) ?? permutation(key, list);
     permutations.set(list, permute);
-    return { list, idx: permute(row % listPlaces) };
-  }
-
-  return {
-    of: (teacherId, eras) => placeIn(eras.findLast(({ above }) => teacherId > above) as StatusEra, teacherId),
-    *lost(eras) {
-      for (const [at, era] of eras.entries()) {
-        const end = eras[at + 1]?.above;
-        if (end === undefined || end === era.above) continue;
-        const full = era.above + Math.ceil((end - era.above) / listPlaces) * listPlaces;
-        for (let id = end + 1; id <= full; id++) yield placeIn(era, id);
-      }
-    },
+    return { list, idx: permute((teacherId - 1) % listPlaces) };
   };
 }
 

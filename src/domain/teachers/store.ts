@@ -66,8 +66,6 @@ export type TeacherStore = TeacherReader &
     dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
     /** How many `dueByCalendar` would give without a limit. */
     countDue(today: string): Promise<number>;
-    /** Teachers whose licence was announced for a day that is still to come, because the calendar was moved back. */
-    announcedAhead(today: string, limit: number): Promise<StoredTeacher[]>;
     countHoldings(today: string): Promise<Holdings>;
     isEmpty(): Promise<boolean>;
     /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
@@ -87,14 +85,12 @@ export function planWrite(
     reason?: string | null;
     calendar: Calendar;
     at: number;
-    /** When the change came about, if not now. */
-    occurredAt?: number;
     announce?: boolean;
   },
 ): TeacherWrite {
   const after = statusesOn(content, change.calendar.dateAt(change.at));
   const known = statusesBefore(before, after);
-  const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.occurredAt ?? change.at };
+  const subject = { tId: content.tId, regNo: content.regNo, occurredAt: change.at };
   const moved =
     before === null ||
     known.license !== after.license ||

@@ -2,11 +2,15 @@
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import { byId, el } from "./dom.ts";
-import { isAboutProof } from "./evidence.ts";
-import { checkTextSize, type Given, type GivenProof, type Input, isProofText, readFiles } from "./files.ts";
-import { onDrops, onFiles, onSubmit } from "./form-input.ts";
-import { createGathering, type Gathered, takeCode } from "./gathering.ts";
-import { gatheringBox } from "./gathering-box.ts";
+import {
+  checkTextSize,
+  type Given,
+  type GivenProof,
+  type Input,
+  isProofText,
+  onFiles,
+  readFiles,
+} from "./files.ts";
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
 import { onDemand, type ShownStatement } from "./on-demand.ts";
@@ -15,9 +19,8 @@ import { listOf, outcomeOf } from "./outcome.ts";
 import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
 import { envelopeTexts, PageProblem } from "./texts.ts";
-import { verdictBox } from "./verdict-box.ts";
+import { isAboutProof, verdictBox } from "./verdicts.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
-import { checkDelivery } from "./webhook.ts";
 
 /** More envelopes than a person looks through. */
 const maxShown = 200;
@@ -30,12 +33,10 @@ function served(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-const scripts = { scanner: served("scanner"), pdf: served("pdf") };
 const keys = keySource({ pack: served("pack"), log: served("logKey") }, texts.problems);
 const loadExtras = onDemand(served("extras"));
 const proof = proofField(texts);
 const view = createView(texts);
-const gathering = createGathering(() => view.show(problemNote(texts.gathering.over)));
 
 /** Only the last check that was started may show its outcome. */
 let turn = 0;
@@ -98,9 +99,8 @@ function markForeign({ verification }: Judged): void {
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-/** A statement's sheet for the wall; nothing of a row that is shown alone. */
+/** A statement's sheet for the wall. */
 function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
-  if (stated.rows.length < stated.summary.listed) return null;
   const words = texts.statement;
   return actionButton(words.make, () => {
     markForeign(judged);
@@ -114,13 +114,13 @@ function certificateButton(judged: Judged, back: () => Shown): HTMLElement | nul
   const { verification, jws } = judged;
   if (judged.statement !== null) return sheetButton(judged.statement, judged, back);
   if (!verification.valid || jws === null) return null;
-  const proven = verification.log === null ? null : (proof.current()?.text ?? null);
   const words = texts.certificate;
+  const hasProof = verification.log !== null;
   return actionButton(words.make, async () => {
     const { source } = keys;
     markForeign(judged);
     const { certificateOf } = await loadExtras();
-    const made = await certificateOf({ judged, jws, proof: proven, source, now: new Date() }, texts);
+    const made = await certificateOf({ judged, jws, hasProof, source, now: new Date() }, texts);
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
     showPrinted(made, words.fileTitle(about, day), back);
@@ -236,68 +236,41 @@ function judgeInput(input: Input): Promise<Shown> {
 }
 
 function verifyFiles(files: readonly File[]): Promise<void> {
-  const words = texts.problems;
-  return run(texts.reading, async () => judgeInput(await readFiles(files, { words, scripts })));
+  return run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems)));
 }
 
-/** What the codes that came as links make: a signature to judge, or a note on those that are missing. */
-async function judgeGathered(gathered: Gathered): Promise<Shown> {
-  if (gathered.state === "damaged") throw new PageProblem(texts.gathering.damaged);
-  if (gathered.state === "whole") {
-    const { jws, proof: text } = gathered;
-    return judgeInput({
-      given: [{ name: null, content: jws }],
-      proof: text === null ? null : { name: null, text },
-    });
-  }
-  const actions = {
-    forget: () => {
-      gathering.forget();
-      const { forgottenTitle, forgotten } = texts.gathering;
-      view.show({ kind: "note", parts: [verdictBox("none", forgottenTitle, forgotten)] });
-    },
-    withoutProof: () => run(texts.busy, async () => judgeGathered(await gathering.withoutProof())),
-  };
-  return { kind: "note", parts: [gatheringBox(gathered, actions, texts)] };
-}
+/** A compact JWS; what is shorter was cut off on its way. */
+const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
-/** A code in the page's address, which a camera opened; every other fragment is the browser's own business. */
+/**
+ * The signature in the page's address, which a phone's camera opened (decision D8.8). It is taken out of the address, so
+ * that neither the history nor a bookmark keeps it. Every other fragment is the browser's own business.
+ */
 function readAddress(): void {
-  const code = takeCode();
-  if (code === null) return;
+  const signature = location.hash.slice(1);
+  if (!signature.startsWith("eyJ")) return;
+  history.replaceState(null, "", `${location.pathname}${location.search}`);
   run(texts.busy, async () => {
-    if (code === "broken") throw new PageProblem(texts.gathering.broken);
-    return judgeGathered(await gathering.add(code));
+    checkTextSize(signature, texts.problems);
+    if (!wholeSignature.test(signature)) throw new PageProblem(texts.problems.brokenLink);
+    return judgeInput({ given: [{ name: null, content: signature }], proof: null });
   });
 }
 
 /** Says what this device has now, whether it came just now or long ago. */
 async function tellOfDevice(): Promise<void> {
   if (keys.source === "pasted") return;
-  const isKept = await keepOnDevice(served("worker"), [scripts.scanner, served("extras"), served("pack")]);
+  const isKept = await keepOnDevice(served("worker"), [served("extras"), served("pack")]);
   const { madeAt } = await keys.load();
   if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt ?? "", texts));
 }
 
-async function judgeDelivery(file: File | null): Promise<Shown> {
-  return result(await checkDelivery(file, texts));
-}
-
 function start(): void {
-  let body: File | null = null;
-  const bodyText = byId("body", HTMLTextAreaElement);
-  const bodyName = byId("body-name", HTMLElement);
-  const takeBody = (file: File | null) => {
-    body = file;
-    bodyName.textContent = file === null ? "" : texts.fromFile(file.name);
-    if (file !== null) bodyText.value = "";
-  };
-  onSubmit("envelope-form", () => run(texts.busy, judgeForm));
-  onSubmit("webhook-form", () => run(texts.busy, () => judgeDelivery(body)));
-  onFiles("files", (files) => verifyFiles(files));
-  onFiles("body-file", ([file]) => takeBody(file ?? null));
-  onDrops((files) => verifyFiles(files));
-  bodyText.addEventListener("input", () => takeBody(null));
+  byId("envelope-form", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    run(texts.busy, judgeForm);
+  });
+  onFiles(verifyFiles);
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);

@@ -1,84 +1,68 @@
-/** A printed attestation: a page to print, whose QR codes carry the signature itself. */
+/** A printed attestation: a page to print, whose QR code carries the signature itself. */
 
 import { encodeQR } from "qr";
 import type { EligibilityResult } from "../../partner/contract.ts";
-import { pageOfIssuer, splitIntoCodes, splitProofIntoCodes } from "../../partner/envelope-codes.ts";
-import { answerBox, sinceBox } from "./answer-box.ts";
+import { pageOfIssuer } from "../../partner/issuer-address.ts";
 import { el, fact } from "./dom.ts";
-import { evidenceLine } from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";
 import { purposeFact, recordFacts, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
-import { verdictBox } from "./verdict-box.ts";
+import { answerBox, evidenceLine, sinceBox, verdictBox } from "./verdicts.ts";
 
+/**
+ * A longer link has no code. At error correction L this is version 36: with its margin 169 modules, which are 0.59 mm each
+ * on the 100 mm that the style sheet gives it. A picture of it that is 600 pixels wide is read, also when it is askew and blurred.
+ */
+const maxLinkCharacters = 2400;
 /** The standard's quiet zone. */
 const borderModules = 4;
-/** So that a PDF viewer that smooths pictures leaves sharp edges; more would be megabytes, for a GIF of these is not packed. */
+/** So that a PDF viewer that smooths pictures leaves sharp edges. */
 const pixelsPerModule = 4;
 
 type Certified = {
   readonly judged: Judged;
   readonly jws: string;
-  /** The proof that was accepted with it. */
-  readonly proof: string | null;
+  /** Whether a proof of the evidence log was accepted with it. */
+  readonly hasProof: boolean;
   readonly source: KeySource;
   readonly now: Date;
 };
 
-async function codeFigure(text: string, alt: string): Promise<HTMLElement> {
+async function codeFigure(link: string, alt: string): Promise<HTMLElement> {
   const options = { ecc: "low", encoding: "byte", border: borderModules, scale: pixelsPerModule } as const;
   // A file, and no canvas, to which some browsers add noise.
-  const image = el("img", { src: encodeQR(text, "data-url", options), alt });
+  const image = el("img", { src: encodeQR(link, "data-url", options), alt });
   await image.decode();
-  return el("figure", {}, image, el("figcaption", { "aria-hidden": "true" }, alt));
+  return el("figure", { class: "qr" }, image);
 }
 
-/** Two have room to be large; more lie three in a row. */
-async function figuresOf(codes: readonly string[], name: (number: number, total: number) => string) {
-  const figures: HTMLElement[] = [];
-  for (const [index, code] of codes.entries()) {
-    figures.push(await codeFigure(code, name(index + 1, codes.length)));
-  }
-  return el("div", { class: codes.length > 2 ? "codes many" : "codes" }, figures);
-}
-
-function pageOf({ judged }: Certified): string | null {
-  return pageOfIssuer(judged.verification.issuer ?? "");
-}
-
-async function codesPart(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
+/** The signed answer as a link in a code (decision D8.8); or, where that is too long, in words where it is verified. */
+async function answerPart({ judged, jws, hasProof }: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
-  const page = pageOf(certified);
-  const codes = await splitIntoCodes(certified.jws, page).catch(() => []);
-  if (codes.length === 0) return el("p", {}, words.tooLong);
-  const here = new URL("verify-envelope", document.baseURI);
+  const { issuer, verificationId, result } = judged.verification;
+  const page = pageOfIssuer(issuer ?? "");
+  const here = new URL("verify-envelope", document.baseURI).href;
+  const link = `${page}#${jws}`;
+  const hasCode = page !== null && link.length <= maxLinkCharacters;
+  const hint = hasCode ? words.codeHint(page) : words.inWords(page ?? here, verificationId ?? "");
   return el(
     "section",
-    { class: "signed-answer" },
-    el("h3", {}, words.codesTitle),
-    el("p", {}, words.codesHint(codes.length, page ?? here.origin + here.pathname)),
-    await figuresOf(codes, words.code),
-    certified.proof === null ? null : el("p", { class: "paper" }, words.proofFollows),
-  );
-}
-
-/** On a sheet of its own, so it says what it belongs to. */
-async function proofPart(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement | null> {
-  const { proof, judged } = certified;
-  if (proof === null) return null;
-  const words = texts.log.certificate;
-  const codes = await splitProofIntoCodes(proof, pageOf(certified)).catch(() => []);
-  if (codes.length === 0) return el("p", {}, words.tooLong);
-  const { verificationId } = judged.verification;
-  return el(
-    "section",
-    { class: "signed-answer proof" },
-    el("h3", {}, words.title),
-    el("p", {}, words.hint),
-    el("p", {}, `${texts.signed.verificationId}: `, el("code", {}, verificationId)),
-    await figuresOf(codes, words.code),
+    { class: hasCode ? "signed-answer" : "" },
+    el(
+      "div",
+      {},
+      el("h3", {}, words.answerTitle),
+      el("p", {}, hint),
+      hasCode && result?.profile ? el("p", {}, words.profile) : null,
+      hasProof ? el("p", {}, texts.log.apart) : null,
+      el("h3", {}, words.meansTitle),
+      list(words.means),
+      el("h3", {}, words.meansNotTitle),
+      list(words.meansNot),
+    ),
+    hasCode ? await codeFigure(link, words.code) : null,
   );
 }
 
@@ -135,14 +119,6 @@ export async function certificateOf(certified: Certified, texts: EnvelopeTexts):
     el("p", { class: "lead" }, words.attests(signerOf(judged, texts), writtenTime(verifiedAt ?? "", texts))),
     result === null ? null : verdictsPart(judged, result, texts),
     factsPart(certified, texts),
-    el(
-      "div",
-      { class: "meanings" },
-      el("div", {}, el("h3", {}, words.meansTitle), list(words.means)),
-      el("div", {}, el("h3", {}, words.meansNotTitle), list(words.meansNot)),
-    ),
-    result?.profile ? el("p", {}, words.profile) : null,
-    await codesPart(certified, texts),
-    await proofPart(certified, texts),
+    await answerPart(certified, texts),
   );
 }

@@ -1,6 +1,17 @@
 /** Keeps the page and the service's offline pack on this device, so that it judges without a network (decision D15.8). */
 
-import { ownScript } from "./files.ts";
+/** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */
+type TrustedTypes = {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): {
+    createScriptURL(url: string): string;
+  };
+};
+
+const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
 
 /** The page as it is opened now and as a code's link opens it, and all that it consists of. */
 function partsOfPage(others: readonly string[]): URL[] {
@@ -13,7 +24,7 @@ function partsOfPage(others: readonly string[]): URL[] {
 }
 
 /**
- * Keeps what is needed, and lets go of what an earlier release has left.
+ * Keeps what is needed, and deletes what is no longer named.
  *
  * @param worker the address of the service worker
  * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
@@ -21,7 +32,9 @@ function partsOfPage(others: readonly string[]): URL[] {
  */
 export async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
   try {
-    await navigator.serviceWorker.register(ownScript(worker), { scope: location.pathname });
+    await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
+      scope: location.pathname,
+    });
     const cache = await caches.open("verify-envelope");
     const wanted = [...new Set(partsOfPage(others).map(({ href }) => href))];
     await cache.addAll(wanted.map((href) => new Request(href, { cache: "no-cache", credentials: "omit" })));

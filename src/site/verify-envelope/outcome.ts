@@ -2,21 +2,27 @@
 
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
-import { answerBox, answerTitle, answerTone, isPast, sinceBox } from "./answer-box.ts";
 import { el } from "./dom.ts";
-import {
-  compromiseAdvice,
-  evidenceLine,
-  isAboutProof,
-  isBackdatable,
-  proofTitle,
-  standingLine,
-} from "./evidence.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
-import { pair, type Tone, verdictBox } from "./verdict-box.ts";
+import {
+  answerBox,
+  answerTitle,
+  answerTone,
+  compromiseAdvice,
+  evidenceLine,
+  isAboutProof,
+  isBackdatable,
+  isPast,
+  pair,
+  proofTitle,
+  sinceBox,
+  standingLine,
+  type Tone,
+  verdictBox,
+} from "./verdicts.ts";
 
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
@@ -185,7 +191,7 @@ function checkRow({ name, ok, detail }: Check, judged: Judged, texts: EnvelopeTe
 }
 
 /** One line of a list of checks: its verdict in a word, its name, and what was found. */
-export function checkLine(
+function checkLine(
   check: { name: string; ok: boolean | null; detail: string },
   { checks }: EnvelopeTexts,
 ): HTMLElement {
@@ -208,7 +214,7 @@ function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
 }
 
 /** Folded up while all is well: the verdict says it in words already. */
-export function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
+function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
   const sum = [checks.sum(passed)];

@@ -1,4 +1,4 @@
-/** The proof that is put in beside an envelope: as a file, pasted, or in the codes of an attestation. */
+/** The proof that is put in beside an envelope: as a file, or pasted. */
 
 import { byId } from "./dom.ts";
 import type { GivenProof } from "./files.ts";
@@ -31,7 +31,7 @@ export function proofField({ log }: EnvelopeTexts) {
     proof = given;
     isUsed = false;
     area.value = "";
-    describe(given === null ? null : given.name === null ? log.codes : log.file(given.name));
+    describe(given === null ? null : log.file(given.name ?? ""));
   }
 
   /** Takes text that was pasted, here or by mistake elsewhere. */

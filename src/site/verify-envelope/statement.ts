@@ -2,46 +2,38 @@
 
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
-import { pageOfIssuer } from "../../partner/envelope-codes.ts";
+import { pageOfIssuer } from "../../partner/issuer-address.ts";
 import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import type { EnvelopeTexts } from "./texts.ts";
-import { type Tone, verdictBox } from "./verdict-box.ts";
+import { type Tone, verdictBox } from "./verdicts.ts";
 
 type Shown = ShownStatement["stated"];
-
-/** A statement of an earlier release says eligible of a row under another name, too. */
-const isEligible = ({ eligible, nameMatches }: StatementRow) => eligible && nameMatches !== false;
 
 /** Good only where all are eligible: a share of them is neither good nor bad. */
 export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
   const [row] = rows;
-  if (rows.length === 1 && row !== undefined) return isEligible(row) ? "good" : "bad";
+  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
   return eligible === distinct ? "good" : "none";
 }
 
 function statementTitle(shown: Shown, judged: Judged, { statement: words, locale }: EnvelopeTexts): string {
   const day = dayInWords(judged.verification.verifiedAt ?? "", locale);
-  const { listed, distinct, eligible, percentEligible } = shown.summary;
-  const [row] = shown.rows;
-  return shown.rows.length === 1 && listed > 1 && row !== undefined
-    ? words.rowTitle(isEligible(row), day)
-    : words.title(day, eligible, distinct, percentEligible);
+  const { distinct, eligible, percentEligible } = shown.summary;
+  return words.title(day, eligible, distinct, percentEligible);
 }
 
 /** The second verdict, as large as the first. */
 export function statementBox(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
   const words = texts.statement;
   const { rows, summary } = shown;
-  const [row] = rows;
   const differing = rows.filter(({ nameMatches }) => nameMatches === false).length;
-  const isAlone = rows.length === 1 && summary.listed > 1 && row !== undefined;
   return verdictBox(
     statementTone(shown),
     statementTitle(shown, judged, texts),
-    isAlone ? words.row(row.row, summary.listed) : words.people(summary.listed, summary.distinct),
+    words.people(summary.listed, summary.distinct),
     differing === 0 ? null : words.differing(differing),
   );
 }
@@ -58,7 +50,7 @@ function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts)
   const { nameMatches } = row;
   const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
   const why = row.reasons.length === 0 ? "" : ` (${row.reasons.join(", ")})`;
-  const verdict = `${isEligible(row) ? words.yes : words.no}${why}`;
+  const verdict = `${row.eligible ? words.yes : words.no}${why}`;
   const licence = row.reasons.includes("TEACHER_NOT_FOUND") ? words.nobody : signed.statuses[row.status];
   return [row.regNo ?? "", String(row.tId ?? ""), licence, verdict, name];
 }
@@ -92,7 +84,7 @@ export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts
 export function sheetOf(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
   const words = texts.statement;
   const { issuer, verifiedAt } = judged.verification;
-  const eligible = shown.rows.filter(isEligible);
+  const eligible = shown.rows.filter(({ eligible }) => eligible);
   const numbers = new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")));
   return el(
     "article",

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
-import { codeOf, discard, letGoOfFiles, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
+import { codeOf, discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
 import { openNative } from "./native.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
@@ -37,16 +37,14 @@ export async function makeBackup(driver: Driver, file: string, replace = false):
     if (made?.ino !== ino || made.dev !== dev) throw partial.taken();
     syncFile(partial.path);
     const facts = await inspectBackup(partial.path, file);
-    await letGoOfFiles();
     if (replace) placeOver(partial.path, file);
     else placeNew(partial.path, file);
     return facts;
   } catch (error) {
-    await letGoOfFiles();
     partial.remove();
     throw error;
   } finally {
-    await partial.release();
+    partial.release();
   }
 }
 
@@ -242,13 +240,10 @@ export async function takePartial(file: string) {
         throw codeOf(cause) === "EEXIST" ? taken(cause) : cause;
       }
     },
-    async release(): Promise<void> {
-      // Its name goes first: who opens it from now on makes another one. Windows deletes nothing that is open.
-      if (process.platform !== "win32") discard(`${path}-lock`);
-      lock.close();
-      if (process.platform !== "win32") return;
-      await letGoOfFiles();
+    release(): void {
+      // The name goes first: who opens it from now on makes another one.
       discard(`${path}-lock`);
+      lock.close();
     },
   };
 }

@@ -9,12 +9,8 @@ export function syncFile(file: string): void {
   sync(file, "r+");
 }
 
-/**
- * Waits until the names in a file's folder are on the disk: a rename alone may be forgotten by a power cut. Windows
- * opens no folder, and its file system keeps a journal of names by itself.
- */
+/** Waits until the names in a file's folder are on the disk: a rename alone may be forgotten by a power cut. */
 export function syncFolderOf(file: string): void {
-  if (process.platform === "win32") return;
   sync(dirname(file), "r");
 }
 
@@ -102,19 +98,6 @@ export function placeOver(temporary: string, file: string): void {
     throw new TvsError("REFUSED", `${file} is no longer a regular file; choose another name`);
   renameSync(temporary, file);
   syncFolderOf(file);
-}
-
-/**
- * Lets go of files that a database had open. The native driver closes one when the statements over it are collected,
- * which no other system minds; Windows neither renames nor deletes it before.
- */
-export async function letGoOfFiles(): Promise<void> {
-  if (process.platform !== "win32") return;
-  const { Bun } = globalThis as { Bun?: { gc(force: boolean): void } };
-  for (let round = 0; round < 2; round++) {
-    Bun?.gc(true);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 /**

@@ -101,8 +101,6 @@ CREATE TABLE partners (
   batch_cost TEXT NOT NULL CHECK (batch_cost IN ('call', 'item')),
   created_at INTEGER NOT NULL,
   disabled_at INTEGER,
-  -- Whether the partner may change its keys, its webhook and its event filter.
-  self_service INTEGER NOT NULL DEFAULT 0 CHECK (self_service IN (0, 1)),
   watch_limit INTEGER NOT NULL DEFAULT 100000 CHECK (watch_limit >= 0),
   -- The event filter: a JSON array of event types, and of which teachers.
   told_events TEXT NOT NULL DEFAULT '["license.verified","license.expired","license.revoked","license.reinstated","certificate.verified","certificate.revoked","teacher.deactivated"]',
@@ -272,7 +270,7 @@ CREATE TABLE import_codes (
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
-  -- cli:NAME for an operator, partner:ID for a partner, or service.
+  -- cli:NAME for an operator, or service.
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
   -- What was changed: its kind, a colon and its id.

@@ -14,7 +14,7 @@ import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../../domain/e
 import { createRecorder } from "../changes.ts";
 import type { Driver, Row, SqlStatement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
-import { beginStatusEra, knownWhenSigned } from "../status-lists.ts";
+import { moveTeacherIds } from "../status-lists.ts";
 
 const utf8 = new TextDecoder();
 /** Levels of tiles of the longest tree. */
@@ -47,12 +47,8 @@ const cutTiles = `DELETE FROM log_tiles WHERE epoch = ?3 AND level = ?4 AND posi
 const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
   WHERE epoch = ?3 AND level = ?4 AND position = ?5 AND ${isOpened}`;
 const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
-/** The new epoch follows a checkpoint that is not here, or begins before the end of what was signed for. */
-const hasLost = `EXISTS (SELECT 1 FROM log_epochs AS opened WHERE epoch = ?1 AND public_key = ?2 AND (
-  previous <> coalesce((SELECT note FROM log_checkpoints WHERE epoch < ?1 ORDER BY epoch DESC, size DESC LIMIT 1), '')
-  OR opened.first_id < (SELECT ${nextIdOf} FROM log_epochs WHERE epoch < ?1 ORDER BY epoch DESC LIMIT 1)))`;
-/** An import may have come between the loss and the epoch. */
-const beginEra = beginStatusEra(hasLost, knownWhenSigned);
+/** A log goes on in a new epoch because its database was replaced, or may have been. */
+const moveIds = moveTeacherIds("?3", `?1 > 1 AND ${isOpened}`);
 const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
   SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
 const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
@@ -138,7 +134,7 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
         { sql: destroyKeys, args: [epoch, publicKey] },
         { sql: endDue, args: [epoch, publicKey] },
         ...cutStatements({ epoch, publicKey, after }),
-        { sql: beginEra, args: [epoch, publicKey, openedAt] },
+        { sql: moveIds, args: [epoch, publicKey, openedAt] },
         ...tiles.map(({ level, position, hashes }) => ({
           sql: insertFirstTile,
           args: [epoch, publicKey, level, position, hashes],

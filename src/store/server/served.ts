@@ -4,8 +4,7 @@ import type { Driver, Row } from "../driver/driver.ts";
 /** Milliseconds since the epoch by the clock of the database: those of the machines that use it may differ. */
 export const databaseNow = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
-const namesOfTables =
-  "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('nodes', 'service_claim')";
+const nodesTable = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'nodes'";
 /** It was seen less than so long ago, and not in a future in which the database's clock was before it was set back. */
 const wasJustSeen = `seen_at BETWEEN ${databaseNow} - ${nodeTimes.goneMs} AND ${databaseNow} + ${nodeTimes.goneMs}`;
 /**
@@ -15,12 +14,9 @@ const wasJustSeen = `seen_at BETWEEN ${databaseNow} - ${nodeTimes.goneMs} AND ${
 export const isLiveNode = { remote: wasJustSeen, embedded: "TRUE" } satisfies Record<Driver["kind"], string>;
 /** SQL for the ids of the nodes that live, as far as a database of a kind tells. */
 export const liveNodeIds = (kind: Driver["kind"]) => `SELECT node_id FROM nodes WHERE ${isLiveNode[kind]}`;
-/** Until schema 8 one service at a time had a server, and renewed a claim to it. */
-const liveClaim = `SELECT 1 FROM service_claim WHERE expires_at >= ${databaseNow}`;
 
 /** Whether a service uses a database that lies on a server. One that is not a register is used by none. */
 export async function isServed(query: (sql: string) => Promise<Row[]>): Promise<boolean> {
-  const [table] = await query(namesOfTables);
-  if (table === undefined) return false;
-  return (await query(table.name === "nodes" ? liveNodeIds("remote") : liveClaim)).length > 0;
+  const isRegister = (await query(nodesTable)).length > 0;
+  return isRegister && (await query(liveNodeIds("remote"))).length > 0;
 }

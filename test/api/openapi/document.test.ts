@@ -9,7 +9,6 @@ import { readKeyHistory } from "../../../src/partner/key-history.ts";
 import { createKeySet } from "../../../src/partner/key-set.ts";
 import { openStatusLists } from "../../../src/partner/status-list.ts";
 import { verifyEnvelope } from "../../../src/partner/verify-envelope.ts";
-import { verifyEvent } from "../../../src/partner/verify-event.ts";
 import { base64url, keys } from "../../fixtures/envelope-tokens.ts";
 import { document, isValid, resolve, schemaNames, validationErrors } from "./document.ts";
 import * as examples from "./examples.ts";
@@ -193,17 +192,6 @@ describe("the example envelopes", () => {
       audience,
     });
     expect(outcome.valid).toBe(true);
-  });
-
-  test("come with an event that verifies, and is the one that a delivery shows", async () => {
-    const keys = await createKeySet({ jwks: JSON.stringify(examples.jwks) });
-    const { set, ...event } = examples.fetchedEvent;
-    const { issuer, audience } = examples;
-    expect(event).toEqual(examples.webhookEvent);
-    expect(await verifyEvent(set, { keys, issuer, audience })).toMatchObject({
-      valid: true,
-      event: { eventId: event.eventId, eventType: event.eventType, data: event.data },
-    });
   });
 
   test("come with a status list that the service would sign, at the address that is named", async () => {

@@ -44,8 +44,6 @@ export const [statement] = inSchema<SignedStatement>("SignedStatement");
 export const publicFound = shownAs<PublicAnswer>("PublicFound");
 export const publicNotFound = shownAs<PublicAnswer>("PublicNotFound");
 
-export const [fetchedEvent] = inSchema<WebhookEvent & { set: string }>("FetchedEvent");
-
 export const [jwks] = inSchema<{ keys: readonly object[] }>("Jwks");
 export const [keyHistory] = inSchema<string>("KeyHistory");
 export const [leafHash] = inSchema<string>("LeafHash");

@@ -1,18 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkAccessLog } from "../../../cli/doctor/log.ts";
 import { checkTempDirectory, checkTls, judgeDisk } from "../../../cli/doctor/machine.ts";
 import { judgeSigning } from "../../../cli/doctor/service.ts";
-import { readConfig } from "../../../src/config.ts";
 import { findLibcrypto } from "../../../src/signing/libcrypto.ts";
-import { createCallLog } from "../../../src/store/access-log/access-log.ts";
-import { openCallFiles } from "../../../src/store/access-log/files.ts";
 import { openConnection } from "../../../src/store/driver/connection.ts";
 import { makeCertificate } from "../../harness/certificates.ts";
 import { runTvs } from "../../harness/command.ts";
-import { until } from "../../harness/eventually.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { aSigningKey } from "../../harness/samples.ts";
 import { withTestOperator } from "../../harness/service.ts";
@@ -81,35 +75,6 @@ describe("tvs doctor", () => {
     });
     expect(judgeSigning({ ...signer, isTogetherMissed: true }, 100).found).toEndWith("with libcrypto-mb11");
   });
-
-  test("looks at the access log: what is missing from it, whether it can be read, and what it was before", () =>
-    withTempDir(async (dataDir) => {
-      const config = readConfig({ data: dataDir }, {});
-      const folder = config.callsFolder;
-      const look = () => checkAccessLog(config, Date.now());
-      expect(await look()).toMatchObject({ name: "access-log", result: "ok", found: "there is none yet" });
-      const calls = createCallLog(openCallFiles(folder));
-      await until(() => existsSync(folder));
-      expect(await look()).toMatchObject({ result: "ok", found: folder });
-      calls.miss({ partners: 4, strangers: 3 });
-      await calls.close();
-      const found = `${folder}; 7 calls of the last day are missing`;
-      expect(await look()).toMatchObject({ result: "warn", found });
-      await rm(folder, { recursive: true });
-      await writeFile(folder, "no folder");
-      expect(await look()).toMatchObject({
-        result: "warn",
-        found: expect.stringContaining("cannot be read"),
-      });
-      await rm(folder);
-      const former = join(dataDir, "tvs-calls.db");
-      await writeFile(former, "");
-      await healthy(dataDir);
-      expect((await doctor(dataDir)).of("access-log")).toMatchObject({
-        result: "warn",
-        found: `${former} is of an earlier version, and read no more`,
-      });
-    }));
 
   test("makes neither a data directory nor a database", () =>
     withTempDir(async (folder) => {

@@ -70,6 +70,7 @@ describe("tvs partners webhook set", () => {
 
   test.each([
     ["http://8.8.8.8/", "https://"],
+    ["http://localhost:3000", "https://"],
     ["https://0x7f.1/", "loopback"],
     ["https://169.254.169.254/latest", "not public"],
   ])("refuses %s with the reason, and stores nothing", async (url, reason) => {

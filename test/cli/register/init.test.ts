@@ -47,7 +47,7 @@ describe.concurrent("tvs init", () => {
         expect(await health.json()).toMatchObject({ issuer: "https://verify.example.gov" });
         expect(await (await fetch(service.url)).text()).toContain("Teacher Registry");
         // Who called is kept, unless init or the service is told otherwise.
-        expect(existsSync(join(dataDir, "calls"))).toBe(true);
+        expect(existsSync(join(dataDir, "access.log"))).toBe(true);
       } finally {
         await service.stop();
       }
@@ -62,7 +62,7 @@ describe.concurrent("tvs init", () => {
         const folder = join(dataDir, name);
         await runJson(["init", ...told, ...args], { dataDir: folder });
         await (await startService({ dataDir: folder, env })).stop();
-        expect(existsSync(join(folder, "calls"))).toBe(false);
+        expect(existsSync(join(folder, "access.log"))).toBe(false);
       }
     }));
 

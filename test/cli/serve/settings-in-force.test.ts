@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PNG } from "pngjs";
 import { settingsOf } from "../../../cli/serve/settings-in-force.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newSettings, storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
 import { withTempDir } from "../../harness/folder.ts";
+import { png } from "../../harness/png.ts";
 
-const logo = PNG.sync.write(new PNG({ width: 3, height: 2 }));
+const logo = png(3, 2);
 
 test("a site is read with the logo beside its file, remembered, and taken back by none", () =>
   withTempDir(async (folder) => {

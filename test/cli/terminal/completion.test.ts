@@ -188,7 +188,7 @@ describe("did you mean", () => {
     [["export-subject"], "did you mean teachers export-subject?"],
     [
       ["show"],
-      "did you mean calls show or teachers show or policy show or partners show or webhooks show or attestations show?",
+      "did you mean teachers show or policy show or partners show or webhooks show or attestations show?",
     ],
     [["keys", "lsit"], "did you mean list?"],
     [["completion", "bsh"], "tvs: the shell must be one of bash, zsh, fish; did you mean bash?\n"],

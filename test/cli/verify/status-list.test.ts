@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { refusalReasons } from "../../../src/partner/reasons.ts";
 import { audience, issuer, keys } from "../../fixtures/envelope-tokens.ts";
-import { dueReason, envelopes, kinds, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
+import { envelopes, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { fixture, keyHistory, run, settings } from "./verify-run.ts";
@@ -23,42 +23,6 @@ async function write(name: string, content: string): Promise<string> {
 beforeAll(async () => {
   history = await Bun.file(keyHistory).text();
   files = await Promise.all(cases.map(({ input }, index) => write(`${index}.json`, input)));
-});
-
-/** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
-function codeOf(reasons: readonly ReturnType<typeof dueReason>[]): number {
-  const verdicts = reasons.map((reason) => (reason === null ? "valid" : refusalReasons[reason].verdict));
-  return verdicts.includes("refused") ? 1 : verdicts.includes("undecidable") ? 2 : 0;
-}
-
-describe("the verdict of the command on twenty-one envelopes", () => {
-  test.each(Object.entries(kinds))(
-    "with a list %s, in a file of its own and in a pack",
-    async (name, kind) => {
-      const due = cases.map((one) => dueReason(one, kind));
-      const lists = await Promise.all(
-        kind.lists.map((list, index) => write(`list-${index}.jwt`, `${list}\n`)),
-      );
-      const named = lists.flatMap((file) => ["--status-list", file]);
-      const packed = ["--pack", await write("pack.json", offlinePack(history, kind.lists)), ...forAudience];
-      // No list at all can only be in a pack: without either option nobody asked for one.
-      for (const given of lists.length === 0 ? [packed] : [[...settings, ...named], packed]) {
-        const { code, objects } = await run([...given, "--json", ...files]);
-        expect([name, code, objects.map(({ reason }) => reason)]).toEqual([name, codeOf(due), due]);
-      }
-    },
-  );
-
-  test("without a list is what it was, and says in a line of each that none was asked", async () => {
-    const due = cases.map((one) => dueReason(one, null));
-    const { code, objects } = await run([...settings, "--json", ...files]);
-    expect([code, objects.map(({ reason }) => reason)]).toEqual([codeOf(due), due]);
-    expect(new Set(objects.map(({ statusList }) => statusList))).toEqual(new Set([null]));
-    const { stdout } = await run([...settings, files[0] ?? ""]);
-    expect(stdout).toContain(
-      "not made status       No status list was asked whether this was withdrawn since.",
-    );
-  });
 });
 
 describe("what a list says", () => {

@@ -101,28 +101,6 @@ describe("a yes of another day", () => {
   });
 });
 
-describe("an envelope of another service", () => {
-  const elsewhere = ["--jwks", jwks, "--issuer", "https://other.example", "--audience", "me"];
-  const foreign = input("kid-unknown.json");
-
-  test("is named by the issuer that it claims to be from, as a claim", async () => {
-    const { code, stdout } = await run([...elsewhere, foreign]);
-    expect(code).toBe(2);
-    expect(stdout).toContain(
-      "KID_UNKNOWN: It says it comes from https://teachers.example, which is another service (nothing proves that it does). Check it there.",
-    );
-    expect(stdout).not.toContain("fetch the current JWKS");
-    const { objects } = await run([...elsewhere, "--json", foreign]);
-    expect(objects).toMatchObject([{ issuer: null, claimedIssuer: "https://teachers.example" }]);
-  });
-
-  test("is told from one of the expected issuer whose key is newer than the keys", async () => {
-    const { stdout } = await run([...settings, foreign]);
-    expect(stdout).toContain("fetch the current JWKS or key history");
-    expect(stdout).not.toContain("another service");
-  });
-});
-
 test("no check that failed reads as its opposite", async () => {
   const { stdout } = await run([...settings, input("compromised.json")]);
   expect(stdout).toContain("  FAILED   compromise ");

@@ -2,9 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { maxDocumentBytes } from "../../../cli/verify/files.ts";
-import { damagedTexts, utf16 } from "../../fixtures/damaged-texts.ts";
-import { audience, envelope, folder, issuer } from "../../fixtures/envelope-tokens.ts";
-import { offlinePack } from "../../fixtures/status-lists.ts";
+import { audience, folder, issuer } from "../../fixtures/envelope-tokens.ts";
 import { runTvs } from "../../harness/command.ts";
 import { makeFolder } from "../../harness/folder.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -69,42 +67,6 @@ describe("--json", () => {
       [false, "FILE_UNREADABLE", missing],
       [true, null, input("valid.json")],
     ]);
-  });
-});
-
-describe("files as people have them", () => {
-  const json = JSON.stringify(envelope());
-
-  for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(json))) {
-    test(`${name} is one item and ${verdict}`, async () => {
-      const path = await save("given", bytes);
-      const { code, objects } = await run([...settings, "--json", path]);
-      const reason = verdict === "valid" ? null : "TEXT_DAMAGED";
-      expect(objects.map((one) => [one.verdict, one.reason])).toEqual([[verdict, reason]]);
-      expect(code).toBe(verdict === "valid" ? 0 : 2);
-    });
-  }
-
-  test("key set, key history and pack are read in UTF-16", async () => {
-    const [set, history] = await Promise.all(
-      [jwks, keyHistory].map(async (path, index) =>
-        save(`key-${index}`, utf16(`\uFEFF${await readFile(path, "utf8")}`, index === 0 ? "le" : "be")),
-      ),
-    );
-    const expected = ["--issuer", issuer, "--audience", audience];
-    const path = await save("envelope.json", json);
-    const files = ["--jwks", set ?? "", "--key-history", history ?? ""];
-    expect((await run([...files, ...expected, path])).code).toBe(0);
-    const text = offlinePack(await readFile(keyHistory, "utf8"), []);
-    const pack = await save("pack.json", utf16(`\uFEFF${text}`, "le"));
-    expect((await run(["--pack", pack, "--audience", audience, path])).code).toBe(0);
-  });
-
-  test("lines in UTF-16 are read as they come, beyond what is read whole", async () => {
-    const path = await save("large.ndjson", utf16(`\uFEFF${`${json}\r\n`.repeat(3000)}`, "le"));
-    expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
-    const { code, objects } = await run([...settings, "--json", path]);
-    expect([code, objects.length, objects.at(-1)?.line]).toEqual([0, 3000, 3000]);
   });
 });
 

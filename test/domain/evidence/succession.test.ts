@@ -11,7 +11,6 @@ import {
   sealMark,
 } from "../../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, openNextEpoch } from "../../../src/domain/evidence/succession.ts";
-import { statusErasName } from "../../../src/domain/status-list/places.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
@@ -89,7 +88,7 @@ test("leaves to retention nothing that is in the tree, and that the next epoch w
   }));
 
 test("takes nothing for lost because a checkpoint was kept and could not be stored", () =>
-  withLog(async ({ opening, evidence, driver, builder, head, settings }) => {
+  withLog(async ({ opening, evidence, driver, builder, head }) => {
     await attest(driver, [anAttestation(3)]);
     const failing = { ...evidence, append: () => Promise.reject(new Error("the disk is full")) };
     expect(await rejection(builder(failing).sign())).toMatchObject({ message: "the disk is full" });
@@ -101,7 +100,6 @@ test("takes nothing for lost because a checkpoint was kept and could not be stor
       4,
       (await evidence.newest())?.note ?? "",
     ]);
-    expect((await settings.read()).has(statusErasName)).toBe(false);
   }));
 
 test("opens one epoch for a restore, though two come to open it", () =>
@@ -118,12 +116,6 @@ test("opens one epoch for a restore, though two come to open it", () =>
     });
     expect([opened?.epoch, (await evidence.epochs()).length]).toEqual([2, 2]);
   }));
-
-test("opens no era of the status lists where nothing was signed for and so nothing lost", () =>
-  withLog(async ({ opening, settings }) => {
-    await openNextEpoch(opening, "a test");
-    expect((await settings.read()).has(statusErasName)).toBe(false);
-  }, true));
 
 test("is not said to be behind, nor broken, by who looks at an epoch that is closed meanwhile", () =>
   withLog(async ({ opening, evidence, driver, builder }) => {

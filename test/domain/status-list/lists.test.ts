@@ -167,7 +167,7 @@ test("who arrives revoked or deactivated is withdrawn", () =>
   withStores(async (stores) => {
     const ids = [await stores.put("A/B/C/1", revoked), await stores.put("A/B/C/2", { active: false })];
     expect(await stores.statusLists.read()).toMatchObject({
-      newestId: 2,
+      lists: [[0, 2]],
       withdrawn: ids.map(({ id }) => id),
       changedAt: stores.clock.now(),
     });

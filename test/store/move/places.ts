@@ -119,9 +119,3 @@ export function killedAfter(commits: number): Between {
     },
   });
 }
-
-export async function aCopyOf(register: string): Promise<Place> {
-  const copy = aFile();
-  await over({ at: "", open: () => openEmbedded({ file: register }) }, (driver) => driver.copyTo(copy.file));
-  return copy;
-}

@@ -1,0 +1,102 @@
+import { basename, dirname } from "node:path";
+import { createStream } from "rotating-file-stream";
+import type { Call } from "../domain/calls.ts";
+import { isoTime, timeOfUuid } from "../domain/clock.ts";
+import { endsIn } from "../domain/deadline.ts";
+import { log } from "../logger.ts";
+
+/** A file that reaches this size is renamed, and a new one begins. */
+const fileSize = "64M";
+/** Renamed files that are kept: 768 MiB of partners' calls and 256 MiB of all others, with the newest file. */
+const keptFiles = { partners: 11, others: 3 };
+/** Lines are gathered for this long, so that a busy service makes few writes. */
+const gatherMs = 200;
+/** Characters that may wait for the disk; a line beyond them is lost. */
+const maxWaiting = 8 * 1024 ** 2;
+/** How long the end of the service waits for the disk. */
+const closeMs = 2_000;
+
+/** The access log as the service sees it. */
+export type AccessLog = ReturnType<typeof openAccessLog>;
+
+/**
+ * Opens the access log (decision D11.1): a line of JSON for each answered call. It never fails and never waits for the
+ * disk.
+ * @param file takes the partners' calls. Calls without a valid credential are in `…-others.log`, so that they push no
+ * partner's call out.
+ */
+export function openAccessLog(file: string, size = fileSize) {
+  const partners = openLines(file, { size, rotate: keptFiles.partners });
+  const others = openLines(file.replace(/\.log$/, "-others.log"), { size, rotate: keptFiles.others });
+  return {
+    observe(call: Call): void {
+      (call.partnerId === null ? others : partners).write(lineOf(call));
+    },
+    async close(): Promise<void> {
+      await Promise.all([partners.close(), others.close()]);
+    },
+  };
+}
+
+function lineOf({ requestId, ms, route, method, status, partnerId, keyId, error, replayed }: Call): string {
+  const time = isoTime(timeOfUuid(requestId) ?? 0);
+  const rounded = Math.round(ms * 10) / 10;
+  const line = { time, route, method, status, partnerId, keyId, requestId, ms: rounded, error, replayed };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** Opens one rotating file. While the disk fails, lines are lost, and the service's log says so once. */
+function openLines(file: string, limits: { size: string; rotate: number }) {
+  let stream: ReturnType<typeof createStream> | undefined;
+  let waiting = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let hasFailed = false;
+
+  function tell(detail: string | null): void {
+    if (detail !== null && !hasFailed)
+      log.error("the access log cannot be written; calls are missing from it", { file, detail });
+    if (detail === null && hasFailed) log.info("the access log is written again", { file });
+    hasFailed = detail !== null;
+  }
+
+  function open() {
+    const opened = createStream(basename(file), { path: dirname(file), mode: 0o600, ...limits });
+    opened.on("error", (error) => {
+      if (stream === opened) stream = undefined;
+      tell(String(error));
+    });
+    // A kill may have torn the last line: the next one must not be joined to it.
+    opened.write("\n");
+    return opened;
+  }
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting === "") return;
+    stream ??= open();
+    stream.write(waiting, (error) => {
+      if (!error) tell(null);
+    });
+    waiting = "";
+  }
+
+  // A folder that cannot be written is known from the start on.
+  stream = open();
+  return {
+    write(line: string): void {
+      if (waiting.length + (stream?.writableLength ?? 0) > maxWaiting) {
+        tell("the disk takes the lines too slowly");
+        return;
+      }
+      waiting += line;
+      timer ??= setTimeout(flush, gatherMs);
+      timer.unref?.();
+    },
+    /** Writes what waits, unless the disk takes too long. */
+    async close(): Promise<void> {
+      flush();
+      await endsIn(closeMs, new Promise<void>((resolve) => stream?.end(() => resolve()) ?? resolve()));
+    },
+  };
+}

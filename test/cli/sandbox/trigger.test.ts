@@ -1,0 +1,128 @@
+/** A partner's engineer in the sandbox: the real service, and `tvs trigger` as a process of its own. */
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { prepareSandbox } from "../../../cli/sandbox/sandbox.ts";
+import { revokeApiKey } from "../../../src/domain/credentials.ts";
+import { verifyWebhook } from "../../../src/partner/verify-webhook.ts";
+import { runJson, runTvs } from "../../harness/command.ts";
+import { withEndpoint } from "../../harness/endpoint.ts";
+import { until } from "../../harness/eventually.ts";
+import { makeFolder } from "../../harness/folder.ts";
+import { patienceMs, type Service, startService } from "../../harness/program.ts";
+import { makeRegister } from "../../harness/service.ts";
+import { openSite } from "../../pages/site.ts";
+
+setDefaultTimeout(patienceMs);
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+let service: Service;
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  service = await startService({ dataDir: folder.path, args: ["--sandbox"] });
+});
+
+afterAll(async () => {
+  expect(await service?.stop()).toBe(0);
+  await folder?.remove();
+});
+
+const tvs = (line: string) => runTvs(line.split(" "), { dataDir: folder.path });
+const json = <T>(line: string) => runJson<T>(line.split(" "), { dataDir: folder.path });
+
+test("a receiver on localhost gets the event that a sandbox's trigger causes, signed with its secret", () =>
+  withEndpoint(
+    () => ({ status: 204 }),
+    async ({ url, received }) => {
+      const local = url.replace("127.0.0.1", "localhost");
+      const set = `partners webhook set demo ${local} --sandbox`;
+      const { secret } = await json<{ secret: string }>(set);
+      expect(await json(set)).toMatchObject({ secret });
+      const caused = await json<{ eventId: string; deliveries: { deliveryId: string }[] }>(
+        "trigger license.revoked",
+      );
+      expect(caused.deliveries).toHaveLength(1);
+      await until(() => received.length > 0);
+      const [{ headers, body } = { headers: {}, body: "" }] = received;
+      expect(JSON.parse(body)).toMatchObject({
+        eventId: caused.eventId,
+        eventType: "license.revoked",
+        data: { regNo: "TR/2019/LA/000012", licenseStatus: "REVOKED" },
+      });
+      const signature = String(headers["x-agency-signature"]);
+      expect((await verifyWebhook({ rawBody: body, signature, secret })).valid).toBe(true);
+      const changed = await verifyWebhook({ rawBody: body.replace("REVOKED", "EXPIRED"), signature, secret });
+      expect(changed.reason).toBe("SIGNATURE_MISMATCH");
+      const shown = `webhooks show ${caused.deliveries[0]?.deliveryId} --sandbox`;
+      await until(async () => (await json<{ state: string }>(shown)).state === "delivered");
+    },
+  ));
+
+test("a sandbox refuses http and private addresses but those of its own machine", async () => {
+  for (const url of ["http://10.0.0.1:3000", "http://localhost.example:3000", "https://10.0.0.1"]) {
+    const refused = await tvs(`partners webhook set demo ${url} --sandbox`);
+    expect([url, refused.code]).toEqual([url, 1]);
+  }
+});
+
+test("reset puts a teacher, the filter and the watch list back and removes the webhook", async () => {
+  const apiKey = /tvs_test_[0-9A-Za-z]{61}/.exec(service.stdout())?.[0] ?? "";
+  const call = async (path: string, method = "GET") => {
+    const url = `${service.url}/v1/inter-agency/${path}`;
+    return (await fetch(url, { method, headers: { "x-agency-api-key": apiKey } })).text();
+  };
+  const status = async () => JSON.parse(await call("lookup/by-tid/1001")).result.status;
+  await tvs("partners webhook set demo http://localhost:9 --sandbox");
+  expect(await json("trigger license.revoked 1001")).toMatchObject({ told: ["demo"] });
+  expect(await status()).toBe("REVOKED");
+  await call("watch/TR/2019/LA/000001", "PUT");
+  expect(await call("watch")).toContain('["TR/2019/LA/000001"]');
+  await json("partners set demo --teachers watched --sandbox");
+  expect(await json("sandbox reset")).toMatchObject({ endpoint: "removed" });
+  expect(await json("partners show demo --sandbox")).toMatchObject({ told: { teachers: "all" } });
+  expect(await call("watch")).toContain('"data":[]');
+  expect(await status()).toBe("VALID");
+  expect(await json("sandbox reset")).toEqual({ teachers: 0, endpoint: "none" });
+});
+
+test("a start makes another demo key where the kept one has ended, and then keeps that one", async () => {
+  const site = await openSite();
+  const keyAtStart = async () => (await prepareSandbox(site.operator, site.url)).demo.apiKey;
+  try {
+    expect(await keyAtStart()).toBe(site.demo.apiKey);
+    const [key] = await site.operator.partners.apiKeys();
+    await revokeApiKey(site.operator.partners, key?.keyId ?? "", Date.now());
+    const next = await keyAtStart();
+    expect(next).not.toBe(site.demo.apiKey);
+    expect(await keyAtStart()).toBe(next);
+  } finally {
+    await site.close();
+  }
+});
+
+describe("on a live register", () => {
+  test.each(["trigger license.revoked", "sandbox reset"])(
+    "tvs %s is refused in plain words, and changes nothing",
+    async (line) => {
+      const configuration = await makeFolder();
+      await makeRegister(configuration.path);
+      const names = () => readdirSync(configuration.path).filter((name) => !/-(?:wal|shm)$/.test(name));
+      const before = [names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()];
+      const beside = await runTvs([...line.split(" "), "--data", configuration.path]);
+      expect([beside.code, beside.stderr]).toEqual([2, expect.stringContaining("only a live register")]);
+      const database = `file:${join(configuration.path, "tvs.db")}`;
+      const told = await runTvs([...line.split(" "), "--data", configuration.path, "--database", database]);
+      expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("is for a sandbox only")]);
+      expect([names(), readFileSync(join(configuration.path, "tvs.db")).toBase64()]).toEqual(before);
+      await configuration.remove();
+    },
+  );
+
+  test("tvs trigger makes no register where there is none", async () => {
+    const nowhere = join(folder.path, "nowhere");
+    expect((await runTvs(["trigger", "license.revoked", "--data", nowhere])).code).toBe(2);
+    expect(existsSync(nowhere)).toBe(false);
+  });
+});

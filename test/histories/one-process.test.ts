@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { newMasterKey } from "../../src/domain/secrets.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { startService } from "../harness/program.ts";
+import { countOf } from "../harness/trial.ts";
+import { playServing } from "./services.ts";
+
+test(
+  "one order explains what the callers of a service of four threads saw while kills ended and restarted it",
+  () =>
+    withTempDir(async (dataDir) => {
+      const masterKey = newMasterKey();
+      const env = { TVS_MASTER_KEY: masterKey, TVS_ISSUER: "https://teachers.example" };
+      const start = () => startService({ dataDir, env, args: ["--threads", "4", "--spread", "always"] });
+      let service = start();
+      try {
+        await service;
+        const serving = {
+          ...{ register: { dataDir, env }, masterKey, isSure: true },
+          url: async () => (await service).url,
+          async fail() {
+            const killed = await service;
+            service = killed.stop("SIGKILL").then(start);
+            await service;
+          },
+        };
+        const asked = { operations: countOf("TVS_OPERATIONS", 1_200) * 0.9, faults: countOf("TVS_KILLS", 2) };
+        expect(await playServing(serving, asked)).toEqual([]);
+      } finally {
+        await (await service).stop();
+      }
+    }),
+  7_200_000,
+);

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Call } from "../../src/domain/calls.ts";
+import { configureLog } from "../../src/logger.ts";
+import { openAccessLog } from "../../src/store/access-log.ts";
+import { until } from "../harness/eventually.ts";
+import { makeFolder } from "../harness/folder.ts";
+
+let folder: Awaited<ReturnType<typeof makeFolder>>;
+let file: string;
+let logged: string;
+beforeEach(async () => {
+  folder = await makeFolder();
+  file = join(folder.path, "access.log");
+  logged = "";
+  configureLog((line) => {
+    logged += line;
+  });
+});
+afterEach(() => folder.remove());
+
+const aCall: Call = {
+  requestId: "019cba7f-3c9a-7000-8000-000000000001",
+  route: "/v1/inter-agency/lookup/by-tid/{tId}",
+  method: "GET",
+  status: 403,
+  partnerId: "exam-body-a",
+  keyId: "k1",
+  ms: 1.234,
+  error: "SCOPE_MISSING",
+  replayed: false,
+};
+const aStranger: Call = { ...aCall, status: 401, partnerId: null, keyId: null, error: "CREDENTIAL_REQUIRED" };
+
+const linesOf = (path: string) =>
+  readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as { ms: number });
+const isThere = (name: string) => readdirSync(folder.path).includes(name);
+const msOf = (path: string) => linesOf(path).map(({ ms }) => ms);
+
+test("a call becomes a line of JSON in a file for its owner alone", async () => {
+  const calls = openAccessLog(file);
+  calls.observe(aCall);
+  await calls.close();
+  const { ms: _ms, ...kept } = aCall;
+  expect(linesOf(file)).toEqual([{ ...kept, ms: 1.2, time: "2026-03-04T20:17:06.714Z" } as never]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("calls without a valid credential go to a file of their own", async () => {
+  const calls = openAccessLog(file);
+  for (let n = 0; n < 3; n++) calls.observe(aStranger);
+  calls.observe(aCall);
+  await calls.close();
+  expect(linesOf(file)).toHaveLength(1);
+  expect(linesOf(join(folder.path, "access-others.log"))).toHaveLength(3);
+});
+
+test("a full file is renamed, and the oldest of twelve is deleted", async () => {
+  for (let n = 0; n < 20; n++) {
+    const calls = openAccessLog(file, "100B");
+    calls.observe({ ...aCall, ms: n });
+    await calls.close();
+  }
+  const names = readdirSync(folder.path).filter((name) => /^access\.log/.test(name));
+  expect(names).toHaveLength(12);
+  expect(msOf(`${file}.1`)).toEqual([19]);
+  expect(msOf(`${file}.11`)).toEqual([9]);
+});
+
+test("a log that its operator deletes begins again with the next file, and harms no other file", async () => {
+  const calls = openAccessLog(file, "400B");
+  calls.observe({ ...aCall, ms: 1 });
+  await until(() => isThere("access.log") && readFileSync(file, "utf8").includes('"ms":1'));
+  rmSync(file);
+  calls.observe({ ...aCall, ms: 2 });
+  await until(() => isThere("access.log"));
+  calls.observe({ ...aCall, ms: 3 });
+  await calls.close();
+  expect(msOf(file)).toEqual([3]);
+  expect(logged).toBe("");
+});
+
+test("a line that a kill has torn spoils none of the next ones", async () => {
+  appendFileSync(file, '{"time":"2026-');
+  const calls = openAccessLog(file);
+  calls.observe(aCall);
+  await calls.close();
+  expect(readFileSync(file, "utf8").split("\n").slice(0, 2)).toEqual(['{"time":"2026-', expect.any(String)]);
+  expect(readFileSync(file, "utf8")).toMatch(/\n\{"time":"2026-03-04.*\}\n$/);
+});
+
+test("a log that cannot be written says so once, and is written again when it can be", async () => {
+  mkdirSync(file);
+  const calls = openAccessLog(file);
+  for (let n = 0; n < 3; n++) calls.observe(aCall);
+  await until(() => logged.includes("cannot be written"));
+  rmSync(file, { recursive: true });
+  await until(() => {
+    calls.observe({ ...aCall, ms: 7 });
+    return logged.includes("is written again");
+  });
+  await calls.close();
+  expect(logged.match(/cannot be written/g)).toHaveLength(1);
+  expect(msOf(file)).toContain(7);
+});
+
+test("lines beyond eight million characters are lost when the disk does not take them, and a line says so", async () => {
+  writeFileSync(file, "");
+  const calls = openAccessLog(file);
+  for (let n = 0; n < 60_000; n++) calls.observe(aCall);
+  await calls.close();
+  expect(linesOf(file).length).toBeLessThan(60_000);
+  expect(logged).toContain("too slowly");
+});
