@@ -1,5 +1,4 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { ThreadData } from "./register/import-reader.ts";
 import type { ServingThreadData } from "./serve/serving-thread.ts";
 
 /** The roles of a worker thread, each with what it does with its data. */
@@ -7,8 +6,6 @@ const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = 
   server: async (data) =>
     (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
-  "import-reader": async (data) =>
-    (await import("./register/import-reader.ts")).runImportReader(data as ThreadData),
 };
 
 /**

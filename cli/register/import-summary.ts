@@ -26,15 +26,13 @@ const shownRows = 5;
 /** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
 export function tellRemarks(
   args: { json?: boolean | undefined; report?: string | undefined },
-  { stopped, resumedAfterRow, abandoned, rejected, warnings, sameRejections }: ImportResult,
+  { stopped, abandoned, rejected, warnings, sameRejections }: ImportResult,
 ): void {
   if (abandoned !== undefined) {
     note(
       `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
     );
   }
-  if (resumedAfterRow !== undefined)
-    note(`this import was interrupted before; it continued after row ${resumedAfterRow}`);
   if (sameRejections === true && stopped === undefined)
     note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
   if (stopped?.by === "strict") note(whyStopped(stopped));

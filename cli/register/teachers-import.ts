@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { constants } from "node:os";
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
@@ -7,7 +7,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
-import type { FilePiece } from "../../src/domain/import/read.ts";
+import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
@@ -16,10 +16,12 @@ import { importDependencies, openOperator, requireRegister } from "../open.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import { exitCodes, hint, note, print } from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
-import { readInThread } from "./import-reader.ts";
 import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
+import { sheetReaderIn } from "./workbook-process.ts";
+
+const readBytes = 256 * 1024;
 
 const importArgs = {
   file: { ...operand("The extract"), required: false },
@@ -94,18 +96,19 @@ type Importing = ReturnType<typeof howToImport> & {
 
 async function importExtract(file: string, how: Importing): Promise<ImportResult> {
   const { config, reading, report, stop, dryRun, ...options } = how;
-  // Rows are read and checked by a thread of their own: this one compares, plans and writes.
-  const entry = workerEntry();
   const progress = createProgress(sizeOf(file));
   const operator = await openOperator(config);
   try {
-    const { blindIndexKey } = operator.secrets;
     await requireWholeLog(operator);
     const name = basename(file);
-    const remembered = await rememberedMapping(operator.settings);
-    const data = { file, name, blindIndexKey, reading: { ...reading, remembered } };
+    const input = {
+      name,
+      bytes: createReadStream(file, { highWaterMark: readBytes }),
+      reading: { ...reading, remembered: await rememberedMapping(operator.settings) },
+      readSheet: sheetReaderIn(workerEntry()),
+    };
     let sheet: string | null = null;
-    const pieces = tellingMapping(readInThread(entry, data), (name) => {
+    const pieces = tellingMapping(readPieces(input, operator.blindIndex), (name) => {
       sheet = name;
     });
     const result = await importRegister({ name, pieces }, importDependencies(operator), {

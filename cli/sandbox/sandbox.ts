@@ -9,6 +9,7 @@ import type { Config } from "../../src/config.ts";
 import { apiKeyId, apiKeyRecord, isLive, maxLiveKeys, mintApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
 import { defaultWatchLimit, scopes } from "../../src/domain/partners.ts";
 import {
@@ -166,7 +167,8 @@ function importFixtures(operator: Operator, teachers: typeof sandboxTeachers): P
 /** Tells partners nothing: a sandbox is filled and put back, nobody's licence has changed. */
 function importText(operator: Operator, name: string, text: string): Promise<ImportResult> {
   const options = { baseline: true, allowChange: true, liftRevocations: true, isSample: true };
-  return importRegister({ name, bytes: inOnePiece(text) }, importDependencies(operator), options);
+  const pieces = readPieces({ name, bytes: inOnePiece(text) }, operator.blindIndex);
+  return importRegister({ name, pieces }, importDependencies(operator), options);
 }
 
 async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {

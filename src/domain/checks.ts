@@ -195,7 +195,7 @@ function judgeImport(last: Readings["imports"][number] | undefined, now: number)
     return ok(name, "none is unfinished");
   const since = describeSpan(now - last.startedAt);
   return warn(name, `the last import began ${since} ago and is not finished`, {
-    advice: "if it was stopped, the same command goes on with it",
+    advice: "if it was stopped, run the same command again",
     command: ["teachers", "import", "FILE"],
   });
 }

@@ -1,7 +1,6 @@
 import { service } from "../domain/changes.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { AppliedImport } from "../domain/import/arrival.ts";
-import type { Contention } from "../domain/import/batch-size.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type {
@@ -20,15 +19,11 @@ import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
 import { nextTeacherId } from "./status-lists.ts";
 
-/**
- * Pages of 4 KiB that may wait in the write-ahead log: the more, the fewer are written twice. Beside somebody who
- * writes, nobody's commit is to be held up by emptying the log (0): it is done between commits, see below.
- */
-const checkpointPages: Readonly<Record<Contention, number>> = { none: 64_000, low: 4_000, high: 0 };
-/** A new row alters some five pages; a service empties the log itself at a thousand. */
-const rowsBetweenCheckpoints = 100;
-const normal = { checkpointPages: 1_000, cacheKib: 2_000 };
+/** The cache of the connection while it writes in bulk, in KiB: indexes are written all over. */
 const bulkCacheKib = 64_000;
+const usualCacheKib = 2_000;
+/** Pages of the log after which a commit empties it; none while a bulk is written, which empties it between commits. */
+const usualCheckpointPages = 1_000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
 
@@ -51,31 +46,24 @@ export function createImportHistory(driver: Driver): ImportHistory {
 }
 
 async function readLosses(driver: Driver, since: number): Promise<Losses> {
-  const rows = await driver.query(
-    `SELECT losses FROM imports WHERE started_at >= ? AND losses IS NOT NULL
-      AND (finished_at IS NOT NULL OR abandoned_at IS NOT NULL) ORDER BY id DESC`,
-    [since],
-  );
+  const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
+  const rows = await driver.query(sql, [since]);
   return sumLosses(rows.map((row) => JSON.parse(text(row, "losses")) as RecordedLosses));
 }
 
-const lastAppliedImport = `SELECT applied, fields, finished_at, rejections FROM imports WHERE finished_at IS NOT NULL
-  AND inserted + updated + unchanged > 0 AND options NOT LIKE '%"sample"%' ORDER BY id DESC LIMIT 1`;
+const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
+  AND inserted + updated + unchanged > 0 AND is_sample = 0 ORDER BY id DESC LIMIT 1`;
 
 async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
   const [row] = await driver.query(lastAppliedImport);
   if (row === undefined) return null;
-  const fields = textOrNull(row, "fields");
+  const rejections = textOrNull(row, "rejections");
   return {
     rows: integer(row, "applied"),
-    fields: fields === null ? null : new Set(JSON.parse(fields) as string[]),
+    fields: new Set(JSON.parse(text(row, "fields")) as string[]),
     finishedAt: integer(row, "finished_at"),
-    rejections: digestsOf(textOrNull(row, "rejections")),
+    rejections: rejections === null ? null : new Set(JSON.parse(rejections) as string[]),
   };
-}
-
-function digestsOf(text: string | null): ReadonlySet<string> | null {
-  return text === null ? null : new Set(JSON.parse(text) as string[]);
 }
 
 function codeCount(row: Row): CodeCount {
@@ -100,16 +88,14 @@ function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
   return statement(keepCodes, [id, JSON.stringify(rows)]);
 }
 
-const readDataVersion = statement("PRAGMA data_version");
-const unfinishedRun = `SELECT * FROM imports WHERE finished_at IS NULL AND abandoned_at IS NULL
-  ORDER BY id DESC LIMIT 1`;
-
-/**
- * Moves the progress from where this run left it; from anywhere else `applied` would become NULL, which
- * violates a constraint and undoes the whole commit.
- */
-const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?,
-  applied = CASE WHEN applied = ? AND finished_at IS NULL AND abandoned_at IS NULL THEN ? END WHERE id = ?`;
+/** Writes the progress. Of an import that was given up `applied` would become NULL, which undoes the whole commit. */
+const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?, losses = ?,
+  applied = CASE WHEN abandoned_at IS NULL THEN ? END WHERE id = ?`;
+const giveUp = `UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL RETURNING *`;
+const insertImport = `INSERT INTO imports (file, sha256, is_sample, started_at, losses, unchanged, applied, inserted, updated,
+  rejected, warnings, events) VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0) RETURNING id`;
+const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
+  WHERE id = ? AND abandoned_at IS NULL RETURNING id`;
 
 /**
  * Imports: their progress, and chunks of changes that are committed together with it.
@@ -118,154 +104,92 @@ const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, ev
  */
 export function createImportStore(driver: Driver, stagingFolder: string, acting = service): ImportStore {
   const recorded = createRecorder(acting);
-  const others = createOtherUsers(driver);
-  const log = createLogKeeper(driver);
+  const isFile = driver.kind === "embedded";
+  const othersWrote = createWriterWatch();
+  const isBesideService = createServiceWatch(driver);
   let newId: number | undefined;
 
-  async function isSuperseded(run: ImportRun): Promise<boolean> {
-    const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [run.id]);
-    if (row === undefined) return true;
-    const { applied, abandonedAt, finishedAt } = importRecord(row);
-    return abandonedAt !== null || finishedAt !== null || applied !== run.applied;
-  }
-
   async function commit(
-    run: ImportRun,
+    { id }: ImportRun,
     writes: readonly ImportWrite[],
-    next: ImportProgress,
+    { inserted, updated, unchanged, events, losses, applied }: ImportProgress,
   ): Promise<CommitOutcome> {
-    const { inserted, updated, unchanged, events, applied } = next;
-    const progress = [inserted, updated, unchanged, events, run.applied, applied, run.id];
+    const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied, id];
+    const startedAt = performance.now();
     newId ??= await firstFreeId(driver);
     try {
       const rows = await driver.batch([
-        ...others.look,
+        ...(isFile ? [statement("PRAGMA data_version")] : []),
         ...chunkStatements(writes, newId),
         statement(advance, progress),
       ]);
       newId += writes.filter((write) => write.replaces === null).length;
-      const othersWrote = others.haveWritten(rows[0]?.[0]);
-      const heldMs = driver.heldMs();
-      await log.copy(writes.length);
-      return { outcome: "applied", othersWrote, serviceRuns: await others.serviceRuns(), heldMs };
+      const heldMs = driver.heldMs() ?? performance.now() - startedAt;
+      // Between commits it keeps nobody from writing: a service that finds a long log copies it amid its calls.
+      if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
+      return { outcome: "applied", heldMs, othersWrote: isFile && othersWrote(rows[0]?.[0]) };
     } catch (error) {
       newId = undefined;
       if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      return {
-        outcome: (await isSuperseded(run)) ? "superseded" : "conflict",
-        othersWrote: true,
-        serviceRuns: true,
-        heldMs: null,
-      };
+      const underWay = await driver.query("SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL", [
+        id,
+      ]);
+      return { outcome: underWay.length === 0 ? "superseded" : "conflict" };
     }
   }
 
   return {
     openStaging: () => openStaging(stagingFolder),
     commit,
-    async unfinished() {
-      const [row] = await driver.query(unfinishedRun);
-      return row === undefined ? null : importRecord(row);
-    },
-    async begin({ file, sha256, options, losses, at }) {
-      const giveUp = "UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL";
-      const insert = `INSERT INTO imports (file, sha256, options, started_at, losses, applied, inserted, updated,
-          unchanged, rejected, warnings, events) VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0) RETURNING *`;
-      const rows = await driver.batch([
+    async begin({ file, sha256, isSample, unchanged, losses, at }) {
+      const [left, begun] = await driver.batch([
         statement(giveUp, [at]),
-        statement(insert, [file, sha256, options, at, JSON.stringify(losses)]),
+        statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
         recorded({ action: "import", kind: "import", id: null, detail: sha256 }),
       ]);
-      const row = rows[1]?.[0];
-      if (row === undefined) throw new TypeError("the import was not recorded");
-      return importRecord(row);
+      const id = integer(begun?.[0] ?? {}, "id");
+      const run = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
+      return { run, abandoned: left?.[0] === undefined ? null : importRecord(left[0]) };
     },
-    async allow(run) {
-      await driver.query("UPDATE imports SET losses = ? WHERE id = ?", [JSON.stringify("allowed"), run.id]);
-    },
-    async finish(run, { rejected, warnings, codes, fields, rejections, at }) {
-      const sql = `UPDATE imports SET finished_at = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
-        WHERE id = ? AND abandoned_at IS NULL`;
+    async finish({ id }, { rows, rejected, warnings, codes, fields, rejections, at }) {
       const digests = rejections === null ? null : JSON.stringify(rejections);
-      const args = [at, rejected, warnings, JSON.stringify(fields), digests, run.id];
-      await driver.batch([statement(sql, args), keptCodes(run.id, codes)]);
+      const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
+      const [finished] = await driver.batch([statement(finishImport, args), keptCodes(id, codes)]);
+      return finished?.length === 1;
     },
     lastApplied: () => readLastApplied(driver),
     losses: (since) => readLosses(driver, since),
-    isBesideService: async () => driver.kind === "embedded" && others.serviceRuns(),
-    async tune(contention) {
-      if (driver.kind !== "embedded") return;
-      if (contention !== null) return others.begin(await log.tune(contention));
-      await log.restore();
-      if (!(await others.serviceRuns())) await log.empty();
-    },
-  };
-}
-
-/** Who else uses the database while an import runs. A libSQL server does not tell. */
-function createOtherUsers(driver: Driver) {
-  const embedded = driver.kind === "embedded";
-  /** Only another connection's commit moves this number. */
-  let dataVersion: number | null = null;
-  let looked = { at: Number.NEGATIVE_INFINITY, serviceRuns: true };
-  return {
-    /** The statement to be put before a chunk, whose row {@link haveWritten} takes. */
-    look: embedded ? [readDataVersion] : [],
-    /** Whether somebody else has committed since the last chunk, or since the beginning. */
-    haveWritten(row: Row | undefined): boolean {
-      if (!embedded || row === undefined) return false;
-      const version = integer(row, "data_version");
-      const moved = dataVersion !== null && dataVersion !== version;
-      dataVersion = version;
-      return moved;
-    },
-    /** Who writes between this and the first commit is noticed by it. */
-    begin(row: Row | undefined): void {
-      dataVersion ??= integerOrNull(row ?? {}, "data_version");
-    },
-    async serviceRuns(): Promise<boolean> {
-      const at = performance.now();
-      if (at - looked.at > lookMs) looked = { at, serviceRuns: await driver.serviceRunning() };
-      return looked.serviceRuns;
-    },
-  };
-}
-
-/** The write-ahead log of the database file while an import runs: how long it may grow, and who empties it. */
-function createLogKeeper(driver: Driver) {
-  let rowsInLog = 0;
-  let isCopied = false;
-  return {
-    /** @returns the row of {@link readDataVersion} */
-    async tune(contention: Contention): Promise<Row | undefined> {
-      isCopied = contention === "high";
-      const rows = await driver.batch([
-        ...tuning(checkpointPages[contention], bulkCacheKib),
-        readDataVersion,
+    isBesideService,
+    async tune(isBulk) {
+      if (!isFile) return;
+      const pages = isBulk ? 0 : usualCheckpointPages;
+      const kib = isBulk ? bulkCacheKib : usualCacheKib;
+      await driver.batch([
+        statement(`PRAGMA wal_autocheckpoint = ${pages}`),
+        statement(`PRAGMA cache_size = -${kib}`),
       ]);
-      return rows[2]?.[0];
     },
-    /**
-     * Copies what the log holds into the database on the calling thread's connection, which keeps nobody from writing:
-     * a service that finds the log long would do it in the midst of its callers.
-     */
-    async copy(rows: number): Promise<void> {
-      rowsInLog += rows;
-      if (!isCopied || rowsInLog < rowsBetweenCheckpoints) return;
-      rowsInLog = 0;
-      await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
-    },
-    /** Leaves the settings as they were. */
-    async restore(): Promise<void> {
-      isCopied = false;
-      await driver.batch(tuning(normal.checkpointPages, normal.cacheKib));
-    },
-    /** Gives the log's space back, unless that would make anybody wait. */
-    async empty(): Promise<void> {
-      for (const pragma of ["busy_timeout = 0", "wal_checkpoint(TRUNCATE)", "busy_timeout = 5000"]) {
-        await driver.query(`PRAGMA ${pragma}`);
-      }
-    },
+  };
+}
+
+/** Sees whether another connection has committed since the last commit: only that moves `data_version`. */
+function createWriterWatch(): (row: Row | undefined) => boolean {
+  let last: number | null = null;
+  return (row = {}) => {
+    const before = last;
+    last = integer(row, "data_version");
+    return before !== null && before !== last;
+  };
+}
+
+/** Looks whether a service uses the same file. */
+function createServiceWatch(driver: Driver): () => Promise<boolean> {
+  let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
+  return async () => {
+    const at = performance.now();
+    if (driver.kind === "embedded" && at - looked.at > lookMs)
+      looked = { at, runs: await driver.serviceRunning() };
+    return looked.runs;
   };
 }
 
@@ -274,16 +198,11 @@ async function firstFreeId(driver: Driver): Promise<number> {
   return row === undefined ? 1 : integer(row, "id");
 }
 
-function tuning(pages: number, kib: number): Statement[] {
-  return [statement(`PRAGMA wal_autocheckpoint = ${pages}`), statement(`PRAGMA cache_size = -${kib}`)];
-}
-
 function importRecord(row: Row): ImportRecord {
   return {
     id: integer(row, "id"),
     file: text(row, "file"),
     sha256: text(row, "sha256"),
-    options: text(row, "options"),
     startedAt: integer(row, "started_at"),
     finishedAt: integerOrNull(row, "finished_at"),
     abandonedAt: integerOrNull(row, "abandoned_at"),

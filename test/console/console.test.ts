@@ -9,6 +9,7 @@ import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aNode, anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;
@@ -89,11 +90,11 @@ describe("the console", () => {
   test("shows a file's name without its folder, as text whatever is in it", async () => {
     const imports = createImportStore(world.operator.driver, world.folder);
     const file = "/home/amina/<b>list<b>&.csv";
-    await imports.begin({ file, sha256: "", options: "", losses: "allowed", at: world.operator.clock.now() });
+    await beginImport(imports, { file, at: world.operator.clock.now() });
     const page = await pageWith("&amp;.csv");
     expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
     expect(page).not.toContain("amina");
-    expect(page).toContain("is not finished. If it was stopped, the same command goes on with it.");
+    expect(page).toContain("is not finished. If it was stopped, run the same command again.");
   });
 
   test("shows an endpoint by its host alone, and what it failed with", async () => {

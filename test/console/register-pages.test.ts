@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { importDependencies } from "../../cli/open.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { aPartner } from "../harness/samples.ts";
 
@@ -20,8 +21,12 @@ async function load(text: string): Promise<void> {
   async function* bytes() {
     yield new TextEncoder().encode(text);
   }
-  const file = { name: "/home/someone/extract.csv", bytes: bytes() };
-  await importRegister(file, importDependencies(world.operator), { baseline: true, allowChange: true });
+  const name = "/home/someone/extract.csv";
+  const pieces = readPieces({ name, bytes: bytes() }, world.operator.blindIndex);
+  await importRegister({ name, pieces }, importDependencies(world.operator), {
+    baseline: true,
+    allowChange: true,
+  });
 }
 
 let world: TestConsole;

@@ -67,7 +67,7 @@ describe("what needs attention", () => {
       "warn: The nodes run different versions, 1.0.0 at http://one:1; 1.1.0 at http://two:2: a rolling upgrade is not finished. Put the newest version on every machine.",
       "warn: The clock of the node at http://two:2 is 3 s behind the database's. Set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused.",
       "warn: The last anchor at /srv/anchors is 26 h old, and the log has grown since. Look why its timer does not make one.",
-      "warn: The last import began 0 s ago and is not finished. If it was stopped, the same command goes on with it.",
+      "warn: The last import began 0 s ago and is not finished. If it was stopped, run the same command again.",
       "warn: No webhook has been sent since the restore with --hold-webhooks. Look at tvs webhooks list --state pending, then release them.",
       "warn: The endpoint of failing has failed for 3 h. Last error: TIMEOUT. It says why.",
       "warn: 2 deliveries to failing were given up.",

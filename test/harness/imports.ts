@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
 import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
-import type { ImportStore } from "../../src/domain/import/store.ts";
+import type { ImportRun, ImportStore } from "../../src/domain/import/store.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { lagos } from "./clock.ts";
@@ -55,7 +56,10 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
       };
       const input = { name, bytes: inPieces(Buffer.from(content), pieceBytes), reading };
       const dependencies = { teachers, imports: through, blindIndex, calendar: lagos, clock, actor: "test" };
-      const result = await importRegister(input, dependencies, { ...rest, writeReport });
+      const result = await importRegister({ name, pieces: readPieces(input, blindIndex) }, dependencies, {
+        ...rest,
+        writeReport,
+      });
       return { ...result, report: { ...(JSON.parse(text) as Report), text } };
     }
 
@@ -85,6 +89,15 @@ export function withImports(act: (world: TestImports) => Promise<void>): Promise
 /** Small pieces, so that every row and many a character comes in two. */
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+/** Begins an import, as one that nobody looks at. */
+export async function beginImport(
+  imports: ImportStore,
+  changes: Partial<Parameters<ImportStore["begin"]>[0]> = {},
+): Promise<ImportRun> {
+  const started = { file: "extract.csv", sha256: "", isSample: false, unchanged: 0, at: 1 };
+  return (await imports.begin({ ...started, losses: "allowed", ...changes })).run;
 }
 
 /** An import store of which the commits fail from the `after`-th on, as if the process had been killed there. */

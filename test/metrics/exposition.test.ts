@@ -5,6 +5,7 @@ import { families } from "../../src/metrics/exposition.ts";
 import { routes } from "../../src/routes.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aPartner, aTeacherWrite } from "../harness/samples.ts";
 import { type ParsedFamily, parseExposition } from "./exposition-parser.ts";
 
@@ -36,11 +37,10 @@ beforeAll(async () => {
     at: 1,
   });
   const imports = createImportStore(operator.driver, world.folder);
-  const run = await imports.begin({ file: "a.csv", sha256: "", options: "{}", losses: "allowed", at: 1 });
-  await imports.commit(run, [], { ...run, applied: 3, unchanged: 3 });
-  const end = { rejections: null, rejected: 1, warnings: 0, codes: [], fields: [] };
-  await imports.finish({ ...run, applied: 3 }, { ...end, at: Date.parse("2026-03-01T09:00:00Z") });
-  const refused = await imports.begin({ file: "b.csv", sha256: "", options: "{}", losses: "allowed", at: 1 });
+  const run = await beginImport(imports, { unchanged: 3 });
+  const end = { rows: 4, rejections: null, rejected: 1, warnings: 0, codes: [], fields: [] };
+  await imports.finish(run, { ...end, at: Date.parse("2026-03-01T09:00:00Z") });
+  const refused = await beginImport(imports);
   await imports.finish(refused, { ...end, at: operator.clock.now() });
   for (const path of [
     "/teacher/verify-license?searchTerm=1",

@@ -53,12 +53,12 @@ function rowOf(file: string, { tests, failures, seconds }: Outcome): string {
 
 function pageOf(rows: readonly string[], env: Readonly<Record<string, string | undefined>>): string {
   const { stdout } = Bun.spawnSync(["git", "describe", "--always", "--dirty"], { cwd: projectFolder });
-  const said = Object.keys(counts).map((name) => `${name}=${env[name]}`);
+  const said = [...Object.keys(counts), "TVS_SEED"].map((name) => `\`${name}=${env[name]}\``);
   return `# Proved
 
 What the README promises is tried by chance: who calls when, what is killed, which write fails, what is sent. One run of \`npm run prove\` wrote this page, and failures stand here as well.
 
-Commit ${stdout.toString().trim()}, ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}, with \`${said.join(" ")} TVS_SEED=${env.TVS_SEED}\`.
+Commit ${stdout.toString().trim()}, ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}, with ${said.join(" ")}.
 
 | test | what it tries | result | time |
 |---|---|---|---|

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createCalendar, systemClock } from "../../src/domain/clock.ts";
 import { importRegister } from "../../src/domain/import/import.ts";
+import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportStore, StagedRow } from "../../src/domain/import/store.ts";
 import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
@@ -15,8 +16,10 @@ import { openStaging } from "../../src/store/staging.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { type Cells, csv, row } from "../harness/imports.ts";
+import { beginImport, type Cells, csv, row } from "../harness/imports.ts";
 import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
+
+const blindIndex = createBlindIndex(new Uint8Array(32));
 
 for (const kind of driverKinds) {
   describe.skipIf(kind.unavailable !== undefined)(`imports: ${kind.name}`, () => {
@@ -42,19 +45,20 @@ for (const kind of driverKinds) {
       await remove();
     });
 
-    const begin = (file: string) =>
-      imports.begin({ file, sha256: file, options: "{}", losses: "allowed", at: 1 });
     const newTeacher = (regNo: string, tId: number | null = null) => ({
       ...aTeacherWrite(regNo, { tId }),
       changed: null,
     });
     const add = (rows: readonly Cells[]) =>
       importRegister(
-        { name: "extract.csv", bytes: bytesOf(csv(rows)) },
+        {
+          name: "extract.csv",
+          pieces: readPieces({ name: "extract.csv", bytes: bytesOf(csv(rows)) }, blindIndex),
+        },
         {
           teachers,
           imports,
-          blindIndex: createBlindIndex(new Uint8Array(32)),
+          blindIndex,
           calendar: createCalendar("Africa/Lagos"),
           clock: systemClock,
           actor: "test",
@@ -103,20 +107,21 @@ for (const kind of driverKinds) {
     });
 
     test("moves the progress with the rows, or neither", async () => {
-      const run = await begin("progress");
+      const run = await beginImport(imports);
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
+      const progress = async () => (await createImportHistory(driver).latest(1))[0];
       expect(await imports.commit(run, clash, next)).toMatchObject({ outcome: "conflict" });
-      expect(await imports.unfinished()).toMatchObject({ applied: 0, inserted: 0 });
+      expect(await progress()).toMatchObject({ applied: 0, inserted: 0 });
       expect(await teachers.findStored({ by: "regNo", value: "A/1/1/1" })).toBeNull();
       expect(await imports.commit(run, [newTeacher("A/1/1/1", 5)], next)).toMatchObject({
         outcome: "applied",
       });
-      expect(await imports.unfinished()).toMatchObject({ applied: 2, inserted: 2 });
+      expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
     test("does not change a record that has moved on", async () => {
-      const run = await begin("moved on");
+      const run = await beginImport(imports);
       await imports.commit(run, [newTeacher("B/1/1/1")], { ...run, applied: 1 });
       const stored = await teachers.findStored({ by: "regNo", value: "B/1/1/1" });
       const change = (version: number) => ({
@@ -140,51 +145,34 @@ for (const kind of driverKinds) {
     const testOfFile = kind.kind === "embedded" ? test : undefined;
 
     testOfFile?.("says of a commit how long it kept others waiting, and whether others write", async () => {
-      // A store of its own: what other tests wrote is others' writing too.
-      const fresh = createImportStore(driver, folder);
-      const run = await fresh.begin({
-        file: "held",
-        sha256: "held",
-        options: "{}",
-        losses: "allowed",
-        at: 1,
-      });
-      await fresh.tune("low");
+      const run = await beginImport(imports);
       const other = await database.open();
       try {
-        const first = await fresh.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
+        const first = await imports.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
         expect(first).toMatchObject({ outcome: "applied", othersWrote: false });
-        await makeSchema(other);
         await other.batch([statement("UPDATE revision SET value = value + 1")]);
-        const second = await fresh.commit({ ...run, applied: 1 }, [], { ...run, applied: 2 });
+        const second = await imports.commit(run, [], { ...run, applied: 2 });
         expect(second).toMatchObject({ outcome: "applied", othersWrote: true });
         expect(second.outcome === "applied" && second.heldMs).toBeGreaterThan(0);
       } finally {
         await other.close();
-        await fresh.tune(null);
       }
     });
 
-    testOfFile?.("sees in the first commit already who has written since the import began", async () => {
-      const fresh = createImportStore(driver, folder);
-      const run = await fresh.begin({
-        file: "first",
-        sha256: "first",
-        options: "{}",
-        losses: "allowed",
-        at: 1,
-      });
-      await fresh.tune("low");
-      const other = await database.open();
-      await other.batch([statement("UPDATE revision SET value = value + 1")]);
-      await other.close();
-      expect(await fresh.commit(run, [], { ...run, applied: 1 })).toMatchObject({ othersWrote: true });
-      await fresh.tune(null);
+    testOfFile?.("knows whether a service uses the same file", async () => {
+      const service = await database.open();
+      try {
+        expect(await createImportStore(driver, folder).isBesideService()).toBe(false);
+        await service.lockService();
+        expect(await createImportStore(driver, folder).isBesideService()).toBe(true);
+      } finally {
+        await service.close();
+      }
     });
 
-    testOfFile?.("the log of a database that others write to is emptied between commits", async () => {
-      const run = await begin("log");
-      await imports.tune("high");
+    testOfFile?.("copies the log into the database between commits", async () => {
+      const run = await beginImport(imports);
+      await imports.tune(true);
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
       await imports.commit(run, many, { ...run, applied: 200, inserted: 200 });
       // The file alone, without its log.
@@ -193,23 +181,22 @@ for (const kind of driverKinds) {
       const copy = await openEmbedded({ file: join(folder, "copy.db") });
       const found = await copy.query("SELECT count(*) AS n FROM teachers WHERE reg_no GLOB 'L/*'");
       await copy.close();
-      await imports.tune(null);
+      await imports.tune(false);
       expect(found).toEqual([{ n: 200 }]);
     });
 
-    test("stops an import that another one has overtaken, or that is done already", async () => {
-      const run = await begin("overtaken");
-      const other = await begin("other");
-      expect(await imports.commit(run, [], { ...run, applied: 1 })).toMatchObject({ outcome: "superseded" });
-      await imports.commit(other, [], { ...other, applied: 1 });
-      expect(await imports.commit(other, [], { ...other, applied: 1 })).toMatchObject({
-        outcome: "superseded",
-      });
-      await imports.finish(
-        { ...other, applied: 1 },
-        { codes: [], fields: [], rejections: null, rejected: 0, warnings: 0, at: 2 },
-      );
-      expect(await imports.unfinished()).toBeNull();
+    test("stops an import during which another one has begun", async () => {
+      const run = await beginImport(imports);
+      const other = await beginImport(imports);
+      expect(await imports.commit(run, [], { ...run, applied: 1 })).toEqual({ outcome: "superseded" });
+      const end = { codes: [], fields: [], rejections: null, rows: 1, rejected: 0, warnings: 0, at: 2 };
+      expect(await imports.finish(run, end)).toBe(false);
+      expect(await imports.finish(other, end)).toBe(true);
+      const all = await createImportHistory(driver).latest(2);
+      expect(all.map(({ finishedAt, abandonedAt }) => [finishedAt, abandonedAt])).toEqual([
+        [2, null],
+        [null, 1],
+      ]);
     });
   });
 }
@@ -218,35 +205,24 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-describe("rows that wait", () => {
-  test("are taken out in parts as they are at once, from any row on", async () => {
-    const folder = await makeFolder();
-    const staging = await openStaging(folder.path);
-    try {
-      for (let first = 1; first < 60; first += 20) {
-        const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
-        expect(await staging.add(rows)).toEqual([]);
-      }
-      const all = await staging.pending(0, 100);
-      expect(all.map(({ seq }) => seq)).toEqual([1, 2, 4, 5].flatMap(everySixth).sort((a, b) => a - b));
-      const inParts: typeof all = [];
-      for (;;) {
-        const part = await staging.pending(inParts.at(-1)?.seq ?? 0, 7);
-        if (part.length === 0) break;
-        inParts.push(...part);
-      }
-      expect(inParts).toEqual(all);
-      // Back again, as after commits that did not hold.
-      expect(await staging.pending(5, 7)).toEqual(all.filter(({ seq }) => seq > 5).slice(0, 7));
-      expect(await staging.pending(2, 100)).toEqual(all.filter(({ seq }) => seq > 2));
-    } finally {
-      await staging.close();
-      await folder.remove();
+test("rows that wait come out in the order of the file, without those that change nothing", async () => {
+  const folder = await makeFolder();
+  const staging = await openStaging(folder.path);
+  try {
+    for (let first = 1; first < 60; first += 20) {
+      const rows = Array.from({ length: 20 }, (_, n) => waitingRow(first + n));
+      expect(staging.add(rows)).toEqual([]);
     }
-  });
+    const changing = Array.from({ length: 60 }, (_, n) => n + 1).filter((seq) => seq % 3 !== 0);
+    expect(staging.pending(0, 100).map(({ seq }) => seq)).toEqual(changing);
+    expect(staging.pending(5, 7).map(({ seq }) => seq)).toEqual(changing.slice(4, 11));
+    const expected = waitingRow(7);
+    expect(staging.pending(5, 1)).toEqual([{ seq: 7, line: 8, isNew: true, patch: expected.patch }]);
+  } finally {
+    staging.close();
+    await folder.remove();
+  }
 });
-
-const everySixth = (first: number) => Array.from({ length: 10 }, (_, n) => first + 6 * n);
 
 /** Every third row changes nothing. */
 function waitingRow(seq: number): StagedRow {

@@ -15,6 +15,7 @@ import * as columns from "../../src/store/teacher-columns.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
+import { beginImport } from "../harness/imports.ts";
 import { numbers } from "../harness/random.ts";
 import { aTeacherWrite } from "../harness/samples.ts";
 
@@ -123,12 +124,12 @@ describeDrivers("a teacher's columns", (_kind, database) => {
   test("are written the same by an import, a record's as a whole and a single field's", async () => {
     const imports = createImportStore(driver, folder.path);
     const at = 1;
-    const first = await imports.begin({ file: "first", sha256: "", options: "{}", losses: "allowed", at });
+    const first = await beginImport(imports);
     const applied = { ...first, applied: 1, inserted: 1 };
     await imports.commit(first, [{ ...writeOf(bare("C/2/1/0")), changed: null }], applied);
-    const nothing = { rejected: 0, warnings: 0, codes: [], fields: [], rejections: [] };
+    const nothing = { rows: 1, rejected: 0, warnings: 0, codes: [], fields: [], rejections: [] };
     await imports.finish(applied, { ...nothing, at });
-    let run = await imports.begin({ file: "columns", sha256: "", options: "{}", losses: "allowed", at: 1 });
+    let run = await beginImport(imports);
     const commit = async (write: Parameters<typeof imports.commit>[1][number]) => {
       const next = { ...run, applied: run.applied + 1 };
       expect(await imports.commit(run, [write], next)).toMatchObject({ outcome: "applied" });

@@ -4,6 +4,7 @@ import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { lagos } from "../harness/clock.ts";
+import { beginImport } from "../harness/imports.ts";
 import { aTeacher } from "../harness/samples.ts";
 import { type TestWebhooks, withWebhooks } from "../harness/webhooks.ts";
 
@@ -49,7 +50,7 @@ describe("every path that stores an event makes its deliveries with it", () => {
     withWebhooks(async (world) => {
       await subscribe(world, "board");
       const imports = createImportStore(world.driver, world.folder);
-      const run = await imports.begin({ file: "f", sha256: "s", options: "{}", losses: "allowed", at: 1 });
+      const run = await beginImport(imports);
       const at = world.clock.now();
       const write = (regNo: string, tId: number) => {
         const planned = planWrite(null, aTeacher(regNo, { tId }), {

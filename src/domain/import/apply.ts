@@ -1,17 +1,27 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { Calendar, Clock } from "../clock.ts";
+import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { planWrite, type TeacherStore } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
-import { type BatchSize, createBatchSize } from "./batch-size.ts";
 import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
+import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
-import type { ImportProgress, ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
+import type { ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
 
-/** How often a chunk is planned anew, and then a row alone, because records have moved on meanwhile. */
+/**
+ * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random
+ * pages of the blind indexes are written once for many rows. A service that wants to write waits for it.
+ */
+const lockMs = { alone: 2_000, besideService: 3 };
+/** Beside a service that writes, the lock stays free for so many times as long as the chunk held it. */
+const restFactor = 2;
+/** Rows of the first chunk: how long a row takes is not known yet. */
+const firstRows = 20;
+const minRows = 10;
+/** How often a chunk, and then a row alone, is planned before it is refused because its record changes. */
 const maxAttempts = 5;
 
 type ApplyDependencies = {
@@ -25,6 +35,8 @@ type ApplyDependencies = {
   readonly liftRevocations: boolean;
   /** When the check of the file began, in milliseconds since the epoch. */
   readonly checkedAt: number;
+  /** The day by which the rows were checked. */
+  readonly today: CalendarDate;
   readonly format: ImportFormat;
   readonly maxChunkRows: number;
   /** Aborted when no further commit is to be begun. */
@@ -32,124 +44,102 @@ type ApplyDependencies = {
   readonly onRow: (seq: number) => void;
 };
 
-type Context = ApplyDependencies & { readonly batchSize: BatchSize };
-type ChunkPlan = {
-  readonly writes: ImportWrite[];
-  readonly refused: ImportIssue[];
-  readonly unchanged: number;
-};
+type Committed = { readonly run: ImportRun; readonly heldMs: number; readonly othersWrote: boolean };
 
 /**
- * Applies the staged rows behind the run's progress, in short commits that each move the progress along:
- * after a kill the next run goes on where the last commit ended, no row is applied twice and none is lost.
- * @param lastSeq the last row of the file
+ * Applies the staged rows in chunks of one commit each. A commit holds rows, their events and the progress.
  * @returns the run at its end, or where it was stopped
- * @throws TvsError REFUSED when another import has begun meanwhile
+ * @throws TvsError REFUSED when another import has begun
  */
-export async function applyStaged(
-  run: ImportRun,
-  lastSeq: number,
-  dependencies: ApplyDependencies,
-): Promise<ImportRun> {
-  const { imports, staging, maxChunkRows } = dependencies;
-  const context: Context = { ...dependencies, batchSize: createBatchSize(maxChunkRows) };
-  let written: Promise<ImportRun> = Promise.resolve(run);
-  let contention = context.batchSize.contention();
-  await imports.tune(contention);
+export async function applyStaged(run: ImportRun, context: ApplyDependencies): Promise<ImportRun> {
+  const { imports, staging, maxChunkRows, stop, onRow } = context;
+  let reached = run;
+  let chunkRows = Math.min(firstRows, maxChunkRows);
+  await imports.tune(true);
   try {
-    for (let seq = run.applied; dependencies.stop?.aborted !== true; ) {
-      const rows = await staging.pending(seq, context.batchSize.rows());
+    while (stop?.aborted !== true) {
+      const rows = staging.pending(reached.applied, chunkRows);
       if (rows.length === 0) break;
-      seq = rows.at(-1)?.seq ?? seq;
-      // Planned while the chunk before is written: no two rows of a file are about the same teacher.
-      const plan = await planRows(rows, { ...context, recheck: false });
-      const before = await written;
-      if (contention !== context.batchSize.contention()) {
-        contention = context.batchSize.contention();
-        await imports.tune(contention);
-      }
-      written = applyRows(before, { rows, plan }, context);
-      // A failure reaches the next await; until then it must not end the process as an unhandled rejection.
-      written.catch(() => {});
+      const { run: next, heldMs, othersWrote } = await applyRows(reached, rows, context);
+      reached = next;
+      onRow(reached.applied);
+      const isBeside = await imports.isBesideService();
+      const target = isBeside ? lockMs.besideService : lockMs.alone;
+      const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
+      chunkRows = Math.floor(Math.min(maxChunkRows, Math.max(minRows, fitting)));
+      // Also without a rest: everything else happens in place, and a signal would not be heard.
+      await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
     }
-    const reached = await written;
-    return dependencies.stop?.aborted ? reached : await skipUnchanged(reached, lastSeq, context);
+    return reached;
   } finally {
-    await written.catch(() => {});
-    await imports.tune(null);
+    await imports.tune(false);
   }
 }
 
-/** The rows behind the last change change nothing, but they are done too. */
-async function skipUnchanged(run: ImportRun, lastSeq: number, { imports, staging }: Context) {
-  if (run.applied >= lastSeq) return run;
-  const unchanged = run.unchanged + (await staging.countUnchanged(run.applied));
-  const next = { ...run, applied: lastSeq, unchanged };
-  const { outcome } = await imports.commit(run, [], next);
-  if (outcome !== "applied") throw supersededError(run.applied);
-  return next;
-}
-
-/** Applies rows in one commit, planning them anew when records have moved on; at last one by one, or not at all. */
+/** Applies rows in one commit. If records changed, plans the rows again; at last one by one, or not at all. */
 async function applyRows(
   run: ImportRun,
-  { rows, plan: firstPlan }: { rows: readonly PendingRow[]; plan?: ChunkPlan },
-  context: Context,
-): Promise<ImportRun> {
+  rows: readonly PendingRow[],
+  context: ApplyDependencies,
+): Promise<Committed> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const plan =
-      (attempt === 0 ? firstPlan : undefined) ?? (await planRows(rows, { ...context, recheck: attempt > 0 }));
-    const next = await commit(run, { rows, plan }, context);
-    if (next !== null) return next;
+    const plan = await planRows(rows, { ...context, recheck: attempt > 0 });
+    const done = await commit(run, { rows, plan }, context);
+    if (done !== null) return done;
   }
   if (rows.length > 1) {
-    let current = run;
-    for (const row of rows) current = await applyRows(current, { rows: [row] }, context);
-    return current;
+    let done: Committed = { run, heldMs: 0, othersWrote: true };
+    for (const row of rows) done = await applyRows(done.run, [row], context);
+    return done;
   }
   const refused = rows.map(({ line, patch }) => changedMeanwhile(patch.regNo, line));
-  const next = await commit(run, { rows, plan: { writes: [], refused, unchanged: 0 } }, context);
-  if (next === null) throw supersededError(run.applied);
-  return next;
+  const done = await commit(run, { rows, plan: { ...emptyPlan(), refused } }, context);
+  if (done === null) throw supersededError(run.applied);
+  return done;
 }
 
-/** @returns how far the run has come; null, having written nothing, when a record has moved on */
+type ChunkPlan = ReturnType<typeof emptyPlan>;
+
+function emptyPlan() {
+  return {
+    writes: [] as ImportWrite[],
+    refused: [] as ImportIssue[],
+    unchanged: 0,
+    /** What the writes take away. */
+    lost: { ...noHoldings },
+  };
+}
+
+/** @returns how far the run has come; null, having written nothing, when a record has changed */
 async function commit(
   run: ImportRun,
   { rows, plan }: { rows: readonly PendingRow[]; plan: ChunkPlan },
-  { imports, staging, batchSize, onRow }: Context,
-): Promise<ImportRun | null> {
-  // Also where nothing is to be waited for: over a file all of it happens in place, and a signal would not be heard.
-  await wait(Math.max(0, batchSize.notBefore() - performance.now()));
-  const startedAt = performance.now();
+  { imports, staging }: ApplyDependencies,
+): Promise<Committed | null> {
   const next = progressAfter(run, rows, plan);
-  const { outcome, othersWrote, serviceRuns, heldMs } = await imports.commit(run, plan.writes, next);
-  const at = performance.now();
-  batchSize.committed({ rows: rows.length, tookMs: heldMs ?? at - startedAt, at, othersWrote, serviceRuns });
-  if (outcome === "superseded") throw supersededError(run.applied);
-  if (outcome === "conflict") return null;
-  await staging.addIssues(plan.refused);
-  onRow(next.applied);
-  return next;
+  const done = await imports.commit(run, plan.writes, next);
+  if (done.outcome === "superseded") throw supersededError(run.applied);
+  if (done.outcome === "conflict") return null;
+  staging.addIssues(plan.refused);
+  return { run: next, heldMs: done.heldMs, othersWrote: done.othersWrote };
 }
 
-function supersededError(row: number): TvsError {
+export function supersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
-async function planRows(rows: readonly PendingRow[], context: Context & { recheck: boolean }) {
-  const { teachers, calendar, clock, actor, announce, liftRevocations, format } = context;
-  // One day for the whole import, the one by which its rows were checked.
-  const checkedOn = calendar.dateAt(context.checkedAt);
+async function planRows(
+  rows: readonly PendingRow[],
+  context: ApplyDependencies & { readonly recheck: boolean },
+): Promise<ChunkPlan> {
+  const { teachers, calendar, clock, actor, announce, format, today } = context;
   const known = await findCurrent(rows, context);
-  const effects = rows.map(({ patch, line }) => {
-    return {
-      line,
-      ...effectOf(known.get(patch.regNo) ?? null, patch, { liftRevocations, today: checkedOn }),
-    };
-  });
+  const effects = rows.map(({ patch, line }) => ({
+    line,
+    ...effectOf(known.get(patch.regNo) ?? null, patch, context),
+  }));
   const taken = context.recheck ? await findTaken(teachers, effects) : new Map<unknown, never>();
-  const plan = { writes: [] as ImportWrite[], refused: [] as ImportIssue[], unchanged: 0 };
+  const plan = emptyPlan();
   for (const effect of effects) {
     const { line, before, content, changed } = effect;
     const duplicate = taken.get(effect);
@@ -161,6 +151,7 @@ async function planRows(rows: readonly PendingRow[], context: Context & { rechec
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
       plan.writes.push({ ...planWrite(before, content, change), changed });
+      addLosses(plan.lost, effect, today);
     }
   }
   return plan;
@@ -187,7 +178,7 @@ function takesBack({ set, before, content }: RowEffect, checkedAt: number): bool
  */
 async function findCurrent(
   rows: readonly PendingRow[],
-  { teachers, calendar, clock, actor, announce, recheck }: Context & { recheck: boolean },
+  { teachers, calendar, clock, actor, announce, recheck }: ApplyDependencies & { readonly recheck: boolean },
 ): Promise<Map<string, StoredTeacher>> {
   // Records that were not there are not looked for again: if one is there by now, the commit says so.
   const looked = recheck ? rows : rows.filter((row) => !row.isNew);
@@ -211,14 +202,20 @@ function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): Stored
   return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
 }
 
-function progressAfter(run: ImportRun, rows: readonly PendingRow[], { writes, unchanged }: ChunkPlan) {
+function progressAfter(
+  run: ImportRun,
+  rows: readonly PendingRow[],
+  { writes, unchanged, lost }: ChunkPlan,
+): ImportRun {
   const inserted = writes.filter((write) => write.replaces === null).length;
-  const progress: ImportProgress = {
+  return {
+    ...run,
     applied: rows.at(-1)?.seq ?? run.applied,
     inserted: run.inserted + inserted,
     updated: run.updated + writes.length - inserted,
-    unchanged: run.unchanged + unchanged + rows.reduce((sum, row) => sum + row.unchangedBefore, 0),
+    unchanged: run.unchanged + unchanged,
     events: run.events + writes.reduce((sum, write) => sum + write.events.length, 0),
+    losses:
+      run.losses === "allowed" ? "allowed" : { ...run.losses, lost: sumHoldings([run.losses.lost, lost]) },
   };
-  return { ...run, ...progress };
 }

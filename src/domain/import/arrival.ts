@@ -44,12 +44,11 @@ export type Arrival = {
 /** The last import that was applied, as later ones are compared with it. */
 export type AppliedImport = {
   readonly rows: number;
-  /** Null for an import of a release that did not keep them. */
-  readonly fields: ReadonlySet<string> | null;
+  readonly fields: ReadonlySet<string>;
   /** Milliseconds since the epoch. */
   readonly finishedAt: number;
-  /** The digests of its rejections; null or absent where they were not kept. */
-  readonly rejections?: ReadonlySet<string> | null;
+  /** The digests of its rejections; null where they were too many. */
+  readonly rejections: ReadonlySet<string> | null;
 };
 
 /** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */
@@ -107,7 +106,7 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
   const gone = isExport(fields)
     ? []
-    : [...importFields, "profile" as const].filter((field) => last?.fields?.has(field) && lacks(field));
+    : [...importFields, "profile" as const].filter((field) => last?.fields.has(field) && lacks(field));
   const isUnlicensed = last === null && lacks("licenseExpiryDate");
   return [
     ...misspelled.map(

@@ -5,7 +5,8 @@ import type { Holdings, TeacherStore } from "../teachers/store.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";
-import { changesNothing, checkContent, effectOf, losesRevocation, type RowEffect } from "./patch.ts";
+import { addLosses, noHoldings } from "./losses.ts";
+import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.ts";
 import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, shownNumber } from "./rows.ts";
@@ -61,7 +62,7 @@ export async function checkFile(
     planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
     rejected: 0,
     warnings: 0,
-    lost: { validLicenses: 0, verifiedCertificates: 0, revocations: 0 },
+    lost: { ...noHoldings },
     revoked: 0,
   };
   const arriving = nothingArrived();
@@ -73,7 +74,7 @@ export async function checkFile(
     const firstSeq = arriving.rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
     await checkChunk(chunk, { ...dependencies, tally, format: arriving.format });
-    // It must not have the priority by which the reading gives way: the same thread will hold the write lock.
+    // A service on the same processors gets as much time.
     if (await imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
@@ -102,7 +103,7 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   const { staging, tally, format } = context;
   const issues: ImportIssue[] = [...chunk.remarks];
   const compared = await compareWithRegister(chunk, issues, context);
-  const duplicates = new Map((await staging.add(compared)).map(({ seq, of }) => [seq, of]));
+  const duplicates = new Map(staging.add(compared).map(({ seq, of }) => [seq, of]));
   for (const row of compared) {
     const duplicate = duplicates.get(row.seq);
     if (duplicate !== undefined) issues.push(duplicateIssue({ ...row, format }, duplicate));
@@ -114,7 +115,7 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   const rejections = issues.filter(isRejection);
   tally.rejected += new Set(rejections.map((issue) => issue.line)).size;
   tally.warnings += issues.length - rejections.length;
-  await staging.addIssues(issues.sort((a, b) => a.line - b.line));
+  staging.addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
 /** The rows that stand so far; for the others the reasons are added to `issues`. */
@@ -201,19 +202,14 @@ export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
 function count(row: RowEffect, { today, announce, tally }: CheckContext): void {
   const { before, content } = row;
   const { planned, lost } = tally;
-  const after = statusesOn(content, today);
   if (content.licenseRevokedOn !== null) tally.revoked++;
-  if (before !== null) {
-    const { license, certificate } = statusesOn(before, today);
-    if (license === "VALID" && after.license !== "VALID") lost.validLicenses++;
-    if (certificate === "VERIFIED" && after.certificate !== "VERIFIED") lost.verifiedCertificates++;
-    if (losesRevocation(row)) lost.revocations++;
-  }
   if (changesNothing(row)) {
     planned.unchanged++;
     return;
   }
+  addLosses(lost, row, today);
   if (before === null) planned.inserted++;
   else planned.updated++;
+  const after = statusesOn(content, today);
   if (announce) planned.events += transitions(statusesBefore(before, after), after).length;
 }

@@ -1,13 +1,12 @@
 import type { BlindIndex } from "../blind-index.ts";
-import type { Calendar, Clock } from "../clock.ts";
+import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { TeacherStore } from "../teachers/store.ts";
-import { applyStaged } from "./apply.ts";
+import { applyStaged, supersededError } from "./apply.ts";
 import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
-import type { ImportInput } from "./extract.ts";
-import { type Losses, lossesBeyond, lossWindowMs } from "./losses.ts";
-import { type FilePiece, readPieces } from "./read.ts";
+import { type Losses, lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
+import type { FilePiece } from "./read.ts";
 import { createRejectionTally } from "./rejections.ts";
 import { type CodeTally, createCodeTally, type ImportResult, reportText, shownIssue } from "./report.ts";
 import type { ImportStore, Staging } from "./store.ts";
@@ -24,8 +23,8 @@ export type ImportDependencies = {
   readonly actor: string;
 };
 
-/** An extract as bytes, or as what another thread has read of it. */
-type Extract = ImportInput | { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
+/** An extract as it is read. `name` is what messages call it. */
+type Extract = { readonly name: string; readonly pieces: AsyncIterable<FilePiece> };
 
 /** How far the import has come: bytes checked, then rows applied. */
 export type ImportPhase = {
@@ -58,11 +57,10 @@ export type ImportOptions = {
 };
 
 /**
- * Imports an extract into the register: checks all of it, then applies what stands.
+ * Imports an extract into the register: checks all of it, then applies the rows that were not rejected.
  *
- * A row that is left out of the file changes nothing. Applied again, the same file changes nothing. A run
- * that was killed goes on after the last row that it applied when the same file is given again with the
- * same options, and its totals go on too.
+ * A row that is left out of the file changes nothing. Applied again, the same file changes nothing. After a kill the
+ * same file applies the rows that are left.
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read, REFUSED when another import interferes or it was
  *   stopped, STORE_* with how far it came
  */
@@ -79,7 +77,7 @@ export async function importRegister(
     addIssues(issues) {
       codes.add(issues);
       rejections.add(issues);
-      return opened.addIssues(issues);
+      opened.addIssues(issues);
     },
   };
   try {
@@ -90,7 +88,7 @@ export async function importRegister(
     await options.writeReport?.(reportText(result, staging.issues));
     return result;
   } finally {
-    await opened.close();
+    opened.close();
   }
 }
 
@@ -118,10 +116,10 @@ async function runImport(
   const { calendar, clock } = dependencies;
   let bytes = 0;
   const checkedAt = clock.now();
-  const pieces = "pieces" in input ? input.pieces : readPieces(input, dependencies.blindIndex);
-  const checked = await checkFile(pieces, {
+  const today = calendar.dateAt(checkedAt);
+  const checked = await checkFile(input.pieces, {
     ...dependencies,
-    today: calendar.dateAt(checkedAt),
+    today,
     announce: options.baseline !== true,
     liftRevocations: options.liftRevocations === true,
     onBytes(count) {
@@ -156,7 +154,7 @@ async function runImport(
     };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
-  const result = await applyChecked(input, { ...dependencies, checked, checkedAt }, options);
+  const result = await applyChecked(input.name, { ...dependencies, checked, checkedAt, today }, options);
   // Rows that were refused only when they were applied are among the rejected by now.
   const same = result.rejected === 0 ? {} : { sameRejections: rejections.areKnown(last?.rejections) };
   return { ...result, ...marks, ...same };
@@ -188,28 +186,28 @@ function stopOf(
 }
 
 async function applyChecked(
-  input: Extract,
-  { checked, ...dependencies }: Dependencies & { checked: CheckedFile; checkedAt: number },
+  file: string,
+  {
+    checked,
+    ...dependencies
+  }: Dependencies & { checked: CheckedFile; checkedAt: number; today: CalendarDate },
   options: ImportOptions,
 ): Promise<ImportResult> {
-  const { imports, clock } = dependencies;
-  const { baseline = false, liftRevocations = false, isSample = false } = options;
-  const { sha256, rows, format } = checked;
-  const left = await imports.unfinished();
-  const conditions = { baseline, liftRevocations, ...(isSample ? { sample: true } : {}) };
-  const key = { file: input.name, sha256, options: JSON.stringify(conditions) };
-  const resumes = left !== null && left.sha256 === sha256 && left.options === key.options;
-  const losses = options.allowChange ? "allowed" : { lost: checked.lost, of: checked.holdings };
-  const begun = resumes ? left : await imports.begin({ ...key, losses, at: clock.now() });
-  if (resumes && options.allowChange) await imports.allow(begun);
-  let applied = begun.applied;
-  const run = await applyStaged(begun, rows, {
+  const { imports, clock, codes, rejections } = dependencies;
+  const { baseline = false, liftRevocations = false, isSample = false, allowChange, stop } = options;
+  const { sha256, rows, format, warnings, planned, holdings } = checked;
+  const { run: begun, abandoned } = await imports.begin({
+    ...{ file, sha256, isSample, unchanged: planned.unchanged, at: clock.now() },
+    losses: allowChange ? "allowed" : { lost: noHoldings, of: holdings },
+  });
+  let applied = 0;
+  const run = await applyStaged(begun, {
     ...dependencies,
     announce: !baseline,
     liftRevocations,
     format,
     maxChunkRows: options.maxChunkRows ?? defaultMaxChunkRows,
-    stop: options.stop,
+    stop,
     onRow(seq) {
       applied = seq;
       options.onProgress?.({ phase: "apply", done: seq, total: rows });
@@ -217,33 +215,28 @@ async function applyChecked(
   }).catch((error) => {
     throw withProgress(error, stoppedAfter(applied, rows));
   });
-  if (run.applied < rows) throw new TvsError("REFUSED", stoppedAfter(run.applied, rows));
+  if (stop?.aborted) throw new TvsError("REFUSED", stoppedAfter(applied, rows));
   const { inserted, updated, unchanged, events } = run;
+  // Rows that were refused only when they were applied are among them.
   const rejected = rows - inserted - updated - unchanged;
-  // Those of rows that were refused only when they were applied are among them by now.
-  const codes = dependencies.codes.counts(checked.explanations);
-  const fields = [...checked.fields];
-  const kept = dependencies.rejections.kept();
-  const end = { rejected, warnings: checked.warnings, codes, fields, rejections: kept, at: clock.now() };
-  await imports.finish(run, end);
+  const result = { file, sha256, rows, inserted, updated, unchanged, rejected, warnings, events };
+  const end = {
+    ...{ rows, rejected, warnings, at: clock.now() },
+    codes: codes.counts(checked.explanations),
+    fields: [...checked.fields],
+    rejections: rejections.kept(),
+  };
+  if (!(await imports.finish(run, end))) throw supersededError(applied);
+  // After a kill the same file brings the rest.
+  const isLeft = abandoned !== null && abandoned.sha256 !== sha256;
   return {
-    file: input.name,
-    sha256,
-    rows,
-    inserted,
-    updated,
-    unchanged,
-    rejected,
-    warnings: checked.warnings,
-    events,
-    codes,
-    ...(resumes ? { resumedAfterRow: begun.applied } : {}),
-    ...(left !== null && !resumes ? { abandoned: { file: left.file, row: left.applied } } : {}),
+    ...{ ...result, codes: end.codes },
+    ...(isLeft ? { abandoned: { file: abandoned.file, row: abandoned.applied } } : {}),
   };
 }
 
 function stoppedAfter(applied: number, rows: number): string {
-  return `stopped after ${applied} of ${rows} rows; the same command goes on`;
+  return `stopped after ${applied} of ${rows} rows; the same command applies the rest`;
 }
 
 /** A failure of the database, with how far the import came; others say it themselves. */

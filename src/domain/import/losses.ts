@@ -1,6 +1,9 @@
 /** What imports take away: by one alone, and by those of a day together. */
 
+import type { CalendarDate } from "../clock.ts";
+import { statusesOn } from "../events.ts";
 import type { Holdings } from "../teachers/store.ts";
+import { losesRevocation, type RowEffect } from "./patch.ts";
 
 /**
  * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
@@ -27,20 +30,39 @@ export type Loss = {
 };
 
 export const lossKinds = ["validLicenses", "verifiedCertificates", "revocations"] as const;
-const none: Holdings = { validLicenses: 0, verifiedCertificates: 0, revocations: 0 };
-export const noLosses: Losses = { lost: none, of: none };
+export const noHoldings: Holdings = { validLicenses: 0, verifiedCertificates: 0, revocations: 0 };
+export const noLosses: Losses = { lost: noHoldings, of: noHoldings };
+
+function ofEachKind(value: (kind: keyof Holdings) => number): Holdings {
+  return Object.fromEntries(lossKinds.map((kind) => [kind, value(kind)])) as Holdings;
+}
+
+export function sumHoldings(all: readonly Holdings[]): Holdings {
+  return ofEachKind((kind) => all.reduce((sum, one) => sum + one[kind], 0));
+}
 
 /** The sum of the losses since they were last allowed. @param newestFirst those of the window */
 export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
   const allowed = newestFirst.indexOf("allowed");
   const counted = (allowed === -1 ? newestFirst : newestFirst.slice(0, allowed)) as readonly Losses[];
-  const each = (value: (kind: keyof Holdings) => number) =>
-    Object.fromEntries(lossKinds.map((kind) => [kind, value(kind)])) as Holdings;
   return {
-    lost: each((kind) => counted.reduce((sum, { lost }) => sum + lost[kind], 0)),
+    lost: sumHoldings(counted.map(({ lost }) => lost)),
     // There were the most before the first of them.
-    of: each((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
+    of: ofEachKind((kind) => Math.max(0, ...counted.map(({ of }) => of[kind]))),
   };
+}
+
+/** Adds what a row takes away on a day. */
+export function addLosses(
+  lost: { -readonly [K in keyof Holdings]: number },
+  row: Pick<RowEffect, "before" | "content">,
+  today: CalendarDate,
+): void {
+  if (row.before === null) return;
+  const [before, after] = [statusesOn(row.before, today), statusesOn(row.content, today)];
+  if (before.license === "VALID" && after.license !== "VALID") lost.validLicenses++;
+  if (before.certificate === "VERIFIED" && after.certificate !== "VERIFIED") lost.verifiedCertificates++;
+  if (losesRevocation(row)) lost.revocations++;
 }
 
 /** The kinds of which an import takes away more than the brake lets pass, with what earlier ones took. */

@@ -203,9 +203,7 @@ export type ImportResult = {
   readonly stopped?:
     | { readonly by: "strict" }
     | { readonly by: "brake"; readonly losses: readonly Loss[]; readonly missing: readonly Missing[] };
-  /** Present when a run that was killed went on after this row. */
-  readonly resumedAfterRow?: number;
-  /** An import of another file, or with other options, that was left unfinished and is given up now. */
+  /** An import of another file that was left unfinished and is given up now. */
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 

@@ -232,13 +232,13 @@ CREATE TABLE imports (
   id INTEGER PRIMARY KEY,
   file TEXT NOT NULL,
   sha256 TEXT NOT NULL,
-  -- The options that change what is written: an import goes on only under the same ones.
-  options TEXT NOT NULL,
+  -- Whether it brought the made-up teachers of a sandbox.
+  is_sample INTEGER NOT NULL,
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
-  -- Set when another import began while this one was unfinished.
+  -- Set when another import began before this one was finished.
   abandoned_at INTEGER,
-  -- The last row of the file that is applied, rejected rows counted. After a kill the import goes on after it.
+  -- The last row of the file that is applied, rejected rows counted.
   applied INTEGER NOT NULL,
   inserted INTEGER NOT NULL,
   updated INTEGER NOT NULL,
@@ -246,11 +246,11 @@ CREATE TABLE imports (
   rejected INTEGER NOT NULL,
   warnings INTEGER NOT NULL,
   events INTEGER NOT NULL,
-  -- The fields that the file brought, a JSON array of their names. The next import compares.
+  -- The fields that the file brought, a JSON array of their names. The next import compares. NULL until it is finished.
   fields TEXT,
-  -- What the import was about to take away, with the values of before, as JSON, or that --allow-change let it. The
-  -- brake adds up the imports of a day.
-  losses TEXT,
+  -- What the applied rows took away, with the values of before, as JSON, or that --allow-change let it. The brake adds
+  -- up the imports of a day.
+  losses TEXT NOT NULL,
   -- Digests of the rejected rows, by which the next import knows them again.
   rejections TEXT
 ) STRICT;

@@ -182,7 +182,7 @@ describe("what stays behind", () => {
     withImports(async ({ add, folder, imports }) => {
       const staging = await imports.openStaging();
       expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
-      await staging.close();
+      staging.close();
       await add(csv(rows(3)));
       expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
     }));

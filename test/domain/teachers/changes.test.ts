@@ -71,7 +71,7 @@ describe("a revocation", () => {
 });
 
 test.each<[TeacherAction, Partial<TeacherContent>]>([
-  ["revoke", { licenseRevokedOn: "2026-01-01" }],
+  ["revoke", { licenseRevokedOn: "2026-01-01", licenseRevokedBy: "operator" }],
   ["revoke", { licenseIssueDate: null, licenseExpiryDate: null }],
   ["reinstate", {}],
   ["deactivate", { active: false }],

@@ -39,7 +39,7 @@ const statements = [
   "DELETE FROM idempotency WHERE id = x'01'",
   "INSERT INTO idempotency (id, fingerprint, created_at, headers, body, kid) VALUES (x'00', x'00', 9, '{}', '[]', 'A')",
   "INSERT INTO attestations (verification_id, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id, reference, nin_index, status, eligible, context, credential, request_id, jws) SELECT 'v' || value, 'board', value, 'A', 'batch', 'P', '1', NULL, 'nin', x'0a', 'VALID', 1, '{}', 'key', 'r', 'h.p.' || hex(zeroblob(700)) FROM json_each('[1,2,3,4,5,6,7,8]')",
-  "INSERT INTO imports (file, sha256, options, started_at, finished_at, applied, inserted, updated, unchanged, rejected, warnings, events, fields) VALUES ('a b.csv', 'f0', '{}', 1, 2, 3, 4, 5, 6, 7, 8, 9, '[\"regNo\"]')",
+  "INSERT INTO imports (file, sha256, is_sample, started_at, finished_at, applied, inserted, updated, unchanged, rejected, warnings, events, fields, losses) VALUES ('a b.csv', 'f0', 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, '[\"regNo\"]', '\"allowed\"')",
   `INSERT INTO import_codes VALUES (last_insert_rowid(), 'NAME_MISSING', 2, '[[2, 3], [9, 3]]')`,
   "INSERT INTO webhook_endpoints (partner_id, url, secret, created_at) VALUES ('board', 'https://a.example/', x'00ff', 1)",
   `INSERT INTO told (partner_id, event, told_at) VALUES ('board', 1, 5), ('board', ${largeInteger}, 6), ('é', 2, 7)`,
