@@ -79,10 +79,23 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   domain: ["domain", "partner", "data"],
   partner: ["partner"],
 };
+/** The types that a layer may import: a store's is what its create function returns, and is not written twice. */
+const allowedTypes: Readonly<Record<string, readonly string[]>> = { domain: ["store"] };
 
 const isRelative = (specifier: string) => specifier.startsWith(".");
 const targetOf = (file: SourceFile, specifier: string) =>
   relative(root, resolve(root, dirname(file.path), specifier));
+
+/** The imports of a file that its layer may not have. */
+function wrongImports(file: SourceFile): string[] {
+  const from = layerOf(file.path);
+  const isAllowed = (layers: Readonly<Record<string, readonly string[]>>, specifier: string) =>
+    layers[from]?.includes(layerOf(targetOf(file, specifier))) === true;
+  const values = importsOf(file.text.replace(/\bimport type\b[^"';]*?\bfrom\s*"[^"]+"/g, ""));
+  return [...new Set(file.imports.filter(isRelative))]
+    .filter((one) => !isAllowed(allowed, one) && (values.includes(one) || !isAllowed(allowedTypes, one)))
+    .map((one) => `${file.path} imports ${one}`);
+}
 
 /** Imports of a kind, each with the file that it stands in. */
 const importing = (files: readonly SourceFile[], is: (specifier: string) => boolean) =>
@@ -93,15 +106,26 @@ const boundToBun = [".ci/build.ts", "src/foreign.ts"];
 
 describe("the direction of imports", () => {
   test("is cli → app → console | site → api → http → domain → partner, adapters beside", () => {
-    const wrong: string[] = [];
-    for (const file of [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"))) {
-      const from = layerOf(file.path);
-      for (const specifier of file.imports.filter(isRelative)) {
-        const to = layerOf(targetOf(file, specifier));
-        if (!(allowed[from] ?? []).includes(to)) wrong.push(`${file.path} imports ${specifier}`);
-      }
-    }
-    expect(wrong).toEqual([]);
+    const files = [...source, ...commands].filter((one) => !one.path.endsWith(".d.ts"));
+    expect(files.flatMap(wrongImports)).toEqual([]);
+  });
+
+  test("allows the domain a store's type and none of its values", () => {
+    const inDomain = (code: string) =>
+      wrongImports({ path: "src/domain/x.ts", text: code, code, imports: importsOf(code) });
+    const store = "../store/keys.ts";
+    expect(inDomain(`import type { KeyStore } from "${store}";`)).toEqual([]);
+    const values = [
+      `import { createKeyStore } from "${store}";`,
+      `import { createKeyStore, type KeyStore } from "${store}";`,
+      `import { type KeyStore } from "${store}";`,
+      `import type { KeyStore } from "${store}";\nimport { createKeyStore } from "${store}";`,
+      `export * from "${store}";`,
+      `import "${store}";`,
+      `const { createKeyStore } = await import("${store}");`,
+    ];
+    for (const code of values) expect(inDomain(code)).toEqual([`src/domain/x.ts imports ${store}`]);
+    expect(inDomain('import type { Signer } from "../signing/signer.ts";')).toHaveLength(1);
   });
 
   test("is looked at in every file that there is", () => {

@@ -1,6 +1,7 @@
 /** What partners see of their own: their terms, the events that they fetch, and the deliveries to their webhook. */
 
 import type { WebhookEvent } from "../partner/contract.ts";
+import type { ToldStore } from "../store/told.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { credentialsOf } from "./credentials.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
-import { describeTold, type ToldStore } from "./told.ts";
+import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
 import type { WatchStore } from "./watches.ts";
 import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";

@@ -1,6 +1,7 @@
 /** What a partner is told of: one filter, for what its webhook is sent and for what it fetches. */
 
 import { type EventType, eventTypes } from "../partner/contract.ts";
+import type { ToldStore } from "../store/told.ts";
 import type { Clock } from "./clock.ts";
 import { actAndRest } from "./serial.ts";
 
@@ -9,31 +10,6 @@ export const teacherChoices = ["all", "verified", "watched"] as const;
 export type TeacherChoice = (typeof teacherChoices)[number];
 
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
-
-/** An event that a partner was told of. */
-type ToldEvent = {
-  readonly eventId: string;
-  /** The event as it was fixed, in JSON. */
-  readonly content: string;
-};
-
-export type ToldStore = {
-  /**
-   * Which events a partner was told of, in the order of their commits, as long as they are kept.
-   * @param range `from` the id of the event to begin with; null for the oldest
-   */
-  page(partnerId: string, range: { from: string | null; limit: number }): Promise<ToldEvent[]>;
-  /** Which partners were told of an event, as long as that is kept. */
-  partnersOf(eventId: string): Promise<string[]>;
-  /** The partners of which there is something to forget of before a time. */
-  prunable(before: number): Promise<string[]>;
-  /**
-   * Forgets which events a partner was told of before a time, but for the last of them: who has fetched that one goes on
-   * from it, and has missed nothing.
-   * @returns how many of them, the oldest first, up to the limit
-   */
-  prune(partnerId: string, which: { before: number; limit: number }): Promise<number>;
-};
 
 /** What a new partner is told of. */
 export const toldOfAll: Told = { events: eventTypes, teachers: "all" };

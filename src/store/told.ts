@@ -1,4 +1,3 @@
-import type { ToldStore } from "../domain/told.ts";
 import type { Driver } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
 
@@ -16,22 +15,32 @@ const page = `SELECT event_id, content FROM told CROSS JOIN events ON events.id 
   WHERE partner_id = ?1 AND event >= iif(?2 IS NULL, 0, (SELECT id FROM events WHERE event_id = ?2))
   ORDER BY event LIMIT ?3`;
 
+export type ToldStore = ReturnType<typeof createToldStore>;
+
 /** Which events each partner was told of; they are written with the events ({@link file://./events.ts}). */
-export function createToldStore(driver: Driver): ToldStore {
+export function createToldStore(driver: Driver) {
   return {
-    async page(partnerId, { from, limit }) {
+    /** The events that a partner was told of, in the order of their commits, from the event with the id `from` on. */
+    async page(partnerId: string, { from, limit }: { from: string | null; limit: number }) {
       const rows = await driver.query(page, [partnerId, from, limit]);
       return rows.map((row) => ({ eventId: text(row, "event_id"), content: text(row, "content") }));
     },
-    async partnersOf(eventId) {
+    /** Which partners were told of an event, as long as that is kept. */
+    async partnersOf(eventId: string) {
       const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM told WHERE told.partner_id = partners.partner_id
         AND event = (SELECT id FROM events WHERE event_id = ?)) ORDER BY partner_id`;
       return (await driver.query(sql, [eventId])).map((row) => text(row, "partner_id"));
     },
-    async prunable(before) {
+    /** The partners of which there is something to forget of before a time. */
+    async prunable(before: number) {
       return (await driver.query(prunable, [before])).map((row) => text(row, "partner_id"));
     },
-    async prune(partnerId, { before, limit }) {
+    /**
+     * Forgets which events a partner was told of before a time, but for the last of them: who has fetched that one goes on
+     * from it, and has missed nothing.
+     * @returns how many of them, the oldest first, up to the limit
+     */
+    async prune(partnerId: string, { before, limit }: { before: number; limit: number }) {
       const [rows = []] = await driver.batch([{ sql: prune, args: [partnerId, before, limit] }]);
       return rows.length;
     },
