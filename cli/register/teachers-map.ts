@@ -9,7 +9,7 @@ import { unreadable } from "../../src/domain/import/read.ts";
 import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
-import type { SettingsStore } from "../../src/domain/settings.ts";
+import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
 import { workerEntry } from "../entry.ts";
 import { type Operator, withOperator } from "../open.ts";

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
-import type { SettingsStore } from "../../src/domain/settings.ts";
 import { linkNew, writeBeside } from "../../src/store/driver/files.ts";
+import type { SettingsStore } from "../../src/store/settings.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 
 /**

@@ -12,7 +12,7 @@ import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain
 import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
-import { type SettingsStore, unreadableCertificateName } from "../../src/domain/settings.ts";
+import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { createStatusLists } from "../../src/domain/status-list/lists.ts";
 import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
@@ -36,6 +36,7 @@ import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/sig
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import type { SettingsStore } from "../../src/store/settings.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
 import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { Operator } from "../open.ts";

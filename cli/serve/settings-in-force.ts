@@ -3,8 +3,9 @@ import type { Config } from "../../src/config.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
-import { isIssuerTold, readSettings, type Settings, type SettingsStore } from "../../src/domain/settings.ts";
+import { isIssuerTold, readSettings, type Settings } from "../../src/domain/settings.ts";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
+import type { SettingsStore } from "../../src/store/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
 const defaultTimeZone = "Africa/Lagos";

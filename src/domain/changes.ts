@@ -13,7 +13,7 @@ export type Acting = {
 export const service: Acting = { actor: "service", clock: systemClock };
 
 /** What can be changed. */
-type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
+export type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
 export type Change = {
   /** What was done, in a word or two: `key issued`. */
@@ -33,20 +33,6 @@ export type RecordedChange = {
   /** The kind of what was changed, a colon and its id. */
   readonly subject: string;
   readonly detail: string | null;
-};
-
-type ChangeFilter = {
-  readonly subject?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly since?: number | undefined;
-  readonly limit: number;
-};
-
-export type ChangeStore = {
-  /** The newest first. */
-  list(filter: ChangeFilter): Promise<RecordedChange[]>;
-  /** Who changed each one of a kind last, by its id. */
-  lastActors(kind: ChangedKind): Promise<ReadonlyMap<string, string>>;
 };
 
 /** The actor that a filter means: an operator's name needs no `cli:` before it. */

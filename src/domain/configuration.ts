@@ -1,3 +1,4 @@
+import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
 import { loadCredentialBook } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
@@ -13,7 +14,7 @@ import {
 import type { PartnerStore } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
-import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
+import { readSettings, type Settings } from "./settings.ts";
 import { teacherIdsAfterName } from "./status-list/places.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */

@@ -1,7 +1,7 @@
 import type { EventType } from "../partner/contract.ts";
+import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { SettingsStore } from "./settings.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { canonicalJson } from "../partner/canonical-json.ts";
+import type { IdempotencyStore } from "../store/idempotency.ts";
 import type { Clock } from "./clock.ts";
 import { inTime } from "./deadline.ts";
 import { TvsError } from "./errors.ts";
@@ -16,12 +17,6 @@ export type IdempotencyRecord = StoredAnswer & {
   readonly id: Uint8Array;
   readonly fingerprint: Uint8Array;
   readonly createdAt: number;
-};
-
-export type IdempotencyStore = {
-  find(id: Uint8Array): Promise<IdempotencyRecord | null>;
-  /** Forgets records older than `before`, at most `limit` of them; returns how many there were. */
-  prune(before: number, limit: number): Promise<number>;
 };
 
 export const keepIdempotencyMs = 72 * 3_600_000;

@@ -2,6 +2,7 @@
 
 import type { WebhookEvent } from "../partner/contract.ts";
 import type { ToldStore } from "../store/told.ts";
+import type { WatchStore } from "../store/watches.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { credentialsOf } from "./credentials.ts";
 import {
@@ -15,7 +16,6 @@ import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
 import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
-import type { WatchStore } from "./watches.ts";
 import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;

@@ -16,16 +16,6 @@ export type Settings = {
   readonly site: Site;
 };
 
-export type SettingsStore = {
-  /** The remembered values by name. */
-  read(): Promise<ReadonlyMap<string, string>>;
-  write(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */
-  writeFirst(name: string, value: string): Promise<string>;
-  /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
-  revision(): Promise<number>;
-};
-
 /** What a database says that it is. */
 export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
   return stored.get("environment") === "sandbox";

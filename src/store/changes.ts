@@ -1,6 +1,6 @@
 /** Who changed what: one row a change, written in the commit of the change itself (decision D1.10). */
 
-import type { Acting, Change, ChangeStore, RecordedChange } from "../domain/changes.ts";
+import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
 import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 
@@ -18,15 +18,26 @@ export function createRecorder(acting: Acting): Recorder {
   });
 }
 
-export function createChangeStore(driver: Driver): ChangeStore {
+type ChangeFilter = {
+  readonly subject?: string | null | undefined;
+  readonly actor?: string | null | undefined;
+  readonly since?: number | undefined;
+  readonly limit: number;
+};
+
+export type ChangeStore = ReturnType<typeof createChangeStore>;
+
+export function createChangeStore(driver: Driver) {
   return {
-    async list({ subject = null, actor = null, since = 0, limit }) {
+    /** The newest first. */
+    async list({ subject = null, actor = null, since = 0, limit }: ChangeFilter) {
       const sql = `SELECT at, actor, action, subject, detail FROM changes WHERE at >= ?1
         ${subject === null ? "" : "AND subject = ?2"} ${actor === null ? "" : "AND actor = ?3"}
         ORDER BY id DESC LIMIT ?4`;
       return (await driver.query(sql, [since, subject, actor, limit])).map(recordedChange);
     },
-    async lastActors(kind) {
+    /** Who changed each one of a kind last, by its id. */
+    async lastActors(kind: ChangedKind) {
       const sql = `SELECT subject, actor, max(id) FROM changes WHERE subject > ?1 || ':' AND subject < ?1 || ';'
         GROUP BY subject`;
       const rows = await driver.query(sql, [kind]);

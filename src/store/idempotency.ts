@@ -1,4 +1,4 @@
-import type { IdempotencyRecord, IdempotencyStore } from "../domain/idempotency.ts";
+import type { IdempotencyRecord } from "../domain/idempotency.ts";
 import type { Driver, SqlStatement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
@@ -17,9 +17,11 @@ export function keepStatement(
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
 
-export function createIdempotencyStore(driver: Driver): IdempotencyStore {
+export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
+
+export function createIdempotencyStore(driver: Driver) {
   return {
-    async find(id) {
+    async find(id: Uint8Array): Promise<IdempotencyRecord | null> {
       const [row] = await driver.query(`SELECT * FROM idempotency WHERE id = ? AND NOT ${isCompromised}`, [
         id,
       ]);
@@ -32,7 +34,8 @@ export function createIdempotencyStore(driver: Driver): IdempotencyStore {
         body: text(row, "body"),
       };
     },
-    async prune(before, limit) {
+    /** Forgets records older than `before`, at most `limit` of them. @returns how many there were */
+    async prune(before: number, limit: number) {
       const sql = `DELETE FROM idempotency WHERE rowid IN
         (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?) RETURNING 1 AS gone`;
       const [rows] = await driver.batch([{ sql, args: [before, limit] }]);

@@ -4,7 +4,6 @@ import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
 import {
   initSettings,
   issuerToldName,
-  type SettingsStore,
   statusListName,
   unreadableCertificateName,
 } from "../domain/settings.ts";
@@ -31,11 +30,13 @@ const toldSettings = [
 /** What the program notes beside a setting, and nobody sets. */
 const ownNotes = [issuerToldName, retentionTagSetting, unreadableCertificateName];
 
+export type SettingsStore = ReturnType<typeof createSettingsStore>;
+
 /**
  * What is remembered by name, and the number that tells a running service to read again.
  * @param acting in whose name it is changed
  */
-export function createSettingsStore(driver: Driver, acting = service): SettingsStore {
+export function createSettingsStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const recordedSetting = (name: string, value: string) =>
     recorded({
@@ -44,20 +45,22 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
     });
 
   return {
+    /** The remembered values by name. */
     async read() {
       const rows = await driver.query("SELECT name, value FROM settings");
       const values = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
       requireUsable(values);
       return values;
     },
-    async write(values) {
+    async write(values: Readonly<Record<string, string>>) {
       const statements = Object.entries(values).flatMap(([name, value]) => [
         { sql: upsert, args: [name, value] },
         ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
       ]);
       await driver.batch(statements);
     },
-    async writeFirst(name, value) {
+    /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */
+    async writeFirst(name: string, value: string) {
       const [, rows] = await driver.batch([
         {
           sql: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -67,6 +70,7 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
       ]);
       return rows?.[0] === undefined ? value : text(rows[0], "value");
     },
+    /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
     async revision() {
       driver.renew();
       const [row] = await driver.query("SELECT value FROM revision WHERE id = 1");

@@ -1,5 +1,5 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { WatchStore } from "../domain/watches.ts";
+import type { WatchChange } from "../domain/watches.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
@@ -16,9 +16,15 @@ const added = `UPDATE watch_counts SET watched = CASE WHEN changes() = 0 OR watc
 /** Numbers are changed in their order: neighbours in the list are neighbours on the disk. */
 const listOf = (regNos: readonly string[]) => JSON.stringify([...regNos].sort());
 
-export function createWatchStore(driver: Driver): WatchStore {
+export type WatchStore = ReturnType<typeof createWatchStore>;
+
+export function createWatchStore(driver: Driver) {
   return {
-    async change(partnerId, change) {
+    /**
+     * Takes numbers in and out, all or nothing. What is watched already, or not, stays so.
+     * @returns how many the partner watches now; null, having changed nothing, when that were more than its limit
+     */
+    async change(partnerId: string, change: WatchChange): Promise<number | null> {
       const own = [partnerId];
       try {
         const results = await driver.batch([
@@ -36,11 +42,13 @@ export function createWatchStore(driver: Driver): WatchStore {
         throw error;
       }
     },
-    async page(partnerId, { after, limit }) {
+    /** The numbers after one, in their order. @param after "" for the first */
+    async page(partnerId: string, { after, limit }: { after: string; limit: number }) {
       const sql = "SELECT reg_no FROM watches WHERE partner_id = ? AND reg_no > ? ORDER BY reg_no LIMIT ?";
       return (await driver.query(sql, [partnerId, after, limit])).map((row) => text(row, "reg_no"));
     },
-    async watchersOf(regNo) {
+    /** Which partners watch a number, in the order of their ids. */
+    async watchersOf(regNo: string) {
       const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM watches
         WHERE watches.partner_id = partners.partner_id AND reg_no = ?) ORDER BY partner_id`;
       return (await driver.query(sql, [regNo])).map((row) => text(row, "partner_id"));

@@ -7,10 +7,10 @@
 import { Buffer } from "node:buffer";
 import { openCheckpoint } from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
+import type { SettingsStore } from "../../store/settings.ts";
 import type { AttestationMaintenance } from "../attestations.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
-import type { SettingsStore } from "../settings.ts";
 import { hasOwnKey, openingKeysOf } from "./epochs.ts";
 import type { EvidenceStore, LogEpoch } from "./evidence.ts";
 

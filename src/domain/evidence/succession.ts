@@ -4,10 +4,10 @@
  */
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
+import type { SettingsStore } from "../../store/settings.ts";
 import type { Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import type { SettingsStore } from "../settings.ts";
 import { createEvidenceBuilder, isAsFar, type PinnedCheckpoint } from "./builder.ts";
 import { treeHeadOf } from "./chain.ts";
 import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";

@@ -1,10 +1,10 @@
+import type { WatchStore } from "../../store/watches.ts";
 import { decodeAttestation } from "../attestation-check.ts";
 import type { Attestation, AttestationMaintenance, AttestationStore } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { KeptLog } from "../retention.ts";
-import type { WatchStore } from "../watches.ts";
 import { teacherHistory } from "./changes.ts";
 import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
