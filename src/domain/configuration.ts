@@ -1,17 +1,10 @@
+import type { KeyStore } from "../store/keys.ts";
+import type { PartnerStore } from "../store/partners.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, createCalendar } from "./clock.ts";
 import { loadCredentialBook } from "./credentials.ts";
 import { isTvsError, TvsError } from "./errors.ts";
-import {
-  jwks,
-  type KeyRing,
-  type KeyStore,
-  keyRing,
-  lastChangeOf,
-  type SigningKey,
-  signKeyHistory,
-} from "./keys.ts";
-import type { PartnerStore } from "./partners.ts";
+import { jwks, type KeyRing, keyRing, lastChangeOf, type SigningKey, signKeyHistory } from "./keys.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";

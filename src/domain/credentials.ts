@@ -1,10 +1,11 @@
 import { randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
+import type { PartnerStore } from "../store/partners.ts";
 import type { PresentedCertificate } from "./certificates.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import type { ApiKey, ClientCertificate, KeyEnd, Partner, PartnerStore } from "./partners.ts";
+import type { ApiKey, ClientCertificate, KeyEnd, Partner } from "./partners.ts";
 import { equalBytes, type Secrets } from "./secrets.ts";
 
 /** `live` keys open the real service, `test` keys a sandbox; neither is accepted by the other. */

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify, webcrypto } from "node:crypto";
 import { CompactSign, calculateJwkThumbprint } from "jose";
 import { hasRocaFingerprint } from "../partner/rsa-key.ts";
+import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Secrets } from "./secrets.ts";
@@ -23,19 +24,6 @@ export type SigningKey = {
   readonly activatedAt: number | null;
   readonly retiredAt: number | null;
   readonly compromisedSince: number | null;
-};
-
-/** Each verb is one atomic act that changes nothing when the ring is not as the caller saw it. */
-export type KeyStore = {
-  list(): Promise<SigningKey[]>;
-  /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
-  create(active: SigningKey, pending: SigningKey): Promise<boolean>;
-  /** @throws TvsError REFUSED when another rotation was faster */
-  rotate(change: { active: string; pending: string; next: SigningKey; at: number }): Promise<void>;
-  /** Replaces the pending key; the old one is retired unused. */
-  replacePending(change: { pending: string; next: SigningKey; at: number }): Promise<void>;
-  /** Flags a key. With `next`, its place in the ring is filled in the same act. */
-  compromise(change: { kid: string; since: number; at: number; next: SigningKey | null }): Promise<void>;
 };
 
 const publicExponent = new Uint8Array([1, 0, 1]);

@@ -1,4 +1,5 @@
 import type { Purpose } from "../partner/contract.ts";
+import type { PartnerStore } from "../store/partners.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { holdsPersonalData } from "./personal-data.ts";
@@ -62,36 +63,6 @@ export type ClientCertificate = {
 
 /** When a key stops being accepted, in milliseconds since the epoch. */
 export type KeyEnd = { readonly keyId: string; readonly expiresAt: number };
-
-export type PartnerStore = {
-  partners(): Promise<Partner[]>;
-  apiKeys(): Promise<ApiKey[]>;
-  /** Those that open anything. */
-  unrevokedKeys(): Promise<ApiKey[]>;
-  certificates(): Promise<ClientCertificate[]>;
-  /** @throws TvsError REFUSED when the id is taken */
-  add(partner: Partner, key: ApiKey): Promise<void>;
-  /**
-   * Changes the named members and no others, so that two operators do not undo each other.
-   * @throws TvsError NOT_KNOWN
-   */
-  update(change: { partnerId: string } & PartnerChange): Promise<Partner>;
-  /**
-   * Disables since a time, or enables with null; one that is disabled already keeps its time.
-   * @throws TvsError NOT_KNOWN
-   */
-  disable(partnerId: string, at: number | null): Promise<Partner>;
-  /**
-   * Adds a key and shortens another's life, in one act.
-   * @returns false, having changed nothing, when `maxLive` keys of the partner live already
-   */
-  addKey(key: ApiKey, options: { shortened: KeyEnd | null; maxLive: number }): Promise<boolean>;
-  /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
-  revokeKey(keyId: string, at: number): Promise<ApiKey | null>;
-  /** @throws TvsError REFUSED when the certificate belongs to a partner already */
-  addCertificate(certificate: ClientCertificate): Promise<void>;
-  removeCertificate(partnerId: string, fingerprint: string): Promise<boolean>;
-};
 
 type PartnerTerms = Omit<Partner, "partnerId" | "createdAt" | "disabledAt" | "told">;
 export type PartnerChange = Partial<PartnerTerms> & { readonly told?: Partial<Told> };

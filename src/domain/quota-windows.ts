@@ -31,22 +31,6 @@ export type QuotaCharge = {
   readonly limits: Readonly<Record<WindowKind, number>>;
 };
 
-export type QuotaStore = {
-  /** All windows that are kept, or only those that began at these times. */
-  windows(starts?: WindowStarts): Promise<QuotaWindow[]>;
-  /** What one partner has used of the windows that began at these times. */
-  used(partnerId: string, starts: WindowStarts): Promise<WindowsUsed>;
-  /**
-   * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.
-   * @param revision of the snapshot that the call was judged by
-   * @returns what the windows have used by then; null, having charged nothing, when the minute has no room or what the
-   *   call was judged by has changed
-   */
-  chargeMinute(charge: QuotaCharge, revision: number): Promise<WindowsUsed | null>;
-  /** Forgets the windows that began before these times. */
-  prune(before: WindowStarts): Promise<void>;
-};
-
 /** The windows that are open at a time, in milliseconds since the epoch. */
 export function openWindows(now: number): WindowStarts {
   const startOf = (kind: WindowKind) => Math.floor(now / windowMs[kind]) * windowMs[kind];

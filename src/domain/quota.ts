@@ -1,3 +1,4 @@
+import type { QuotaStore } from "../store/quota.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
@@ -6,7 +7,6 @@ import {
   keepWindowMs,
   openWindows,
   type QuotaCharge,
-  type QuotaStore,
   type QuotaWindow,
   type WindowKind,
   type WindowStarts,

@@ -1,10 +1,12 @@
+import type { QuotaStore } from "../store/quota.ts";
+import type { StatusStore } from "../store/status.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
-import { openWindows, type QuotaStore, quotaUse } from "./quota-windows.ts";
-import { countTeachers, type StatusStore } from "./status.ts";
+import { openWindows, quotaUse } from "./quota-windows.ts";
+import { countTeachers } from "./status.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 /** What the database says of everything that an operator watches. */

@@ -1,9 +1,10 @@
 /** When the pending key takes over, and what has to be so before it does. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
-import { generateKey, type KeyRing, type KeyStore, keyRing, type SigningKey } from "./keys.ts";
+import { generateKey, type KeyRing, keyRing, type SigningKey } from "./keys.ts";
 import { type Node, type NodeStore, nodeTimes } from "./nodes.ts";
 import type { Secrets } from "./secrets.ts";
 

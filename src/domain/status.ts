@@ -1,4 +1,5 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
+import type { StatusStore } from "../store/status.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
@@ -8,25 +9,6 @@ import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
-
-/** Counts that cost the same however much is stored: every one reads a bounded number of rows. */
-export type StatusStore = {
-  /** Records of teachers; none is ever deleted. */
-  teachers(): Promise<number>;
-  /** Licence statuses on a date of every `step`-th record, and how many of those records are not active or hidden. */
-  licenses(today: string, step: number): Promise<LicenseCounts & { readonly inactive: number }>;
-  partners(): Promise<{ total: number; disabled: number }>;
-  /** Attestations in all, and since each of the times (milliseconds since the epoch). */
-  attestations(
-    since: readonly number[],
-  ): Promise<{ total: number; since: number[]; newestAt: number | null }>;
-  idempotencyRecords(): Promise<number>;
-  events(): Promise<number>;
-  lastImport(): Promise<ImportRecord | null>;
-  schemaVersion(): Promise<number>;
-  /** Null where the database does not say. */
-  sizeBytes(): Promise<number | null>;
-};
 
 /** The most teachers that are all counted; beyond it a sample of about `sampleSize` is. */
 const maxCounted = 100_000;

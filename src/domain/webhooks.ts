@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
+import type { PartnerStore } from "../store/partners.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import { createEvent, type TeacherEvent } from "./events.ts";
-import { type Partner, type PartnerStore, requirePartner } from "./partners.ts";
+import { type Partner, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import type { Told } from "./told.ts";
 

@@ -1,7 +1,7 @@
 import { service } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
-import type { KeyState, KeyStore, PublicJwk, SigningKey } from "../domain/keys.ts";
+import type { KeyState, PublicJwk, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
 import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
@@ -32,12 +32,16 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
  */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
+type Compromise = { kid: string; since: number; at: number; next: SigningKey | null };
+
+export type KeyStore = ReturnType<typeof createKeyStore>;
+
 /**
  * The key ring. One unique index allows one active key, another one pending key: when two rotations meet,
- * the second one's new key has no place and its whole act is undone.
+ * the second one's new key has no place and its whole act is undone. Each verb is one act, whole or not at all.
  * @param acting in whose name it is changed
  */
-export function createKeyStore(driver: Driver, acting = service): KeyStore {
+export function createKeyStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
@@ -60,7 +64,8 @@ export function createKeyStore(driver: Driver, acting = service): KeyStore {
         signingKey,
       );
     },
-    async create(active, pending) {
+    /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
+    async create(active: SigningKey, pending: SigningKey) {
       // Two first commands at once: the second one's keys have no place, and the first one's serve both.
       return change([...inserted(active), ...inserted(pending), { sql: beginRevision, args: [] }]).then(
         () => true,
@@ -70,7 +75,8 @@ export function createKeyStore(driver: Driver, acting = service): KeyStore {
         },
       );
     },
-    rotate({ active, pending, next, at }) {
+    /** @throws TvsError REFUSED when another rotation was faster */
+    rotate({ active, pending, next, at }: { active: string; pending: string; next: SigningKey; at: number }) {
       return change([
         { sql: retireActive, args: [at, active] },
         ofKey(active, "retired"),
@@ -79,14 +85,16 @@ export function createKeyStore(driver: Driver, acting = service): KeyStore {
         ...inserted(next),
       ]);
     },
-    replacePending({ pending, next, at }) {
+    /** Replaces the pending key; the old one is retired unused. */
+    replacePending({ pending, next, at }: { pending: string; next: SigningKey; at: number }) {
       return change([
         { sql: retire, args: [at, pending, "pending"] },
         ofKey(pending, "retired unused"),
         ...inserted(next),
       ]);
     },
-    async compromise({ kid, since, at, next }) {
+    /** Flags a key. With `next`, its place in the ring is filled in the same act. */
+    async compromise({ kid, since, at, next }: Compromise) {
       const compromised = [
         { sql: flag, args: [at, since, since, kid] },
         recorded({ action: "compromised", kind: "key", id: kid, detail: `since ${isoTime(since)}` }),

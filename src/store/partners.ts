@@ -4,9 +4,9 @@ import type {
   ApiKey,
   BatchCost,
   ClientCertificate,
+  KeyEnd,
   Partner,
   PartnerChange,
-  PartnerStore,
   Scope,
 } from "../domain/partners.ts";
 import type { TeacherChoice } from "../domain/told.ts";
@@ -46,11 +46,13 @@ const revokeKey = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revok
 const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
   WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
 
+export type PartnerStore = ReturnType<typeof createPartnerStore>;
+
 /**
  * Partners with their API keys and client certificates.
  * @param acting in whose name it changes them
  */
-export function createPartnerStore(driver: Driver, acting = service): PartnerStore {
+export function createPartnerStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
@@ -82,7 +84,8 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
     certificates: async () =>
       (await driver.query("SELECT * FROM certificates ORDER BY added_at")).map(certificate),
 
-    add(record, key) {
+    /** @throws TvsError REFUSED when the id is taken */
+    add(record: Partner, key: ApiKey) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       return insert(
@@ -90,13 +93,26 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
         taken,
       );
     },
-    update: ({ partnerId, ...change }) => changed(partnerId, partnerChange(partnerId, change, recorded)),
-    disable: (partnerId, at) =>
+    /**
+     * Changes the named members and no others, so that two operators do not undo each other.
+     * @throws TvsError NOT_KNOWN
+     */
+    update: ({ partnerId, ...change }: { partnerId: string } & PartnerChange) =>
+      changed(partnerId, partnerChange(partnerId, change, recorded)),
+    /**
+     * Disables since a time, or enables with null; one that is disabled already keeps its time.
+     * @throws TvsError NOT_KNOWN
+     */
+    disable: (partnerId: string, at: number | null) =>
       changed(partnerId, [
         { sql: disablePartner, args: [at, partnerId] },
         ofPartner(partnerId, at === null ? "enabled" : "disabled"),
       ]),
-    async addKey(key, { shortened, maxLive }) {
+    /**
+     * Adds a key and shortens another's life, in one act.
+     * @returns false, having changed nothing, when `maxLive` keys of the partner live already
+     */
+    async addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
       const shorten =
         shortened === null
           ? []
@@ -105,7 +121,8 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
       const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
       return rows?.length === 1;
     },
-    async revokeKey(keyId, at) {
+    /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
+    async revokeKey(keyId: string, at: number) {
       const one = { sql: "SELECT * FROM api_keys WHERE key_id = ?", args: [keyId] };
       const [known] = await driver.query(one.sql, one.args);
       if (known === undefined) return null;
@@ -113,7 +130,8 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
       const [, , rows] = await driver.batch([{ sql: revokeKey, args: [at, keyId] }, revoked, one]);
       return rows?.[0] === undefined ? null : apiKey(rows[0]);
     },
-    addCertificate(one) {
+    /** @throws TvsError REFUSED when the certificate belongs to a partner already */
+    addCertificate(one: ClientCertificate) {
       const sql = `INSERT INTO certificates (fingerprint, partner_id, subject, valid_from, valid_to, added_at)
         VALUES (?, ?, ?, ?, ?, ?)`;
       const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
@@ -123,7 +141,7 @@ export function createPartnerStore(driver: Driver, acting = service): PartnerSto
         "this certificate already belongs to a partner; remove it there first",
       );
     },
-    async removeCertificate(partnerId, fingerprint) {
+    async removeCertificate(partnerId: string, fingerprint: string) {
       const sql = "DELETE FROM certificates WHERE partner_id = ? AND fingerprint = ? RETURNING fingerprint";
       const removed = ofPartner(partnerId, "certificate removed", fingerprint);
       const [rows] = await driver.batch([{ sql, args: [partnerId, fingerprint] }, removed]);

@@ -1,4 +1,4 @@
-import type { QuotaStore, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
+import type { QuotaCharge, WindowKind, WindowStarts } from "../domain/quota-windows.ts";
 import { callWrites } from "./calls.ts";
 import type { Commit } from "./driver/commits.ts";
 import type { Driver } from "./driver/driver.ts";
@@ -9,10 +9,13 @@ const selectUsed = `SELECT
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'minute' AND starts_at = ?2), 0) AS minute,
   coalesce((SELECT used FROM quota_windows WHERE partner_id = ?1 AND kind = 'day' AND starts_at = ?3), 0) AS day`;
 
+export type QuotaStore = ReturnType<typeof createQuotaStore>;
+
 /** What partners have used of their windows. */
-export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
+export function createQuotaStore(driver: Driver, commit: Commit) {
   return {
-    async windows(starts) {
+    /** All windows that are kept, or only those that began at these times. */
+    async windows(starts?: WindowStarts) {
       const sql = `${select} WHERE (kind = 'minute' AND starts_at = ?) OR (kind = 'day' AND starts_at = ?)`;
       const rows = await (starts === undefined ? driver.query(select) : driver.query(sql, timesOf(starts)));
       return rows.map((row) => ({
@@ -22,16 +25,22 @@ export function createQuotaStore(driver: Driver, commit: Commit): QuotaStore {
         used: integer(row, "used"),
       }));
     },
-    async used(partnerId, starts) {
+    async used(partnerId: string, starts: WindowStarts) {
       const [row = {}] = await driver.query(selectUsed, [partnerId, ...timesOf(starts)]);
       return { minute: integer(row, "minute"), day: integer(row, "day") };
     },
-    chargeMinute: (charge, revision) =>
+    /**
+     * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.
+     * @param revision of the snapshot that the call was judged by
+     * @returns what the windows have used by then; null, having charged nothing, when the minute has no room or what the
+     *   call was judged by has changed
+     */
+    chargeMinute: (charge: QuotaCharge, revision: number) =>
       commit.inGroup(callWrites, {
         ...{ revision, attestations: [], read: [], idempotency: null },
         charge: { ...charge, ofDay: 0 },
       }),
-    async prune(before) {
+    async prune(before: WindowStarts) {
       const sql =
         "DELETE FROM quota_windows WHERE (kind = 'minute' AND starts_at < ?) OR (kind = 'day' AND starts_at < ?)";
       await driver.batch([{ sql, args: timesOf(before) }]);

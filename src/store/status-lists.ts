@@ -1,4 +1,3 @@
-import type { StatusListStore } from "../domain/status-list/lists.ts";
 import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -57,10 +56,12 @@ export function moveTeacherIds(time: string, condition: string): string {
     WHERE ${condition} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 }
 
+export type StatusListStore = ReturnType<typeof createStatusListStore>;
+
 /** What the signed status lists are made of (decision D15.3). */
-export function createStatusListStore(driver: Driver): StatusListStore {
+export function createStatusListStore(driver: Driver) {
   return {
-    // What was committed before somebody asked is in the list that is answered.
+    /** The newest change, as it is now: what was committed before somebody asked is in the list that is answered. */
     async change() {
       driver.renew();
       const [row = {}] = await driver.query(change);

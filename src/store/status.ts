@@ -1,5 +1,4 @@
 import { isTvsError } from "../domain/errors.ts";
-import type { StatusStore } from "../domain/status.ts";
 import type { LicenseStatus } from "../partner/contract.ts";
 import type { Driver, Value } from "./driver/driver.ts";
 import { flag, integer, text } from "./driver/rows.ts";
@@ -13,11 +12,13 @@ const sampledStatuses = `WITH RECURSIVE ${teacherLists}, sample (id, last) AS (
   SELECT ${licenseStatusOn("?1")} AS status, active AND NOT hidden AS active, count(*) AS n
   FROM sample CROSS JOIN teachers USING (id) GROUP BY 1, 2`;
 
+export type StatusStore = ReturnType<typeof createStatusStore>;
+
 /**
- * Figures of the running data. Rows of teachers and events are never deleted, so their ids tell their number;
+ * Figures of the running data, each from a bounded number of rows. Rows of teachers and events are never deleted, so their ids tell their number;
  * attestations and idempotency records leave oldest first, so theirs lie between the lowest and the highest.
  */
-export function createStatusStore(driver: Driver): StatusStore {
+export function createStatusStore(driver: Driver) {
   async function figure(sql: string, args: readonly Value[] = []): Promise<number> {
     const [row] = await driver.query(`SELECT coalesce((${sql}), 0) AS n`, args);
     return row === undefined ? 0 : integer(row, "n");
@@ -25,7 +26,8 @@ export function createStatusStore(driver: Driver): StatusStore {
 
   return {
     teachers: () => figure(`WITH RECURSIVE ${teacherLists} SELECT sum(last - first + 1) FROM lists`),
-    async licenses(today, step) {
+    /** Licence statuses on a date of every `step`-th record, and how many of those records are not active or hidden. */
+    async licenses(today: string, step: number) {
       const rows = await driver.query(sampledStatuses, [today, step]);
       const counts = { VALID: 0, EXPIRED: 0, NOT_FOUND: 0, REVOKED: 0, inactive: 0 };
       for (const row of rows) {
@@ -39,7 +41,8 @@ export function createStatusStore(driver: Driver): StatusStore {
       const disabled = await figure("SELECT count(*) FROM partners WHERE disabled_at IS NOT NULL");
       return { total: await figure("SELECT count(*) FROM partners"), disabled };
     },
-    async attestations(since) {
+    /** Attestations in all, and since each of the times (milliseconds since the epoch). */
+    async attestations(since: readonly number[]) {
       const last = await figure("SELECT max(id) FROM attestations");
       const first = await figure("SELECT min(id) FROM attestations");
       const total = last === 0 ? 0 : last - first + 1;
@@ -59,6 +62,7 @@ export function createStatusStore(driver: Driver): StatusStore {
       return last;
     },
     schemaVersion: () => figure("SELECT max(number) FROM schema_steps"),
+    /** Null where the database does not say. */
     async sizeBytes() {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");

@@ -1,9 +1,11 @@
 /** Signing keys of the fixtures: making one anew takes a tenth of a second. */
+
 import { Buffer } from "node:buffer";
 import { createPublicKey, createVerify } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Signer } from "../../src/domain/envelopes.ts";
-import { importKey, type KeyRing, type KeyStore, keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import { importKey, type KeyRing, keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import type { KeyStore } from "../../src/store/keys.ts";
 import { secrets } from "./samples.ts";
 
 export const ringFiles = ["active", "pending", "stranger", "retired", "compromised"] as const;

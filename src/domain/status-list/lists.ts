@@ -11,6 +11,7 @@ import { Buffer } from "node:buffer";
 import { promisify } from "node:util";
 import { deflate } from "node:zlib";
 import { type StatusClaim, statusListType } from "../../partner/status-list.ts";
+import type { StatusListStore } from "../../store/status-lists.ts";
 import type { Clock } from "../clock.ts";
 import type { Configuration, Snapshot } from "../configuration.ts";
 import { signerAs } from "../keys.ts";
@@ -39,22 +40,13 @@ type WithdrawnRows = {
   readonly withdrawn: readonly number[];
 };
 
-export type StatusListStore = {
-  /** The newest change, as it is now. */
-  change(): Promise<number>;
-  read(): Promise<WithdrawnRows>;
-};
-
 /** All lists as of one moment, so that the changes of one commit appear in them together. */
 export type StatusLists = {
   /** The compact JWS of each list, by its URI. */
   readonly tokens: ReadonlyMap<string, string>;
 };
 
-export type StatusListSource = {
-  /** The lists as of now; the same object while they are the same. @returns null while the register has none */
-  newest(): Promise<StatusLists | null>;
-};
+export type StatusListSource = ReturnType<typeof createStatusLists>;
 
 type Dependencies = {
   readonly configuration: Configuration;
@@ -65,13 +57,14 @@ type Dependencies = {
 };
 
 /** @returns makes the lists when they are asked for, and again when what they are made of has moved */
-export function createStatusLists(dependencies: Dependencies): StatusListSource {
+export function createStatusLists(dependencies: Dependencies) {
   const { configuration, store, places, clock } = dependencies;
   const lostBits = createLostBits(places);
   let made: { readonly of: string; readonly lists: Promise<StatusLists> } | undefined;
 
   return {
-    async newest() {
+    /** The lists as of now; the same object while they are the same. @returns null while the register has none */
+    async newest(): Promise<StatusLists | null> {
       // The key that signs is the one that is active now, as the database says it.
       const snapshot = await configuration.refresh();
       const { settings, teacherIdsAfter, keys } = snapshot;
