@@ -79,8 +79,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   domain: ["domain", "partner", "data"],
   partner: ["partner"],
 };
-/** The types that a layer may import: a store's is what its create function returns, and is not written twice. */
-const allowedTypes: Readonly<Record<string, readonly string[]>> = { domain: ["store"] };
+/** The layers that are given stores import their types: a store's is what its create function returns, and is not written twice. */
+const allowedTypes: Readonly<Record<string, readonly string[]>> = {
+  domain: ["store"],
+  console: ["store"],
+  metrics: ["store"],
+  delivery: ["store"],
+};
 
 const isRelative = (specifier: string) => specifier.startsWith(".");
 const targetOf = (file: SourceFile, specifier: string) =>

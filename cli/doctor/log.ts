@@ -2,7 +2,6 @@
 
 import { statSync } from "node:fs";
 import { type Config, logHeadFile } from "../../src/config.ts";
-import type { AttestationMaintenance } from "../../src/domain/attestations.ts";
 import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
@@ -10,7 +9,6 @@ import { readSigned } from "../../src/domain/evidence/audit-rows.ts";
 import { behindAdvice } from "../../src/domain/evidence/builder.ts";
 import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
 import { originOf } from "../../src/domain/evidence/epochs.ts";
-import type { EvidenceStore } from "../../src/domain/evidence/evidence.ts";
 import { countLeaves, type EvidenceFigures } from "../../src/domain/evidence/figures.ts";
 import {
   isOwnRetention,
@@ -22,6 +20,8 @@ import { keepForever, parseRetention } from "../../src/domain/retention.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { TreeHead } from "../../src/partner/log-checkpoint.ts";
 import { isSameHash } from "../../src/partner/merkle-proof.ts";
+import type { AttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
+import type { EvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { masterKeyAtHand } from "../safe/vault.ts";
 

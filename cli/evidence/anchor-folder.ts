@@ -5,8 +5,9 @@ import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { TvsError } from "../../src/domain/errors.ts";
 import { anchorFileName, contradictionOf, isAnchorFile } from "../../src/domain/evidence/anchors.ts";
-import type { EvidenceStore, LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
+import type { LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import { codeOf, placeNew, writeBeside } from "../../src/store/driver/files.ts";
+import type { EvidenceStore } from "../../src/store/evidence/evidence.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
 type OurLog = { readonly epochs: readonly LogEpoch[]; readonly store: Pick<EvidenceStore, "tiles"> };

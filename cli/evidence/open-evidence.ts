@@ -5,11 +5,7 @@
 
 import { type Config, logHeadFile } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import {
-  createEvidenceBuilder,
-  type EvidenceBuilder,
-  type PinnedCheckpoint,
-} from "../../src/domain/evidence/builder.ts";
+import { createEvidenceBuilder, type EvidenceBuilder } from "../../src/domain/evidence/builder.ts";
 import { isChained } from "../../src/domain/evidence/chain.ts";
 import { ensureLog, epochDueName } from "../../src/domain/evidence/epochs.ts";
 import { type LogEpoch, nextId, type StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
@@ -23,6 +19,7 @@ import {
 import { openDueEpoch, openNextEpoch, refuseBareMark } from "../../src/domain/evidence/succession.ts";
 import { type KeptLog, keptLog } from "../../src/domain/retention.ts";
 import { log } from "../../src/logger.ts";
+import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { openPinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import type { Operator } from "../open.ts";
 

@@ -9,7 +9,8 @@ import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.
 import { isStatement } from "../partner/statement-form.ts";
 import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
 import { findStatementDifference } from "../partner/verify-statement.ts";
-import type { Attestation, AttestationStore } from "./attestations.ts";
+import type { AttestationStore } from "../store/evidence/attestations.ts";
+import type { Attestation } from "./attestations.ts";
 import { TvsError } from "./errors.ts";
 
 /**

@@ -1,11 +1,10 @@
 import type { LicenseStatus, Purpose } from "../partner/contract.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { isoSeconds } from "./clock.ts";
-import type { LogEpoch } from "./evidence/evidence.ts";
 import type { IdempotencyRecord } from "./idempotency.ts";
 import type { operationOfScope, Scope } from "./partners.ts";
 import { personalDigits, withoutPersonalData } from "./personal-data.ts";
-import type { QuotaCharge, WindowsUsed } from "./quota-windows.ts";
+import type { QuotaCharge } from "./quota-windows.ts";
 import { ninPattern } from "./teachers/search-term.ts";
 import type { ReadTeacher, Teacher, TeacherKey } from "./teachers/teachers.ts";
 
@@ -66,20 +65,6 @@ export type StatedPerson = Pick<Attestation, "teacherId" | "ninIndex" | "eligibl
   readonly row: number;
 };
 
-/** Which attestations are wanted; what is absent does not matter. */
-type AttestationFilter = {
-  readonly partnerId?: string | undefined;
-  /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
-  readonly credential?: string | undefined;
-  /** The record's id in the register. */
-  readonly teacherId?: number | undefined;
-  /** Milliseconds since the epoch. */
-  readonly since?: number | undefined;
-  /** Nothing that is looked for is younger; some that are may be listed. Milliseconds since the epoch. */
-  readonly until?: number | undefined;
-  readonly limit: number;
-};
-
 /** What was answered to one credential. */
 export type CredentialUses = {
   readonly count: number;
@@ -87,71 +72,6 @@ export type CredentialUses = {
   readonly firstAt: number | null;
   /** False when there may be more, newer than those that were looked at. */
   readonly isAll: boolean;
-};
-
-export type AttestationStore = {
-  /**
-   * @returns what the partner's windows have used by then; null, having stored nothing, when the revision or one of the
-   *   teachers has moved on, when a window has no room, or when the idempotency key was used meanwhile
-   */
-  record(call: AnsweredCall): Promise<WindowsUsed | null>;
-  find(verificationId: string): Promise<Attestation | null>;
-  /** What one call made, in its order; nothing for a call that was refused or replayed, or an id that is none. */
-  ofRequest(requestId: string): Promise<Attestation[]>;
-  /** Newest first. */
-  list(filter: AttestationFilter): Promise<Attestation[]>;
-  /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
-  usesOf(
-    credential: Readonly<Record<"partnerId" | "credential", string> & Record<"since" | "until", number>>,
-    maxLooked: number,
-  ): Promise<CredentialUses>;
-  /**
-   * Every lookup of a person: of the record, or of the NIN when it named nobody. Of a statement it is what that says of
-   * them, as it is where attestations are sought by a teacher.
-   */
-  ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
-  /** How many there are of a teacher. */
-  countOfTeacher(teacherId: number): Promise<number>;
-  /** Partners that were told VALID since a time, with the last time. */
-  toldValid(
-    teacherId: number,
-    since: number,
-  ): Promise<{ partnerId: string; times: number; lastAt: number }[]>;
-};
-
-/** Maintenance of the evidence log: how long it is kept. */
-export type AttestationMaintenance = {
-  /**
-   * The next attestations in the order of their ids that may be deleted, as far as others need them.
-   * @param from none with a smaller id
-   */
-  deletable(from: number, limit: number): Promise<{ readonly id: number; readonly jws: string }[]>;
-  /**
-   * Deletes attestations and changes the mark that says so, in one act.
-   * @returns false, having done nothing, when the mark is another one by now
-   */
-  prune(ids: readonly number[], mark: { was: string; is: string; from: number }): Promise<boolean>;
-  /** Forgets of whom statements spoke that were deleted, so many at most. @returns how many there were */
-  prunePeople(limit: number): Promise<number>;
-  /**
-   * Puts a mark in the place of another one, or where there is none.
-   * @param next an epoch that must not have been opened yet, and that would begin with that id
-   * @returns false when it is another one by now, that epoch is there, or would begin elsewhere
-   */
-  setMark(was: string | null, is: string, next?: Pick<LogEpoch, "epoch" | "firstId">): Promise<boolean>;
-  /**
-   * The id of the oldest attestation that is there, or of the one that comes first.
-   * @param behindGaps the id behind the last gap among the oldest ones, if there is one: releases before deleted by
-   *   `issued_at`, which the order of ids follows by some minutes
-   */
-  firstId(behindGaps: boolean): Promise<number>;
-  /** The partners that have verified a teacher, also those whose attestations were deleted; in order. */
-  verifiedBy(teacherId: number): Promise<string[]>;
-  /**
-   * What the database says was deleted: what was issued before `from` (milliseconds since the epoch), null for nothing; how
-   * many; and the mark (`retention-mark.ts`), which alone is to be believed.
-   */
-  kept(): Promise<{ readonly from: number | null; readonly pruned: number; readonly mark: string | null }>;
 };
 
 /** An attestation as the commands list it, without its signature; its time in ISO 8601. */

@@ -5,10 +5,11 @@
  */
 
 import { isSameHash } from "../partner/merkle-proof.ts";
+import type { EvidenceStore } from "../store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "./clock.ts";
 import { readSigned } from "./evidence/audit-rows.ts";
-import type { PinnedCheckpoint } from "./evidence/builder.ts";
-import { type EvidenceStore, indexOf, openingLeaves } from "./evidence/evidence.ts";
+import { indexOf, openingLeaves } from "./evidence/evidence.ts";
 import { type ProvenEpoch, provenEpochs } from "./evidence/proven-epochs.ts";
 import { ownMark, type Retaining, sealMark } from "./evidence/retention-mark.ts";
 import { hashBytes, leafHash, missingLeafHash, provenLeaves, tileHashes } from "./evidence/tree.ts";

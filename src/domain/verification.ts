@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
+import type { AttestationStore } from "../store/evidence/attestations.ts";
 import {
   type AnsweredCall,
   type Attestation,
-  type AttestationStore,
   type AttestedOperation,
   askedFor,
   contextForEvidence,

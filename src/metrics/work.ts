@@ -1,14 +1,10 @@
-import {
-  type AnsweredCall,
-  type AttestationStore,
-  type AttestedOperation,
-  statementStatus,
-} from "../domain/attestations.ts";
+import { type AnsweredCall, type AttestedOperation, statementStatus } from "../domain/attestations.ts";
 import type { Outbox } from "../domain/deliveries.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
+import type { AttestationStore } from "../store/evidence/attestations.ts";
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createEvidenceDocuments } from "../../src/api/evidence-documents.ts";
-import { createEvidenceBuilder, type PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
+import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import { createEvidenceReader, type EvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
@@ -10,6 +10,7 @@ import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
+import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { aPinnedCheckpoint, attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import type { Attestation } from "../../src/domain/attestations.ts";
-import type { PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
 import {
   beginRetention,
   openMark,
@@ -13,6 +12,7 @@ import { pruneAttestations, startMaintenance } from "../../src/domain/pruning.ts
 import { describeKeptLog, keptLog, mayBePruned, parseRetention } from "../../src/domain/retention.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
+import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { attest, putIntoLog } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";

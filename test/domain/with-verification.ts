@@ -1,5 +1,5 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
-import type { AttestationStore, AttestedOperation } from "../../src/domain/attestations.ts";
+import type { AttestedOperation } from "../../src/domain/attestations.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { createConfiguration, type Snapshot, untilStored } from "../../src/domain/configuration.ts";
 import type { Authenticated } from "../../src/domain/credentials.ts";
@@ -11,6 +11,7 @@ import type { AskedList } from "../../src/domain/statements.ts";
 import type { TeacherContent, TeacherReader } from "../../src/domain/teachers/teachers.ts";
 import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
+import type { AttestationStore } from "../../src/store/evidence/attestations.ts";
 import { aClock } from "../harness/clock.ts";
 import { fillRing } from "../harness/keys.ts";
 import { aPartner, aSettings, places, planImport, secrets } from "../harness/samples.ts";

@@ -1,5 +1,5 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { createEvidenceBuilder, type PinnedCheckpoint } from "../../src/domain/evidence/builder.ts";
+import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
@@ -7,6 +7,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { aClock } from "./clock.ts";
 import { secrets } from "./samples.ts";

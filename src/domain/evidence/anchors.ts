@@ -3,9 +3,10 @@
 import { openCheckpoint, readOrigin } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
 import { treeHeadOf } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
-import type { EvidenceStore, LogEpoch } from "./evidence.ts";
+import type { LogEpoch } from "./evidence.ts";
 import { rootOf } from "./tree.ts";
 
 /** A checkpoint that was handed out to somebody who can later say when it was there. */

@@ -5,8 +5,9 @@
 
 import { type Checkpoint, openCheckpoint, readOrigin } from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
+import type { AuditStore } from "../../store/evidence/audit.ts";
 import type { Findings } from "./audit-findings.ts";
-import type { AuditStore, EpochState } from "./audit-rows.ts";
+import type { EpochState } from "./audit-rows.ts";
 import { headIn, linkOf, linkTo } from "./chain.ts";
 import { openingKeysOf } from "./epochs.ts";
 import type { LogEpoch, StoredCheckpoint } from "./evidence.ts";

@@ -1,7 +1,8 @@
 import { isSameHash } from "../../partner/merkle-proof.ts";
+import type { AuditStore } from "../../store/evidence/audit.ts";
 import { disorderSeconds, type SignedHeads } from "./audit-checkpoints.ts";
 import type { Findings } from "./audit-findings.ts";
-import { type AuditedRow, type AuditStore, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
+import { type AuditedRow, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
 import { linkOf } from "./chain.ts";
 import { type LogEpoch, openingLeaves } from "./evidence.ts";
 import { couldBeDeleted, type RetentionMark } from "./retention-mark.ts";

@@ -7,11 +7,12 @@
  */
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
+import type { AuditStore } from "../../store/evidence/audit.ts";
 import type { Secrets } from "../secrets.ts";
 import { newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
 import { auditEpoch, type EpochCounts, type EpochPlan } from "./audit-epoch.ts";
 import { type AuditFinding, createFindings, type Findings } from "./audit-findings.ts";
-import { type AuditStore, type EpochState, readSigned, type SignatureChecks } from "./audit-rows.ts";
+import { type EpochState, readSigned, type SignatureChecks } from "./audit-rows.ts";
 import { headIn } from "./chain.ts";
 import { hasOwnKey } from "./epochs.ts";
 import { type LogEpoch, nextId, openingLeaves } from "./evidence.ts";

@@ -7,13 +7,14 @@
 import { openCheckpoint, readOrigin, signCheckpoint, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isConsistent, isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
 import { isBefore, isChained, linkOf, linkTo, treeHeadOf } from "./chain.ts";
 import { checkpointKeyOf, hasOwnKey, nextSeconds, openingKeysOf } from "./epochs.ts";
 import {
-  type EvidenceStore,
   keptLeaf,
   type LogEpoch,
   type LogProgress,
@@ -41,17 +42,6 @@ export const leavesOfCommit = 512;
  * younger. A process that stood still for longer, since it read the leaves, has to read them anew.
  */
 const longestSealMs = 60_000;
-
-/** The newest checkpoint as it is known outside the database (decision D13.3). */
-export type PinnedCheckpoint = {
-  /** The signed note; null when there is none yet. @throws TvsError INPUT_UNREADABLE */
-  read(): string | null;
-  /**
-   * Keeps it, unless a later one is kept by then ({@link isBefore}); it is on the disk when this is over.
-   * @throws TvsError STORE_READ_ONLY
-   */
-  write(note: string): Promise<void>;
-};
 
 type BuilderDependencies = {
   readonly store: EvidenceStore;

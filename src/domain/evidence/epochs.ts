@@ -5,10 +5,11 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { type CheckpointKey, openCheckpoint } from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import { formatVerifierKey, readVerifierKey, type VerifierKey } from "../../partner/signed-note.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
 import type { Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import type { EpochOpening, EvidenceStore, LogEpoch } from "./evidence.ts";
+import type { EpochOpening, LogEpoch } from "./evidence.ts";
 import { appendTo, openingLeafHash } from "./tree.ts";
 
 /**
@@ -18,21 +19,13 @@ import { appendTo, openingLeafHash } from "./tree.ts";
 export const epochDueName = "log_epoch_due";
 
 /** What `restore` has said beside the master key of the database that it put there (decision D13.4). */
-type DueEpoch = {
+export type DueEpoch = {
   /** What the database's setting has to repeat. */
   readonly token: string;
   /** The number of the epoch that is to be opened: once there is one of that number, the mark is over. */
   readonly epoch: number;
   /** Why, for everybody who looks at the log. */
   readonly reason: string;
-};
-
-export type DueEpochFile = {
-  /** @returns null where there is none. @throws TvsError INPUT_UNREADABLE */
-  read(): DueEpoch | null;
-  /** @throws TvsError STORE_READ_ONLY */
-  write(due: DueEpoch): Promise<void>;
-  remove(): void;
 };
 
 /** What a log is opened with. */

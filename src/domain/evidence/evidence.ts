@@ -2,7 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { ReadTiles, Tile } from "./tree.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
+import type { Tile } from "./tree.ts";
 import { consistencyProof, hashBytes, inclusionProof, leafAt, openingLeafHash, tileHashes } from "./tree.ts";
 
 /** One tree with a name and a key of its own (decision D13.4). Times are milliseconds since the epoch. */
@@ -71,47 +72,6 @@ export type Appended = {
   readonly checkpoint: StoredCheckpoint | null;
   /** The newest checkpoint until then: one that names it is stored only while it is. */
   readonly previous: StoredCheckpoint | null;
-};
-
-export type EvidenceStore = {
-  /** The oldest first. */
-  epochs(): Promise<LogEpoch[]>;
-  /** The id with which the next epoch would begin. */
-  nextFirstId(): Promise<number>;
-  /**
-   * Opens an epoch, destroys the private key of the one before, and takes the setting away that says that one is due.
-   * @param opening without `firstId` and `size`, which follow from the attestations: it begins with the first one that
-   *   no checkpoint of the epoch before covers
-   * @param tiles what it begins with
-   * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read, or when what was
-   *   noted does not hold any more
-   */
-  open(opening: EpochOpening, tiles: readonly Tile[]): Promise<boolean>;
-  /** Gives an epoch that has no leaf yet another origin, and its key sealed under that. @returns whether it had none */
-  rename(epoch: number, renamed: Pick<LogEpoch, "origin" | "sealed">): Promise<boolean>;
-  /**
-   * The next attestations in the order of their ids, from `firstId` on.
-   * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end of the log
-   * @throws TvsError STORE_CORRUPT when more are missing than anybody takes out by mistake
-   */
-  attested(firstId: number, limit: number): Promise<(string | null)[]>;
-  /** How far the newest tree has come; null without a log. */
-  progress(): Promise<LogProgress | null>;
-  /** @returns false, having stored nothing, when another one has appended meanwhile */
-  append(appended: Appended): Promise<boolean>;
-  tiles(epoch: number): ReadTiles;
-  /** The newest checkpoint of all. */
-  newest(): Promise<StoredCheckpoint | null>;
-  /**
-   * Puts a checkpoint back that was signed, and lost before the database had it, unless there is one that is later than the
-   * one that it names.
-   */
-  keep(checkpoint: StoredCheckpoint, previous: StoredCheckpoint | null): Promise<void>;
-  ofSize(epoch: number, size: number): Promise<StoredCheckpoint | null>;
-  /** The earliest checkpoint that covers a leaf. */
-  covering(epoch: number, index: number): Promise<StoredCheckpoint | null>;
-  /** Attestations whose leaf hash may begin with a prefix. */
-  withPrefix(prefix: number): Promise<number[]>;
 };
 
 /** A leaf in a tree that a checkpoint signs for. */

@@ -6,9 +6,10 @@
 import { Buffer } from "node:buffer";
 import { readOrigin, type TreeHead } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
-import type { PinnedCheckpoint } from "./builder.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import { headIn, treeHeadOf } from "./chain.ts";
-import { type EvidenceStore, type LogEpoch, nextId } from "./evidence.ts";
+import { type LogEpoch, nextId } from "./evidence.ts";
 import type { RetentionMark } from "./retention-mark.ts";
 import { hashBytes, openingLeafHash, provenLeaves, type SignedTree } from "./tree.ts";
 

@@ -7,12 +7,13 @@
 import { Buffer } from "node:buffer";
 import { openCheckpoint } from "../../partner/log-checkpoint.ts";
 import { Refusal } from "../../partner/reasons.ts";
+import type { AttestationMaintenance } from "../../store/evidence/attestation-maintenance.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
 import type { SettingsStore } from "../../store/settings.ts";
-import type { AttestationMaintenance } from "../attestations.ts";
 import { TvsError } from "../errors.ts";
 import { equalBytes, type Secrets } from "../secrets.ts";
 import { hasOwnKey, openingKeysOf } from "./epochs.ts";
-import type { EvidenceStore, LogEpoch } from "./evidence.ts";
+import type { LogEpoch } from "./evidence.ts";
 
 export type RetentionMark = {
   /** Of the attestations from this id on, only those may be missing that the mark covers. */

@@ -1,9 +1,10 @@
 /** When the tree is built and signed for: what whoever keeps house does again and again (decision D13.2). */
 
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
 import type { Clock } from "../clock.ts";
 import { actAndRest, repeat } from "../serial.ts";
 import { type EvidenceBuilder, isSignable, leavesOfCommit } from "./builder.ts";
-import type { EvidenceStore, LogProgress } from "./evidence.ts";
+import type { LogProgress } from "./evidence.ts";
 
 /** How often is looked whether there are new attestations. */
 const lookMs = 1_000;

@@ -4,14 +4,17 @@
  */
 
 import { readOrigin } from "../../partner/log-checkpoint.ts";
+import type { DueEpochFile } from "../../store/evidence/due.ts";
+import type { EvidenceStore } from "../../store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { SettingsStore } from "../../store/settings.ts";
 import type { Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { Secrets } from "../secrets.ts";
-import { createEvidenceBuilder, isAsFar, type PinnedCheckpoint } from "./builder.ts";
+import { createEvidenceBuilder, isAsFar } from "./builder.ts";
 import { treeHeadOf } from "./chain.ts";
-import { type DueEpochFile, epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
-import type { EvidenceStore, LogEpoch } from "./evidence.ts";
+import { epochDueName, type LogOpening, openEpoch } from "./epochs.ts";
+import type { LogEpoch } from "./evidence.ts";
 import type { noteBegin } from "./retention-mark.ts";
 
 /** A log as it is known at one place: in the database, and by the checkpoint beside it. */

@@ -1,4 +1,4 @@
-import type { AttestationStore } from "../attestations.ts";
+import type { AttestationStore } from "../../store/evidence/attestations.ts";
 import { type Calendar, type Clock, isoTime } from "../clock.ts";
 import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";

@@ -1,6 +1,8 @@
+import type { AttestationMaintenance } from "../../store/evidence/attestation-maintenance.ts";
+import type { AttestationStore } from "../../store/evidence/attestations.ts";
 import type { WatchStore } from "../../store/watches.ts";
 import { decodeAttestation } from "../attestation-check.ts";
-import type { Attestation, AttestationMaintenance, AttestationStore } from "../attestations.ts";
+import type { Attestation } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";

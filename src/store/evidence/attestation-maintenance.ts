@@ -1,4 +1,4 @@
-import type { AttestationMaintenance } from "../../domain/attestations.ts";
+import type { LogEpoch } from "../../domain/evidence/evidence.ts";
 import type { Driver } from "../driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
 import { nextFirstId, nextLoggedId, nextSignedId } from "./evidence.ts";
@@ -25,14 +25,21 @@ const behindGaps = `SELECT max(next) AS id FROM (SELECT id, lead(id) OVER (ORDER
 const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
   UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
 
+export type AttestationMaintenance = ReturnType<typeof createAttestationMaintenance>;
+
 /** Maintenance of the evidence log: deletes what is too old, and knows what of it was deleted. */
-export function createAttestationMaintenance(driver: Driver): AttestationMaintenance {
+export function createAttestationMaintenance(driver: Driver) {
   return {
-    async deletable(from, limit) {
+    /** The next attestations that may be deleted, in the order of their ids, from the id `from` on. */
+    async deletable(from: number, limit: number) {
       const rows = await driver.query(deletable, [from, limit]);
       return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
     },
-    async prune(ids, { was, is, from }) {
+    /**
+     * Deletes attestations and changes the mark that says so, in one act.
+     * @returns false, having done nothing, when the mark is another one by now
+     */
+    async prune(ids: readonly number[], { was, is, from }: { was: string; is: string; from: number }) {
       const pruned = [is, JSON.stringify(ids)];
       const [marked] = await driver.batch([
         { sql: setMark, args: [was, is, null, null] },
@@ -42,25 +49,41 @@ export function createAttestationMaintenance(driver: Driver): AttestationMainten
       ]);
       return marked?.length === 1;
     },
-    async prunePeople(limit) {
+    /** Forgets of whom statements spoke that were deleted, so many at most. @returns how many there were */
+    async prunePeople(limit: number) {
       const [gone] = await driver.batch([{ sql: prunePeople, args: [limit] }]);
       return gone?.length ?? 0;
     },
-    async setMark(was, is, next) {
+    /**
+     * Puts a mark in the place of another one, or where there is none.
+     * @param next an epoch that must not have been opened yet, and that would begin with that id
+     * @returns false when it is another one by now, that epoch is there, or would begin elsewhere
+     */
+    async setMark(was: string | null, is: string, next?: Pick<LogEpoch, "epoch" | "firstId">) {
       const args = [was, is, next?.epoch ?? null, next?.firstId ?? null];
       const [marked] = await driver.batch([{ sql: setMark, args }]);
       return marked?.length === 1;
     },
-    async firstId(wanted) {
+    /**
+     * The id of the oldest attestation that is there, or of the one that comes first.
+     * @param wanted the id behind the last gap among the oldest ones, if there is one: releases before deleted by
+     *   `issued_at`, which the order of ids follows by some minutes
+     */
+    async firstId(wanted: boolean) {
       const [gap] = wanted ? await driver.query(behindGaps) : [];
       const behind = gap === undefined ? null : integerOrNull(gap, "id");
       if (behind !== null) return behind;
       const [row] = await driver.query(firstId);
       return row === undefined ? 1 : integer(row, "id");
     },
-    async verifiedBy(teacherId) {
+    /** The partners that have verified a teacher, also those whose attestations were deleted; in order. */
+    async verifiedBy(teacherId: number) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },
+    /**
+     * What the database says was deleted: what was issued before `from` (milliseconds since the epoch), null for nothing; how
+     * many; and the mark (`retention-mark.ts`), which alone is to be believed.
+     */
     async kept() {
       const [row] = await driver.query(readKept);
       const from = row === undefined ? null : integerOrNull(row, "kept_from");

@@ -1,4 +1,4 @@
-import type { Attestation, AttestationStore, AttestedOperation } from "../../domain/attestations.ts";
+import type { AnsweredCall, Attestation, AttestedOperation } from "../../domain/attestations.ts";
 import { timeOfUuid, uuidFrom } from "../../domain/clock.ts";
 import type { Purpose } from "../../partner/contract.ts";
 import { attestationColumns, callWrites } from "../calls.ts";
@@ -55,12 +55,26 @@ export function lastIdBefore(
   SELECT low FROM search WHERE low >= high LIMIT 1)`;
 }
 
+/** Which attestations are wanted; what is absent does not matter. */
+type AttestationFilter = {
+  readonly partnerId?: string | undefined;
+  /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
+  readonly credential?: string | undefined;
+  /** The record's id in the register. */
+  readonly teacherId?: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly since?: number | undefined;
+  /** Nothing that is looked for is younger; some that are may be listed. Milliseconds since the epoch. */
+  readonly until?: number | undefined;
+  readonly limit: number;
+};
+
+type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"since" | "until", number>;
+
+export type AttestationStore = ReturnType<typeof createAttestationStore>;
+
 /** The evidence log. */
-export function createAttestationStore(
-  driver: Driver,
-  commit: Commit,
-  writes = callWrites,
-): AttestationStore {
+export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
   /** @param where the rest of the statement, from its condition on. @param from of what */
   async function select(
     where: string,
@@ -79,11 +93,16 @@ export function createAttestationStore(
   }
 
   return {
-    record: (call) => commit.inGroup(writes, call),
-    async find(verificationId) {
+    /**
+     * @returns what the partner's windows have used by then; null, having stored nothing, when the revision or one of the
+     *   teachers has moved on, when a window has no room, or when the idempotency key was used meanwhile
+     */
+    record: (call: AnsweredCall) => commit.inGroup(writes, call),
+    async find(verificationId: string) {
       return (await select("WHERE verification_id = ?", [verificationId]))[0] ?? null;
     },
-    async ofRequest(requestId) {
+    /** What one call made, in its order; nothing for a call that was refused or replayed, or an id that is none. */
+    async ofRequest(requestId: string) {
       const at = timeOfUuid(requestId);
       if (at === null) return [];
       const between = [uuidFrom(at - clockDifferenceMs), uuidFrom(at + longestAnswerMs)];
@@ -93,7 +112,9 @@ export function createAttestationStore(
       const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
       return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
     },
-    async list({ partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit }) {
+    /** Newest first. */
+    async list(filter: AttestationFilter) {
+      const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
       const wanted: [condition: string, value: Value | undefined][] = [
         // Sought by the teacher (+) where both are given, who is asked about less often than a partner asks.
         [teacherId === undefined ? "partner_id = ?" : "+partner_id = ?", partnerId],
@@ -108,7 +129,8 @@ export function createAttestationStore(
         ? select(where, args)
         : select(where, [teacherId, ...args], `(${ofTeacher})`);
     },
-    async usesOf({ partnerId, credential, since, until }, maxLooked) {
+    /** How often a credential asked, so far as `maxLooked` attestations of its partner and its time tell. */
+    async usesOf({ partnerId, credential, since, until }: CredentialFilter, maxLooked: number) {
       const [row = {}] = await driver.query(countUses, [
         partnerId,
         ...(await between(since, until)),
@@ -122,17 +144,19 @@ export function createAttestationStore(
         isAll: integer(row, "looked") < maxLooked,
       };
     },
-    async ofSubject({ teacherId, ninIndex }) {
+    /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
+    async ofSubject({ teacherId, ninIndex }: { teacherId: number | null; ninIndex: Uint8Array | null }) {
       const byTeacher = teacherId === null ? [] : await select("ORDER BY id", [teacherId], `(${ofTeacher})`);
       const byNin = ninIndex === null ? [] : await select("ORDER BY id", [ninIndex], `(${ofNin})`);
       const known = new Set(byTeacher.map((one) => one.verificationId));
       return [...byTeacher, ...byNin.filter((one) => !known.has(one.verificationId))];
     },
-    async countOfTeacher(teacherId) {
+    async countOfTeacher(teacherId: number) {
       const [row = {}] = await driver.query(countOfTeacher, [teacherId]);
       return integer(row, "n");
     },
-    async toldValid(teacherId, since) {
+    /** Partners that were told VALID since a time, with the last time. */
+    async toldValid(teacherId: number, since: number) {
       return (await driver.query(toldValid, [teacherId, Math.floor(since / 1000)])).map((row) => ({
         partnerId: text(row, "partner_id"),
         times: integer(row, "times"),

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { AuditedRow, AuditStore, EpochState } from "../../domain/evidence/audit-rows.ts";
+import type { AuditedRow, EpochState } from "../../domain/evidence/audit-rows.ts";
 import type { Driver } from "../driver/driver.ts";
 import { bytes, integer, integerOrNull } from "../driver/rows.ts";
 import { storedCheckpoint } from "./evidence.ts";
@@ -41,32 +41,42 @@ type JsonRow = [
   eligible: number,
 ];
 
-export function createAuditStore(driver: Driver): AuditStore {
+type CheckpointRange = Record<"epoch" | "after" | "upTo" | "limit", number>;
+
+export type AuditStore = ReturnType<typeof createAuditStore>;
+
+export function createAuditStore(driver: Driver) {
   return {
+    /** The oldest first. */
     async states() {
       return (await driver.query(states)).map((row): EpochState => {
         const [leaves, signed] = [integerOrNull(row, "leaves") ?? 0, integerOrNull(row, "signed") ?? 0];
         return { epoch: integer(row, "epoch"), size: integer(row, "size"), leaves, signed };
       });
     },
+    /** Of the attestations that are there; null without any. */
     async ids() {
       const [row] = await driver.query(ids);
       return row === undefined || row.first === null
         ? null
         : { first: integer(row, "first"), last: integer(row, "last") };
     },
-    async rows(from, to) {
+    /** Both ids included; by id, without those that are missing. */
+    async rows(from: number, to: number) {
       const [row] = await driver.query(rows, [from, to]);
       return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
     },
-    async tile(epoch, level, position) {
+    /** The hashes of one tile; empty where there is none. */
+    async tile(epoch: number, level: number, position: number) {
       const [row] = await driver.query(tile, [epoch, level, position]);
       return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));
     },
-    async checkpoints({ epoch, after, upTo, limit }) {
+    /** Of sizes above `after`, up to and with `upTo`. */
+    async checkpoints({ epoch, after, upTo, limit }: CheckpointRange) {
       const found = await driver.query(checkpoints, [epoch, after, upTo, limit]);
       return found.map(storedCheckpoint);
     },
+    /** The first size that was anchored though no checkpoint of it is kept. */
     async anchoredWithoutCheckpoint() {
       const [row] = await driver.query(unsigned);
       return row === undefined ? null : { epoch: integer(row, "epoch"), size: integer(row, "size") };

@@ -1,6 +1,6 @@
-import type { AttestationStore } from "../../domain/attestations.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { type Driver, statement } from "../driver/driver.ts";
+import type { AttestationStore } from "./attestations.ts";
 
 /** A probe: it changes nothing, and yet a database that cannot be written refuses it. */
 const emptyWrite = "UPDATE revision SET value = value WHERE id = 1";

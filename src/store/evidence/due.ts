@@ -1,15 +1,18 @@
 import { readFileSync, rmSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import type { DueEpochFile } from "../../domain/evidence/epochs.ts";
+import type { DueEpoch } from "../../domain/evidence/epochs.ts";
 import { codeOf, placeOver, writeBeside } from "../driver/files.ts";
+
+export type DueEpochFile = ReturnType<typeof openDueEpochFile>;
 
 /**
  * The mark that an epoch is due, in a file beside the master key: token, number and reason, a line each.
  * @param file its path; it need not be there
  */
-export function openDueEpochFile(file: string): DueEpochFile {
+export function openDueEpochFile(file: string) {
   return {
-    read() {
+    /** @returns null where there is none. @throws TvsError INPUT_UNREADABLE */
+    read(): DueEpoch | null {
       try {
         const [token = "", epoch, reason = ""] = readFileSync(file, "utf8").split("\n");
         return { token, epoch: Number(epoch), reason };
@@ -18,7 +21,8 @@ export function openDueEpochFile(file: string): DueEpochFile {
         throw new TvsError("INPUT_UNREADABLE", `${file} cannot be read; check its owner and mode`, { cause });
       }
     },
-    async write({ token, epoch, reason }) {
+    /** @throws TvsError STORE_READ_ONLY */
+    async write({ token, epoch, reason }: DueEpoch) {
       try {
         placeOver(await writeBeside(file, `${token}\n${epoch}\n${reason}\n`), file);
       } catch (cause) {

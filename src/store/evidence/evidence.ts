@@ -4,7 +4,6 @@ import { epochDueName } from "../../domain/evidence/epochs.ts";
 import type {
   Appended,
   EpochOpening,
-  EvidenceStore,
   LogEpoch,
   LogProgress,
   StoredCheckpoint,
@@ -102,8 +101,10 @@ const withPrefix = `WITH RECURSIVE parts (part) AS (
     UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
   SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
 
+export type EvidenceStore = ReturnType<typeof createEvidenceStore>;
+
 /** The evidence log. @param acting in whose name its epochs are opened */
-export function createEvidenceStore(driver: Driver, acting = service): EvidenceStore {
+export function createEvidenceStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
 
   async function checkpoint(sql: string, args: readonly number[] = []): Promise<StoredCheckpoint | null> {
@@ -117,12 +118,23 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
       driver.renew();
       return (await driver.query(`SELECT ${epochColumns} FROM log_epochs ORDER BY epoch`)).map(logEpoch);
     },
+    /** The id with which the next epoch would begin. */
     async nextFirstId() {
       driver.renew();
       const [row] = await driver.query(`SELECT ${nextFirstId} AS id`);
       return row === undefined ? 1 : integer(row, "id");
     },
-    async open({ epoch, origin, publicKey, sealed, openedAt, reason, previous, after, noted }, tiles) {
+    /**
+     * Opens an epoch, destroys the private key of the one before, and takes the setting away that says that one is due.
+     * It begins with the first attestation that no checkpoint of the epoch before covers.
+     * @param tiles what it begins with
+     * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read, or when what was
+     *   noted does not hold any more
+     */
+    async open(
+      { epoch, origin, publicKey, sealed, openedAt, reason, previous, after, noted }: EpochOpening,
+      tiles: readonly Tile[],
+    ) {
       const named = [epoch, origin, publicKey, sealed, openedAt, reason, previous];
       const size = previous === null ? 0 : 1;
       const [opened] = await driver.batch([
@@ -142,11 +154,17 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
       ]);
       return opened?.length === 1;
     },
-    async rename(epoch, { origin, sealed }) {
+    /** Gives an epoch that has no leaf yet another origin, and its key sealed under that. @returns whether it had none */
+    async rename(epoch: number, { origin, sealed }: Pick<LogEpoch, "origin" | "sealed">) {
       const [renamed] = await driver.batch([{ sql: rename, args: [epoch, origin, sealed] }]);
       return renamed?.length === 1;
     },
-    async attested(firstId, limit) {
+    /**
+     * The next attestations in the order of their ids, from `firstId` on.
+     * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end of the log
+     * @throws TvsError STORE_CORRUPT when more are missing than anybody takes out by mistake
+     */
+    async attested(firstId: number, limit: number) {
       const [row] = await driver.query(attested, [firstId, limit]);
       if (row === undefined || integer(row, "n") === 0) return [];
       const found = utf8.decode(bytes(row, "jws")).split("\n");
@@ -155,26 +173,35 @@ export function createEvidenceStore(driver: Driver, acting = service): EvidenceS
       const rows = await driver.query(attestedById, [firstId, limit]);
       return inTheirPlaces(rows, firstId).slice(0, limit);
     },
+    /** How far the newest tree has come; null without a log. */
     async progress() {
       driver.renew();
       const [row] = await driver.query(progress);
       return row === undefined ? null : logProgress(row);
     },
-    async append(appended) {
+    /** @returns false, having stored nothing, when another one has appended meanwhile */
+    async append(appended: Appended) {
       const [moved] = await driver.batch(appendStatements(appended));
       return moved?.length === 1;
     },
-    tiles: (epoch) => readTilesOf(driver, epoch),
+    tiles: (epoch: number) => readTilesOf(driver, epoch),
+    /** The newest checkpoint of all. */
     async newest() {
       driver.renew();
       return checkpoint(newest);
     },
-    async keep({ epoch, size, signedAt, note }, previous) {
+    /**
+     * Puts a checkpoint back that was signed, and lost before the database had it, unless there is one that is later than the
+     * one that it names.
+     */
+    async keep({ epoch, size, signedAt, note }: StoredCheckpoint, previous: StoredCheckpoint | null) {
       await driver.batch([{ sql: putBack, args: [epoch, size, signedAt, note, ...placeOf(previous)] }]);
     },
-    ofSize: (epoch, size) => checkpoint(ofSize, [epoch, size]),
-    covering: (epoch, index) => checkpoint(covering, [epoch, index]),
-    async withPrefix(prefix) {
+    ofSize: (epoch: number, size: number) => checkpoint(ofSize, [epoch, size]),
+    /** The earliest checkpoint that covers a leaf. */
+    covering: (epoch: number, index: number) => checkpoint(covering, [epoch, index]),
+    /** Attestations whose leaf hash may begin with a prefix. */
+    async withPrefix(prefix: number) {
       return (await driver.query(withPrefix, [prefix])).map((row) => integer(row, "id"));
     },
   };

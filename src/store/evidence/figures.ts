@@ -1,7 +1,7 @@
-import type { EvidenceStore } from "../../domain/evidence/evidence.ts";
 import type { AnchorFigures, EvidenceFigures } from "../../domain/evidence/figures.ts";
 import type { Driver, Row } from "../driver/driver.ts";
 import { integer, text } from "../driver/rows.ts";
+import type { EvidenceStore } from "./evidence.ts";
 
 /** Of so many anchors, the newest, the places are told: older ones are history. */
 const recentAnchors = 200;

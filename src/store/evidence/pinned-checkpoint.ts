@@ -1,19 +1,21 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import type { PinnedCheckpoint } from "../../domain/evidence/builder.ts";
 import { isBefore } from "../../domain/evidence/chain.ts";
 import { codeOf, discard, placeOver, writeBeside } from "../driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */
 const maxBytes = 64 * 1024;
 
+export type PinnedCheckpoint = ReturnType<typeof openPinnedCheckpoint>;
+
 /**
  * The newest checkpoint in a file beside the master key: what the database may not fall behind (decision D13.3).
  * @param file its path; it need not be there
  */
-export function openPinnedCheckpoint(file: string): PinnedCheckpoint {
+export function openPinnedCheckpoint(file: string) {
   let known: string | undefined;
 
+  /** The signed note; null when there is none yet. @throws TvsError INPUT_UNREADABLE */
   function read(): string | null {
     try {
       const stat = lstatSync(file);
@@ -39,7 +41,11 @@ export function openPinnedCheckpoint(file: string): PinnedCheckpoint {
 
   return {
     read,
-    async write(note) {
+    /**
+     * Keeps it, unless a later one is kept by then ({@link isBefore}); it is on the disk when this is over.
+     * @throws TvsError STORE_READ_ONLY
+     */
+    async write(note: string) {
       if (note === known && read() === note) return;
       try {
         if (!place(await writeBeside(file, note), note)) return;

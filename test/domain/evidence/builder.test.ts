@@ -1,16 +1,13 @@
 import { expect, test } from "bun:test";
 import { readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  createEvidenceBuilder,
-  leavesOfCommit,
-  type PinnedCheckpoint,
-} from "../../../src/domain/evidence/builder.ts";
+import { createEvidenceBuilder, leavesOfCommit } from "../../../src/domain/evidence/builder.ts";
 import { linkOf, linkTo, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
-import type { EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import type { Value } from "../../../src/store/driver/driver.ts";
+import type { EvidenceStore } from "../../../src/store/evidence/evidence.ts";
+import type { PinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
 import { aCheckpointKey } from "../../harness/checkpoint-key.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";

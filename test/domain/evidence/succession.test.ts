@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { treeHeadOf } from "../../../src/domain/evidence/chain.ts";
 import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
-import type { EvidenceStore } from "../../../src/domain/evidence/evidence.ts";
 import {
   beginRetention,
   noteBegin,
@@ -11,6 +10,7 @@ import {
   sealMark,
 } from "../../../src/domain/evidence/retention-mark.ts";
 import { openDueEpoch, openNextEpoch } from "../../../src/domain/evidence/succession.ts";
+import type { EvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";

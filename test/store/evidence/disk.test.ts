@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { AttestationStore } from "../../../src/domain/attestations.ts";
 import { TvsError } from "../../../src/domain/errors.ts";
+import type { AttestationStore } from "../../../src/store/evidence/attestations.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../../src/store/evidence/disk.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
