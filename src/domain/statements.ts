@@ -16,6 +16,7 @@ import {
   statementRowPrefix,
   statementType,
 } from "../partner/contract.ts";
+import type { TeacherReader } from "../store/teachers.ts";
 import { type Attestation, askedFor, type StatedPerson, statementStatus } from "./attestations.ts";
 import type { BlindIndex } from "./blind-index.ts";
 import { type CalendarDate, isoSeconds } from "./clock.ts";
@@ -28,13 +29,7 @@ import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
 import { meantTerm } from "./teachers/mistyped-term.ts";
 import { listedVerdict, percentageOf } from "./teachers/roster.ts";
-import {
-  canonicalRegNo,
-  type ReadTeacher,
-  type Teacher,
-  type TeacherReader,
-  type UniqueKey,
-} from "./teachers/teachers.ts";
+import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
 /** A list that somebody asks about, already checked. */
 export type AskedList = {

@@ -1,8 +1,9 @@
+import type { TeacherStore } from "../store/teachers.ts";
 import { type Calendar, type CalendarDate, type Clock, dayAfter } from "./clock.ts";
 import type { Configuration } from "./configuration.ts";
 import { TvsError } from "./errors.ts";
 import { actAndRest, repeat } from "./serial.ts";
-import { planWrite, type TeacherStore, type TeacherWrite } from "./teachers/store.ts";
+import { planWrite, type TeacherWrite } from "./teachers/store.ts";
 import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import type { Purpose } from "../partner/contract.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
+import type { TeacherReader } from "../store/teachers.ts";
 import {
   type AnsweredCall,
   type Attestation,
@@ -21,7 +22,7 @@ import { type AskedList, judgeList, sealStatement } from "./statements.ts";
 import { statusClaimOf } from "./status-list/lists.ts";
 import type { StatusPlaces } from "./status-list/places.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
-import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
+import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
 export type Question = {
   readonly identifier: Identifier;

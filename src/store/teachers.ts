@@ -1,9 +1,9 @@
 import DataLoader from "dataloader";
 import type { CalendarDate } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { TeacherFilter, TeacherListStore, TeacherRow } from "../domain/teachers/list.ts";
-import type { HistoryEntry, TeacherStore, TeacherWrite } from "../domain/teachers/store.ts";
-import type { Teacher, TeacherKey, TeacherReader, UniqueKey } from "../domain/teachers/teachers.ts";
+import type { TeacherFilter, TeacherRow } from "../domain/teachers/list.ts";
+import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
+import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import { isLoaded } from "./conditions.ts";
@@ -62,16 +62,25 @@ const anyOfMany = lookupsOfMany("true");
 
 const selectStored = `SELECT ${packedStoredTeacher} AS teacher FROM teachers`;
 
+export type TeacherReader = ReturnType<typeof createTeacherReader>;
+export type TeacherListStore = ReturnType<typeof createTeacherList>;
+export type TeacherStore = ReturnType<typeof createTeacherStore>;
+
 /** The store of teachers: reads by a key, and changes with their history and events. */
-export function createTeacherStore(driver: Driver): TeacherStore {
+export function createTeacherStore(driver: Driver) {
   return {
     ...createTeacherReader(driver),
     ...createTeacherList(driver),
     ...createImportReads(driver),
     ...createCalendarReads(driver),
-    findStored: async (key) =>
+    findStored: async (key: TeacherKey) =>
       only(await driver.query(storedLookups[key.by], [key.value]), unpackStoredTeacher),
-    async apply(writes) {
+    /**
+     * Applies changes, each with its history and events, in one commit.
+     * @returns for each change whether it took effect; not when the record has moved on since it was read,
+     *   or when another record holds its number, teacher id or NIN
+     */
+    async apply(writes: readonly TeacherWrite[]) {
       const acts = writes.map(writeStatements);
       const rows = await driver.batch(acts.flat());
       let offset = 0;
@@ -81,11 +90,11 @@ export function createTeacherStore(driver: Driver): TeacherStore {
         return applied;
       });
     },
-    async history(teacherId) {
+    async history(teacherId: number) {
       const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
       return rows.map(historyEntry);
     },
-    async events(teacherId) {
+    async events(teacherId: number) {
       const rows = await driver.query("SELECT * FROM events WHERE teacher_id = ? ORDER BY id", [teacherId]);
       return rows.map((row) => ({
         eventId: text(row, "event_id"),
@@ -98,7 +107,7 @@ export function createTeacherStore(driver: Driver): TeacherStore {
 }
 
 /** Lookups by a key. */
-function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
+function createTeacherReader(driver: Pick<Driver, "query">) {
   async function findNow({ by, value }: TeacherKey): Promise<Teacher | null | TvsError> {
     const rows = await driver.query(lookups[by], [value]);
     const found = rows.filter((row) => row.teacher !== null);
@@ -122,8 +131,13 @@ function createTeacherReader(driver: Pick<Driver, "query">): TeacherReader {
   const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
 
   return {
-    find: (key) => (isUnique(key) ? named.load(key) : reached.load(key)),
-    findEach: async (keys) =>
+    /**
+     * The one teacher that the key names and who is not hidden; null when none is, or when a contact belongs to several.
+     * @throws TvsError REGISTER_EMPTY where nobody is found and no extract was ever applied to its end
+     */
+    find: (key: TeacherKey) => (isUnique(key) ? named.load(key) : reached.load(key)),
+    /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
+    findEach: async (keys: readonly UniqueKey[]) =>
       (await findTogether(keys)).map((found) => {
         if (found instanceof TvsError) throw found;
         return found;
@@ -162,23 +176,23 @@ async function findMany(
 }
 
 /** What an import compares an extract with. */
-function createImportReads(
-  driver: Driver,
-): Pick<TeacherStore, "findOwners" | "findMany" | "isEmpty" | "isLoaded" | "countHoldings"> {
+function createImportReads(driver: Driver) {
   return {
-    findOwners: async (keys) => (await findMany(driver, keys, anyOfMany)).teachers,
-    async findMany(regNos) {
+    /** As `findEach`, with hidden teachers: whose each number is. */
+    findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, anyOfMany)).teachers,
+    async findMany(regNos: readonly string[]) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
     async isEmpty() {
       return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
     },
+    /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);
       return integer(row, "is_loaded") === 1;
     },
-    async countHoldings(today) {
+    async countHoldings(today: string) {
       const sql = `SELECT count(license_revoked_on) AS revocations,
         count(*) FILTER (WHERE certificate_status = 'VERIFIED' AND ${isShown}) AS certificates,
         count(*) FILTER (WHERE ${licenseStatusOn("?1")} = 'VALID') AS licenses FROM teachers`;
@@ -193,9 +207,10 @@ function createImportReads(
 }
 
 /** What the calendar has changed and partners were not told yet. */
-function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar" | "countDue"> {
+function createCalendarReads(driver: Driver) {
   return {
-    async dueByCalendar(today, limit) {
+    /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
+    async dueByCalendar(today: string, limit: number) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
       const rows = [
@@ -204,7 +219,8 @@ function createCalendarReads(driver: Driver): Pick<TeacherStore, "dueByCalendar"
       ];
       return rows.slice(0, limit).map(unpackStoredTeacher);
     },
-    async countDue(today) {
+    /** How many `dueByCalendar` would give without a limit. */
+    async countDue(today: string) {
       const sql = `SELECT (SELECT count(*) FROM teachers WHERE ${endedBy})
         + (SELECT count(*) FROM teachers WHERE ${begunBy}) AS n`;
       const [row] = await driver.query(sql, [today, today]);
@@ -260,14 +276,18 @@ const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teacher
 const holders = byKey((column) => `${selectRows} WHERE ${column} = ? ORDER BY reg_no LIMIT ?`);
 
 /** Teachers in the order of their registration numbers, over whatever answers queries. */
-function createTeacherList(driver: Pick<Driver, "query">): TeacherListStore {
+function createTeacherList(driver: Pick<Driver, "query">) {
   async function rowsOf(sql: string, args: readonly Value[]): Promise<TeacherRow[]> {
     const [row] = await driver.query(`SELECT ${together} FROM (${sql})`, args);
     return row === undefined ? [] : teacherRows(row);
   }
 
   return {
-    async piece(filter, { after, limit, look }) {
+    /** At most `limit` teachers behind a registration number that pass a filter, of at most `look` that are read. */
+    async piece(
+      filter: TeacherFilter & { readonly today: CalendarDate },
+      { after, limit, look }: { after: string; limit: number; look: number },
+    ) {
       const args: Value[] = [after, look, limit];
       const where = conditionsOf(filter, (value) => `?${args.push(value)}`);
       const sql = `${pieceOf},
@@ -283,15 +303,16 @@ function createTeacherList(driver: Pick<Driver, "query">): TeacherListStore {
         next: isEnd ? null : textOrNull(row, isFull ? "last_found" : "last_looked"),
       };
     },
-    async names(after, limit) {
+    async names(after: string, limit: number) {
       const sql = `SELECT coalesce(json_group_array(json_array(reg_no, name)), '[]') AS names
         FROM (SELECT reg_no, name FROM teachers WHERE reg_no > ? ORDER BY reg_no LIMIT ?)`;
       const [row = {}] = await driver.query(sql, [after, limit]);
       const pairs = JSON.parse(text(row, "names")) as [regNo: string, name: string][];
       return pairs.map(([regNo, name]) => ({ regNo, name }));
     },
-    holders: ({ by, value }, limit) => rowsOf(holders[by], [value, limit]),
-    rows: (regNos) =>
+    /** Everybody whom a key names, in the order of the registration numbers: a contact may name several. */
+    holders: ({ by, value }: TeacherKey, limit: number) => rowsOf(holders[by], [value, limit]),
+    rows: (regNos: readonly string[]) =>
       rowsOf(`${selectRows} WHERE reg_no IN (SELECT value FROM json_each(?)) ORDER BY reg_no`, [
         JSON.stringify(regNos),
       ]),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createCalendar } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startSweeping, sweep } from "../../src/domain/sweep.ts";
-import type { TeacherStore } from "../../src/domain/teachers/store.ts";
+import type { TeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { until } from "../harness/eventually.ts";
 import { rejection } from "../harness/rejection.ts";

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
-import type { TeacherStore } from "../../src/domain/teachers/store.ts";
 import {
   contentFields,
   licenseStatusOn,
@@ -12,6 +11,7 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import * as columns from "../../src/store/teacher-columns.ts";
+import type { TeacherStore } from "../../src/store/teachers.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";

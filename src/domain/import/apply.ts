@@ -1,8 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { planWrite, type TeacherStore } from "../teachers/store.ts";
+import { planWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
-import type { Holdings, TeacherStore } from "../teachers/store.ts";
+import type { Holdings } from "../teachers/store.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
 import type { Arrival } from "./arrival.ts";
 import { fieldLabel, type ImportFormat } from "./fields.ts";

@@ -1,7 +1,7 @@
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
-import type { TeacherStore } from "../teachers/store.ts";
 import { applyStaged, supersededError } from "./apply.ts";
 import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";

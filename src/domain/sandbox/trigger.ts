@@ -1,13 +1,14 @@
 /** Events that a partner's engineer causes in a sandbox: each by a real change of a made-up teacher (decision D9.2). */
 
 import type { EventType } from "../../partner/contract.ts";
+import type { TeacherStore } from "../../store/teachers.ts";
 import { addDays, type Calendar, type CalendarDate, type Clock } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, type Statuses, statusesOn, type TeacherEvent, transitions } from "../events.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
 import { requireTeacher } from "../teachers/changes.ts";
-import { type HistoryEntry, planWrite, type TeacherStore } from "../teachers/store.ts";
+import { type HistoryEntry, planWrite } from "../teachers/store.ts";
 import type { StoredTeacher, TeacherContent, TeacherKey } from "../teachers/teachers.ts";
 import { triggered } from "./teachers.ts";
 

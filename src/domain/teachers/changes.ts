@@ -1,10 +1,11 @@
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { announcedStatuses, statusesOn, type TeacherEvent } from "../events.ts";
 import { isFailedFormula, readText } from "../import/values.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { type HistoryEntry, planWrite, type TeacherStore, type TeacherWrite } from "./store.ts";
+import { type HistoryEntry, planWrite, type TeacherWrite } from "./store.ts";
 import {
   canonicalRegNo,
   maxTId,

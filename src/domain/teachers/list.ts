@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
 import { foldRegNo } from "../../partner/reg-no.ts";
+import type { TeacherListStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
@@ -38,26 +39,6 @@ export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
   /** Behind which registration number it goes on; null when there is nothing further. */
   readonly next: string | null;
-};
-
-/** The reads of the register in the order of its registration numbers, each bounded. */
-export type TeacherListStore = {
-  /**
-   * Teachers behind a registration number that pass a filter.
-   * @param piece at most `limit` of them, of at most `look` that are looked at
-   */
-  piece(
-    filter: TeacherFilter & { readonly today: CalendarDate },
-    piece: { after: string; limit: number; look: number },
-  ): Promise<TeacherPage>;
-  /** Names behind a registration number, with the numbers. */
-  names(after: string, limit: number): Promise<{ regNo: string; name: string }[]>;
-  /** Everybody whom a key names, in the order of the registration numbers: a contact may name several. */
-  holders(key: TeacherKey, limit: number): Promise<TeacherRow[]>;
-  /** Records by registration number, in that order. */
-  rows(regNos: readonly string[]): Promise<TeacherRow[]>;
-  /** How many there are in all. */
-  count(): Promise<number>;
 };
 
 export type ListDependencies = {

@@ -1,9 +1,10 @@
+import type { TeacherReader } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { isTvsError } from "../errors.ts";
 import { searchKeys } from "./search-term.ts";
-import { certificateOf, licenseOn, type Teacher, type TeacherReader } from "./teachers.ts";
+import { certificateOf, licenseOn, type Teacher } from "./teachers.ts";
 
 type PublicLicense = {
   status: "VALID" | "EXPIRED" | "NOT_FOUND";

@@ -1,8 +1,8 @@
 import type { AttestationStore } from "../../store/evidence/attestations.ts";
+import type { TeacherStore } from "../../store/teachers.ts";
 import { type Calendar, type Clock, isoTime } from "../clock.ts";
 import type { TeacherEvent } from "../events.ts";
 import type { HistoryLine } from "./changes.ts";
-import type { TeacherStore } from "./store.ts";
 import { licenseOn, licenseStatusOn, type StoredTeacher } from "./teachers.ts";
 
 /** Every stored field. Of the NIN and the contacts only keyed hashes are stored: here, whether there are any. */

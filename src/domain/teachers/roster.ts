@@ -1,4 +1,5 @@
 import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
+import type { TeacherReader } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import type { CalendarDate } from "../clock.ts";
 import { eligibilityResult } from "../eligibility.ts";
@@ -11,7 +12,7 @@ import type { AskedList } from "../statements.ts";
 import { askedNumber, type Identifier, keyOf } from "./identifier.ts";
 import { meantTerm } from "./mistyped-term.ts";
 import { nameMatches } from "./name-match.ts";
-import { canonicalRegNo, type Teacher, type TeacherKey, type TeacherReader } from "./teachers.ts";
+import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**
  * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too

@@ -1,15 +1,7 @@
 import type { Calendar } from "../clock.ts";
 import type { Statuses, TeacherEvent } from "../events.ts";
 import { createEvents, statusesBefore, statusesOn } from "../events.ts";
-import type { TeacherListStore } from "./list.ts";
-import type {
-  StoredTeacher,
-  Teacher,
-  TeacherContent,
-  TeacherKey,
-  TeacherReader,
-  UniqueKey,
-} from "./teachers.ts";
+import type { StoredTeacher, Teacher, TeacherContent } from "./teachers.ts";
 
 /** How much the register holds of what an import must not lose unnoticed, on a date. */
 export type Holdings = {
@@ -46,31 +38,6 @@ export type TeacherWrite = {
   readonly events: readonly TeacherEvent[];
   readonly at: number;
 };
-
-export type TeacherStore = TeacherReader &
-  TeacherListStore & {
-    findStored(key: TeacherKey): Promise<StoredTeacher | null>;
-    /** As `findEach`, with hidden teachers: whose each number is. */
-    findOwners(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
-    /** Records by registration number, in one read: what an import compares with. */
-    findMany(regNos: readonly string[]): Promise<StoredTeacher[]>;
-    /**
-     * Applies changes, each with its history and events, in one commit.
-     * @returns for each change whether it took effect; not when the record has moved on since it was read,
-     *   or when another record holds its number, teacher id or NIN
-     */
-    apply(writes: readonly TeacherWrite[]): Promise<boolean[]>;
-    history(teacherId: number): Promise<HistoryEntry[]>;
-    events(teacherId: number): Promise<TeacherEvent[]>;
-    /** Teachers whose licence changed by the calendar alone and was not announced yet, oldest first. */
-    dueByCalendar(today: string, limit: number): Promise<StoredTeacher[]>;
-    /** How many `dueByCalendar` would give without a limit. */
-    countDue(today: string): Promise<number>;
-    countHoldings(today: string): Promise<Holdings>;
-    isEmpty(): Promise<boolean>;
-    /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
-    isLoaded(): Promise<boolean>;
-  };
 
 /**
  * Computes what a change of a record means: its statuses before and after, and the events.

@@ -1,5 +1,6 @@
 import type { AttestationMaintenance } from "../../store/evidence/attestation-maintenance.ts";
 import type { AttestationStore } from "../../store/evidence/attestations.ts";
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { WatchStore } from "../../store/watches.ts";
 import { decodeAttestation } from "../attestation-check.ts";
 import type { Attestation } from "../attestations.ts";
@@ -10,7 +11,6 @@ import type { KeptLog } from "../retention.ts";
 import { teacherHistory } from "./changes.ts";
 import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
-import type { TeacherStore } from "./store.ts";
 
 export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
 

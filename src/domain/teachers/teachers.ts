@@ -113,16 +113,6 @@ export type UniqueKey =
 /** What a lookup by a unique key read: a record at its version, or nobody under the key. */
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
-export type TeacherReader = {
-  /**
-   * The one teacher that the key names and who is not hidden; null when none is, or when a contact belongs to several.
-   * @throws TvsError REGISTER_EMPTY where nobody is found and no extract was ever applied to its end
-   */
-  find(key: TeacherKey): Promise<Teacher | null>;
-  /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
-  findEach(keys: readonly UniqueKey[]): Promise<(Teacher | null)[]>;
-};
-
 /**
  * A number in its canonical form: upper case, no white space, four non-empty segments.
  * @returns null when the text is no registration number

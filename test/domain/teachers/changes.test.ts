@@ -5,8 +5,8 @@ import {
   type TeacherAction,
   teacherKeyOf,
 } from "../../../src/domain/teachers/changes.ts";
-import type { TeacherStore } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
+import type { TeacherStore } from "../../../src/store/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { type TestStores, withStoresAt } from "../../harness/store.ts";
