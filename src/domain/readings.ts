@@ -1,9 +1,9 @@
+import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { StatusStore } from "../store/status.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
 import { lossWindowMs } from "./import/losses.ts";
-import type { ImportHistory } from "./import/store.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, quotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";

@@ -5,11 +5,11 @@ import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/lo
 import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type {
   CommitOutcome,
-  ImportHistory,
+  ImportEnd,
   ImportProgress,
   ImportRecord,
   ImportRun,
-  ImportStore,
+  ImportStart,
   ImportWrite,
 } from "../domain/import/store.ts";
 import { createRecorder } from "./changes.ts";
@@ -27,21 +27,33 @@ const usualCheckpointPages = 1_000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
 
+export type ImportHistory = ReturnType<typeof createImportHistory>;
+
 /** The imports that were run, for whoever shows them. */
-export function createImportHistory(driver: Driver): ImportHistory {
+export function createImportHistory(driver: Driver) {
   return {
-    async latest(limit) {
+    /** Newest first. */
+    async latest(limit: number) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
     },
-    async find(id) {
+    /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
+    async find(id: number) {
       const [row] = await driver.query("SELECT * FROM imports WHERE id = ?", [id]);
       if (row === undefined) return null;
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
+    /**
+     * The last import of which any row stood; null before the first. What was refused, given up or rejected whole is
+     * none, nor are the made-up teachers of a sandbox.
+     */
     lastApplied: () => readLastApplied(driver),
-    losses: (since) => readLosses(driver, since),
+    /**
+     * What the imports that began since a time have taken away together, since losses were last allowed. An import that
+     * was killed counts with the rows that it had applied.
+     */
+    losses: (since: number) => readLosses(driver, since),
   };
 }
 
@@ -97,18 +109,21 @@ const insertImport = `INSERT INTO imports (file, sha256, is_sample, started_at, 
 const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
   WHERE id = ? AND abandoned_at IS NULL RETURNING id`;
 
+export type ImportStore = ReturnType<typeof createImportStore>;
+
 /**
  * Imports: their progress, and chunks of changes that are committed together with it.
  * @param stagingFolder a folder of this machine; the database itself may be elsewhere
  * @param acting in whose name rows are imported
  */
-export function createImportStore(driver: Driver, stagingFolder: string, acting = service): ImportStore {
+export function createImportStore(driver: Driver, stagingFolder: string, acting = service) {
   const recorded = createRecorder(acting);
   const isFile = driver.kind === "embedded";
   const othersWrote = createWriterWatch();
   const isBesideService = createServiceWatch(driver);
   let newId: number | undefined;
 
+  /** Writes a chunk and moves the progress to `next`, in one commit, all of it or nothing. */
   async function commit(
     { id }: ImportRun,
     writes: readonly ImportWrite[],
@@ -141,7 +156,8 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
   return {
     openStaging: () => openStaging(stagingFolder),
     commit,
-    async begin({ file, sha256, isSample, unchanged, losses, at }) {
+    /** Begins an import, and gives up an unfinished one. */
+    async begin({ file, sha256, isSample, unchanged, losses, at }: ImportStart) {
       const [left, begun] = await driver.batch([
         statement(giveUp, [at]),
         statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
@@ -151,16 +167,18 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       const run = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
       return { run, abandoned: left?.[0] === undefined ? null : importRecord(left[0]) };
     },
-    async finish({ id }, { rows, rejected, warnings, codes, fields, rejections, at }) {
+    /** @returns false when another import has begun */
+    async finish({ id }: ImportRun, { rows, rejected, warnings, codes, fields, rejections, at }: ImportEnd) {
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
       const [finished] = await driver.batch([statement(finishImport, args), keptCodes(id, codes)]);
       return finished?.length === 1;
     },
     lastApplied: () => readLastApplied(driver),
-    losses: (since) => readLosses(driver, since),
+    losses: (since: number) => readLosses(driver, since),
     isBesideService,
-    async tune(isBulk) {
+    /** Prepares the connection for a bulk of writes, or ends that. */
+    async tune(isBulk: boolean) {
       if (!isFile) return;
       const pages = isBulk ? 0 : usualCheckpointPages;
       const kib = isBulk ? bulkCacheKib : usualCacheKib;

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { ImportStore } from "../../store/imports.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
@@ -10,7 +11,7 @@ import type { ImportFormat } from "./fields.ts";
 import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
-import type { ImportRun, ImportStore, ImportWrite, PendingRow, Staging } from "./store.ts";
+import type { ImportRun, ImportWrite, PendingRow, Staging } from "./store.ts";
 
 /**
  * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { ImportStore } from "../../store/imports.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
@@ -11,7 +12,7 @@ import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.
 import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, shownNumber } from "./rows.ts";
-import type { Duplicate, ImportCounts, ImportStore, StagedRow, Staging } from "./store.ts";
+import type { Duplicate, ImportCounts, StagedRow, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;

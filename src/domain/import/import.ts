@@ -1,3 +1,4 @@
+import type { ImportStore } from "../../store/imports.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
@@ -9,7 +10,7 @@ import { type Losses, lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts
 import type { FilePiece } from "./read.ts";
 import { createRejectionTally } from "./rejections.ts";
 import { type CodeTally, createCodeTally, type ImportResult, reportText, shownIssue } from "./report.ts";
-import type { ImportStore, Staging } from "./store.ts";
+import type { Staging } from "./store.ts";
 
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
 const defaultMaxChunkRows = 8_000;

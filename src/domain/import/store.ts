@@ -1,8 +1,7 @@
 import type { TeacherWrite } from "../teachers/store.ts";
 import type { TeacherContent } from "../teachers/teachers.ts";
-import type { AppliedImport } from "./arrival.ts";
 import type { ArrivedField } from "./fields.ts";
-import type { Losses, RecordedLosses } from "./losses.ts";
+import type { RecordedLosses } from "./losses.ts";
 import type { RowEffect } from "./patch.ts";
 import type { CodeCount, ImportIssue, IssuePages } from "./report.ts";
 
@@ -70,24 +69,6 @@ export type ImportDetails = ImportRecord & {
   readonly codes: readonly CodeCount[];
 };
 
-/** The imports that were run, for whoever shows them. */
-export type ImportHistory = {
-  /** Newest first. */
-  latest(limit: number): Promise<ImportRecord[]>;
-  /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
-  find(id: number): Promise<ImportDetails | null>;
-  /**
-   * The last import of which any row stood; null before the first. What was refused, given up or rejected whole is
-   * none, nor are the made-up teachers of a sandbox.
-   */
-  lastApplied(): Promise<AppliedImport | null>;
-  /**
-   * What the imports that began since a time have taken away together, since losses were last allowed. An import that
-   * was killed counts with the rows that it had applied.
-   */
-  losses(since: number): Promise<Losses>;
-};
-
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
 export type ImportWrite = TeacherWrite & { readonly changed: readonly (keyof TeacherContent)[] | null };
 
@@ -105,8 +86,16 @@ export type CommitOutcome =
   /** Another import has begun; nothing was written. */
   | { readonly outcome: "superseded" };
 
+/** How an import begins. */
+export type ImportStart = Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {
+  /** Whether it brings the made-up teachers of a sandbox. */
+  readonly isSample: boolean;
+  readonly losses: RecordedLosses;
+  readonly at: number;
+};
+
 /** How an import ended. */
-type ImportEnd = {
+export type ImportEnd = {
   readonly rows: number;
   readonly rejected: number;
   readonly warnings: number;
@@ -116,26 +105,4 @@ type ImportEnd = {
   /** The digests of its rejections, for the next import; null where they were too many. */
   readonly rejections: readonly string[] | null;
   readonly at: number;
-};
-
-export type ImportStore = Pick<ImportHistory, "lastApplied" | "losses"> & {
-  openStaging(): Promise<Staging>;
-  /** Begins an import, and gives up an unfinished one. */
-  begin(started: {
-    readonly file: string;
-    readonly sha256: string;
-    /** Whether it brings the made-up teachers of a sandbox. */
-    readonly isSample: boolean;
-    readonly unchanged: number;
-    readonly losses: RecordedLosses;
-    readonly at: number;
-  }): Promise<{ readonly run: ImportRun; readonly abandoned: ImportRecord | null }>;
-  /** Writes a chunk and moves the progress to `next`, in one commit, all of it or nothing. */
-  commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
-  /** @returns false when another import has begun */
-  finish(run: ImportRun, end: ImportEnd): Promise<boolean>;
-  /** Whether a service answers from the same file, on this machine. */
-  isBesideService(): Promise<boolean>;
-  /** Prepares the connection for a bulk of writes, or ends that. */
-  tune(isBulk: boolean): Promise<void>;
 };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
-import type { ImportStore } from "../../../src/domain/import/store.ts";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
+import type { ImportStore } from "../../../src/store/imports.ts";
 import {
   type AddOptions,
   csv,
