@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
-import type { FinishedAttempt, LeasedDelivery, Outbox } from "../domain/deliveries.ts";
+import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
+import type { Outbox } from "../store/deliveries.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import {
   type Attempt,

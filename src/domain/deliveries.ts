@@ -1,4 +1,5 @@
 import type { EventType } from "../partner/contract.ts";
+import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
@@ -73,52 +74,6 @@ export type PartnerBacklog = {
 
 /** `leased`: an attempt is in progress, so there is nothing to send sooner. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
-
-export type DeliveryStore = {
-  /** Newest first. */
-  deliveries(filter: DeliveryFilter): Promise<Delivery[]>;
-  delivery(deliveryId: string): Promise<DeliveryDetail | null>;
-  /**
-   * Makes a pending or dead delivery due now, with its whole schedule before it.
-   * @param partnerId whose it must be, who may have one sent again that was acknowledged; anybody's when left out
-   */
-  retry(deliveryId: string, now: number, partnerId?: string): Promise<RetryOutcome>;
-  /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
-  retryDead(
-    now: number,
-    filter: { partnerId?: string | undefined; since?: number | undefined },
-  ): Promise<number>;
-  /** Makes a partner's pending deliveries due now, each with its whole schedule before it. @returns how many */
-  makeDue(partnerId: string, now: number): Promise<number>;
-  /** Declares a partner's pending deliveries dead. @returns how many */
-  markDead(partnerId: string, at: number): Promise<number>;
-  backlog(now: number): Promise<PartnerBacklog[]>;
-};
-
-/**
- * The other side of the outbox, for the sender: what is due, taken by a lease. When its process dies, a delivery
- * becomes due again by itself as the lease ends, and only the holder of the lease can finish it.
- */
-export type Outbox = {
-  /** Moves when there may be something new to send, or something that must not be sent any more. */
-  revision(): Promise<string>;
-  /** Endpoints that may be sent to now, each with the time of its next work. */
-  open(): Promise<OpenEndpoint[]>;
-  /** Leases deliveries that are due, in one commit. Those of an endpoint that was disabled meanwhile stay. */
-  lease(requests: readonly LeaseRequest[], lease: Lease): Promise<LeasedDelivery[]>;
-  /**
-   * Records an attempt and what becomes of its delivery and endpoint, in one commit.
-   * @returns false, having changed nothing, when the lease is somebody else's by now
-   */
-  finish(attempt: FinishedAttempt): Promise<boolean>;
-  /** Gives leases back, due at once, without an attempt. */
-  release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number): Promise<void>;
-  /**
-   * Gives back what nodes that are gone have leased (decision D12.2): nobody waits until their leases end. Who was only
-   * thought to be gone, and comes back, can finish nothing of it any more.
-   */
-  releaseGone(now: number): Promise<void>;
-};
 
 export type OpenEndpoint = {
   readonly partnerId: string;

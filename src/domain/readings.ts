@@ -1,13 +1,13 @@
 import type { ImportHistory } from "../store/imports.ts";
 import type { QuotaStore } from "../store/quota.ts";
 import type { StatusStore } from "../store/status.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, quotaUse } from "./quota-windows.ts";
 import { countTeachers } from "./status.ts";
-import type { WebhookStore } from "./webhooks.ts";
 
 /** What the database says of everything that an operator watches. */
 export type Readings = Readonly<Awaited<ReturnType<typeof takeReadings>>>;

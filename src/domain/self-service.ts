@@ -1,22 +1,18 @@
 /** What partners see of their own: their terms, the events that they fetch, and the deliveries to their webhook. */
 
 import type { WebhookEvent } from "../partner/contract.ts";
+import type { DeliveryStore } from "../store/deliveries.ts";
 import type { ToldStore } from "../store/told.ts";
 import type { WatchStore } from "../store/watches.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { credentialsOf } from "./credentials.ts";
-import {
-  type DeliveryDetail,
-  type DeliveryFilter,
-  type DeliveryStore,
-  describeAttempt,
-  describeDelivery,
-} from "./deliveries.ts";
+import { type DeliveryDetail, type DeliveryFilter, describeAttempt, describeDelivery } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
 import { describeTold } from "./told.ts";
 import type { Admitted } from "./verification.ts";
-import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
+import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
 

@@ -1,12 +1,12 @@
 import { type LicenseStatus, licenseStatuses } from "../partner/contract.ts";
 import type { StatusStore } from "../store/status.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
 import type { EvidenceFigures } from "./evidence/figures.ts";
 import type { ImportRecord } from "./import/store.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
-import type { WebhookStore } from "./webhooks.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
 

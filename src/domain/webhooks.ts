@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { v7 as uuidv7 } from "uuid";
 import type { PartnerStore } from "../store/partners.ts";
+import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
-import type { DeliveryStore } from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
-import { createEvent, type TeacherEvent } from "./events.ts";
+import { createEvent } from "./events.ts";
 import { type Partner, requirePartner } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import type { Told } from "./told.ts";
@@ -31,36 +31,13 @@ export type WebhookEndpoint = {
 };
 
 /** What `webhook set` stores; of what the partner is told of, what is not given stays. */
-type EndpointTerms = {
+export type EndpointTerms = {
   readonly partnerId: string;
   readonly url: string;
   readonly told?: Partial<Told> | undefined;
   /** Used only when there is no endpoint yet. */
   readonly secret: Uint8Array;
   readonly at: number;
-};
-
-export type WebhookStore = DeliveryStore & {
-  endpoints(): Promise<WebhookEndpoint[]>;
-  endpoint(partnerId: string): Promise<WebhookEndpoint | null>;
-  /** Makes an endpoint, or changes the one there is. Its secret stays. */
-  set(terms: EndpointTerms): Promise<WebhookEndpoint>;
-  /**
-   * Puts a new secret in the place of the one that is `replaced`.
-   * @returns null, having changed nothing, when the secret is another one by now
-   */
-  rotateSecret(
-    partnerId: string,
-    change: { replaced: Uint8Array; secret: Uint8Array; previousUntil: number | null },
-  ): Promise<WebhookEndpoint | null>;
-  /** One that is disabled already keeps its time and reason. @returns null when there is none */
-  disable(partnerId: string, at: number): Promise<WebhookEndpoint | null>;
-  /** Enables, and forgets the failures. @returns null when there is none */
-  enable(partnerId: string): Promise<WebhookEndpoint | null>;
-  /** @returns false when there is none */
-  remove(partnerId: string): Promise<boolean>;
-  /** Stores an event and its delivery to this one partner. @returns false when its endpoint is not enabled */
-  addTest(test: { event: TeacherEvent; deliveryId: string; partnerId: string }): Promise<boolean>;
 };
 
 type WebhookDependencies = {

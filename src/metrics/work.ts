@@ -1,9 +1,9 @@
 import { type AnsweredCall, type AttestedOperation, statementStatus } from "../domain/attestations.ts";
-import type { Outbox } from "../domain/deliveries.ts";
 import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
+import type { Outbox } from "../store/deliveries.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 

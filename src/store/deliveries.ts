@@ -3,14 +3,12 @@ import type {
   DeliveryAttempt,
   DeliveryFilter,
   DeliveryState,
-  DeliveryStore,
   FinishedAttempt,
   HeldBy,
   Lease,
   LeasedDelivery,
   LeaseRequest,
   OpenEndpoint,
-  Outbox,
   PartnerBacklog,
   RetryOutcome,
 } from "../domain/deliveries.ts";
@@ -83,8 +81,12 @@ const backlog = `WITH waiting AS (
     LEFT JOIN webhook_endpoints AS endpoint USING (partner_id)
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
+type DeadFilter = { partnerId?: string | null | undefined; since?: number | undefined };
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
+
 /** Deliveries as an operator reads them, and sends, holds or drops them. */
-export function createDeliveryStore(driver: Driver, recorded: Recorder): DeliveryStore {
+export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   /** Repeats a statement that changes at most so many rows until it finds fewer. @param record of the first time */
   async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
     let total = 0;
@@ -97,11 +99,12 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
   }
 
   return {
-    async deliveries(filter) {
+    /** Newest first. */
+    async deliveries(filter: DeliveryFilter) {
       const { sql, args } = pageOf(filter);
       return (await driver.query(`WITH page AS MATERIALIZED (${sql}) ${details}`, args)).map(delivery);
     },
-    async delivery(deliveryId) {
+    async delivery(deliveryId: string) {
       const page = "WITH page AS (SELECT id FROM deliveries WHERE delivery_id = ?)";
       const [row] = await driver.query(`${page} ${details}`, [deliveryId]);
       if (row === undefined) return null;
@@ -111,7 +114,11 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
       );
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
-    async retry(deliveryId, now, partnerId) {
+    /**
+     * Makes a pending or dead delivery due now, with its whole schedule before it.
+     * @param partnerId whose it must be, who may have one sent again that was acknowledged; anybody's when left out
+     */
+    async retry(deliveryId: string, now: number, partnerId?: string): Promise<RetryOutcome> {
       const rows = await driver.batch([
         { sql: retry, args: [deliveryId, now, partnerId ?? null] },
         bumpRevision,
@@ -122,12 +129,14 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
       ]);
       return rows[0]?.length === 1 ? "retried" : retryOutcome(rows.at(-1)?.[0]);
     },
-    retryDead(now, { partnerId = null, since = 0 }) {
+    /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
+    retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
       return inChunks(retryDead, [now, since, partnerId], [record]);
     },
-    async makeDue(partnerId, now) {
+    /** Makes a partner's pending deliveries due now, each with its whole schedule before it. @returns how many */
+    async makeDue(partnerId: string, now: number) {
       let total = 0;
       let after = { dueAt: 0, id: Number.MAX_SAFE_INTEGER };
       for (;;) {
@@ -143,8 +152,9 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder): Deliver
         after = { dueAt: integer(last, "due_at"), id: integer(last, "id") };
       }
     },
-    markDead: (partnerId, at) => inChunks(markDead, [at, partnerId]),
-    async backlog(now) {
+    /** Declares a partner's pending deliveries dead. @returns how many */
+    markDead: (partnerId: string, at: number) => inChunks(markDead, [at, partnerId]),
+    async backlog(now: number) {
       return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
     },
   };
@@ -289,33 +299,49 @@ const releaseGone = (
     WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL
       AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds(kind)}))`;
 
-/** The outbox as the sender works it off. Its writes go through the group commit that all calls share. */
-export function createOutbox(driver: Driver, commit: Commit): Outbox {
+export type Outbox = ReturnType<typeof createOutbox>;
+
+/**
+ * The outbox for the sender: what is due, taken by a lease. When the sender's process dies, a delivery becomes due as its
+ * lease ends, and only the holder of the lease can finish it. Writes go through the group commit that all calls share.
+ */
+export function createOutbox(driver: Driver, commit: Commit) {
   return {
+    /** Moves when there may be something new to send, or something that must not be sent any more. */
     async revision() {
       const [row] = await driver.query(revision);
       return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
     },
+    /** Endpoints that may be sent to now, each with the time of its next work. */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
-    async lease(requests, lease) {
+    /** Leases deliveries that are due, in one commit. Those of an endpoint that was disabled meanwhile stay. */
+    async lease(requests: readonly LeaseRequest[], lease: Lease) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flatMap((some, index) =>
         some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
-    async finish(attempt) {
+    /**
+     * Records an attempt and what becomes of its delivery and endpoint, in one commit.
+     * @returns false, having changed nothing, when the lease is somebody else's by now
+     */
+    async finish(attempt: FinishedAttempt) {
       const rows = await commit(finishStatements(attempt));
       return rows[0]?.length === 1;
     },
-    async release(leased, now) {
+    async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
       await commit(
         leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
-    async releaseGone(now) {
+    /**
+     * Gives back what nodes that are gone have leased (decision D12.2): nobody waits until their leases end. Who was only
+     * thought to be gone, and comes back, can finish nothing of it any more.
+     */
+    async releaseGone(now: number) {
       await commit([{ sql: releaseGone(driver.kind), args: [now] }, bumpRevision]);
     },
   };

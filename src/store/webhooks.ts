@@ -1,5 +1,6 @@
 import { service } from "../domain/changes.ts";
-import type { DisabledReason, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
+import type { TeacherEvent } from "../domain/events.ts";
+import type { DisabledReason, EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
 import type { Driver, Row } from "./driver/driver.ts";
@@ -25,11 +26,15 @@ const disable = `UPDATE webhook_endpoints SET disabled_at = ?1, disabled_reason 
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
   last_error = NULL WHERE partner_id = ? AND coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
 
+type SecretChange = { replaced: Uint8Array; secret: Uint8Array; previousUntil: number | null };
+
+export type WebhookStore = ReturnType<typeof createWebhookStore>;
+
 /**
  * Webhook endpoints, and the deliveries to them as an operator sees them.
  * @param acting in whose name they are changed
  */
-export function createWebhookStore(driver: Driver, acting = service): WebhookStore {
+export function createWebhookStore(driver: Driver, acting = service) {
   const recorded = createRecorder(acting);
   const ofEndpoint = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
@@ -46,7 +51,8 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    async set({ partnerId, url, told = {}, secret, at }) {
+    /** Makes an endpoint, or changes the one there is. Its secret stays. */
+    async set({ partnerId, url, told = {}, secret, at }: EndpointTerms) {
       const args = [partnerId, url, secret, at];
       const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
       // Of the address only where it leads: the rest may hold what opens it.
@@ -59,25 +65,33 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       if (made === null) throw new TypeError("the endpoint was not stored");
       return made;
     },
-    async rotateSecret(partnerId, { replaced, secret, previousUntil }) {
+    /**
+     * Puts a new secret in the place of the one that is `replaced`.
+     * @returns null, having changed nothing, when the secret is another one by now
+     */
+    async rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
       const args = [previousUntil, secret, partnerId, replaced];
       const [rows] = await driver.batch([{ sql: rotate, args }, ofEndpoint(partnerId, "secret rotated")]);
       return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
     },
-    async disable(partnerId, at) {
+    /** One that is disabled already keeps its time and reason. @returns null when there is none */
+    async disable(partnerId: string, at: number) {
       await driver.batch([{ sql: disable, args: [at, partnerId] }, ofEndpoint(partnerId, "disabled")]);
       return endpoint(partnerId);
     },
-    async enable(partnerId) {
+    /** Enables, and forgets the failures. @returns null when there is none */
+    async enable(partnerId: string) {
       await driver.batch([{ sql: enable, args: [partnerId] }, ofEndpoint(partnerId, "enabled")]);
       return endpoint(partnerId);
     },
-    async remove(partnerId) {
+    /** @returns false when there is none */
+    async remove(partnerId: string) {
       const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ? RETURNING partner_id";
       const [rows] = await driver.batch([{ sql, args: [partnerId] }, ofEndpoint(partnerId, "removed")]);
       return rows?.length === 1;
     },
-    async addTest({ event, ...to }) {
+    /** Stores an event and its delivery to this one partner. @returns false when its endpoint is not enabled */
+    async addTest({ event, ...to }: { event: TeacherEvent; deliveryId: string; partnerId: string }) {
       const statements = [...testEvent(event, to), ofEndpoint(to.partnerId, "tested")];
       return (await driver.batch(statements))[1]?.length === 1;
     },
