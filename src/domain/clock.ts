@@ -31,16 +31,7 @@ export const systemClock: Clock = { now: () => Date.now() };
 /** A calendar date, `YYYY-MM-DD`. */
 export type CalendarDate = string;
 
-export type Calendar = {
-  readonly timeZone: string;
-  /** The date that it is in the time zone at `nowMs`. */
-  dateAt(nowMs: number): CalendarDate;
-  /**
-   * The first moment of a day, in milliseconds since the epoch. Where the clocks skip midnight it is the
-   * moment that they skip to; where they skip the whole day, the first moment of the day after.
-   */
-  startOfDay(date: CalendarDate): number;
-};
+export type Calendar = ReturnType<typeof createCalendar>;
 
 const quarterHourMs = 15 * 60_000;
 const dayMs = 86_400_000;
@@ -55,7 +46,7 @@ const maxSetBackQuarters = 12;
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
-export function createCalendar(timeZone: string): Calendar {
+export function createCalendar(timeZone: string) {
   const format = new Intl.DateTimeFormat("en-CA", {
     timeZone,
     year: "numeric",
@@ -64,6 +55,7 @@ export function createCalendar(timeZone: string): Calendar {
   });
   let remembered = { quarter: Number.NaN, date: "" };
 
+  /** The date that it is in the time zone at `nowMs`. */
   function dateAt(nowMs: number): CalendarDate {
     const quarter = Math.floor(nowMs / quarterHourMs);
     if (quarter !== remembered.quarter)
@@ -71,6 +63,10 @@ export function createCalendar(timeZone: string): Calendar {
     return remembered.date;
   }
 
+  /**
+   * The first moment of a day, in milliseconds since the epoch. Where the clocks skip midnight it is the
+   * moment that they skip to; where they skip the whole day, the first moment of the day after.
+   */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);

@@ -50,14 +50,7 @@ type VerificationCall = Admitted &
 
 export type Answer = StoredAnswer & { readonly replayed: boolean };
 
-export type Verification = {
-  /**
-   * Answers a call: an envelope for each question, all or none, or one statement over a list.
-   * @returns null when its commit was refused, having stored nothing: what it rests on has changed, and it must be judged
-   *   anew, perhaps as another partner's
-   */
-  answer(call: VerificationCall): Promise<Answer | null>;
-};
+export type Verification = ReturnType<typeof createVerification>;
 
 export type IdempotentBody = {
   readonly key: string;
@@ -94,7 +87,7 @@ type Done = Pick<AnsweredCall, "attestations" | "read" | "people" | "charge"> & 
  * A failure to look up or to sign is an error, never an answer: "not found" is only ever signed when the
  * register was asked and had nobody (decision D2.2).
  */
-export function createVerification(dependencies: VerificationDependencies): Verification {
+export function createVerification(dependencies: VerificationDependencies) {
   const { configuration, attestations, idempotency } = dependencies;
 
   /** Does the work, and commits the evidence, what it cost and the answer to be replayed; null when that was refused. */
@@ -119,8 +112,13 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   }
 
   return {
-    /** Idempotency comes first: a replay costs no work, but its minute token. */
-    async answer(call) {
+    /**
+     * Answers a call: an envelope for each question, all or none, or one statement over a list. Idempotency comes first: a
+     * replay costs no work, but its minute token.
+     * @returns null when its commit was refused, having stored nothing: what it rests on has changed, and it must be judged
+     *   anew, perhaps as another partner's
+     */
+    async answer(call: VerificationCall): Promise<Answer | null> {
       const { authenticated, snapshot, operation, quota } = call;
       if (call.idempotency === undefined) {
         const answer = await perform(call, null);

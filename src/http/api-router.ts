@@ -8,7 +8,7 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { getPath, getQueryParam } from "hono/utils/url";
 import type { CallObserver } from "../domain/calls.ts";
 import { TvsError } from "../domain/errors.ts";
-import { beginTrace, endTrace, type Handler, type HttpCall, type Reply } from "./http-call.ts";
+import { beginTrace, endTrace, type Handler, type HttpCall } from "./http-call.ts";
 import { replyTo } from "./problem.ts";
 
 type ApiRoute = {
@@ -23,15 +23,7 @@ type ApiRoute = {
 /** What the address of a call does not say of it. */
 type Caller = Pick<HttpCall, "connection" | "header" | "body">;
 
-export type Api = {
-  /**
-   * Finds what answers a request.
-   * @returns null where it is no call of the API: the pages' way tells what is wrong with it, if it is no page
-   */
-  find(
-    request: Pick<IncomingMessage, "method" | "url" | "headers">,
-  ): ((caller: Caller) => Promise<Reply>) | null;
-};
+export type Api = ReturnType<typeof createApi>;
 
 /**
  * @param issuer the service's own address
@@ -40,11 +32,15 @@ export type Api = {
 export function createApi(
   routes: readonly ApiRoute[],
   { issuer, observe }: { issuer: () => string; observe?: CallObserver | undefined },
-): Api {
+) {
   const router = new RegExpRouter<ApiRoute>();
   for (const route of routes) router.add(route.method, route.routerPath, route);
   return {
-    find({ method = "", url = "", headers: { host } }) {
+    /**
+     * Finds what answers a request.
+     * @returns null where it is no call of the API: the pages' way tells what is wrong with it, if it is no page
+     */
+    find({ method = "", url = "", headers: { host } }: Pick<IncomingMessage, "method" | "url" | "headers">) {
       const target = targetOf(url, host);
       if (target === null) return null;
       const [[first], parts] = router.match(method === "HEAD" ? "GET" : method, target.path);
@@ -54,7 +50,7 @@ export function createApi(
         query: (name: string) => getQueryParam(target.url, name) as string | undefined,
         pathPart: (name: string) => decodedPart(name, parts?.[places[name] as number] ?? "", target.url),
       };
-      return async (caller) => {
+      return async (caller: Caller) => {
         const trace = beginTrace(method, route.path);
         const reply = await replyTo(route.handler, { ...caller, ...address, trace, issuer });
         endTrace(trace, reply.status, observe);

@@ -6,21 +6,7 @@ import type { Load } from "./admission.ts";
  * have nothing to do, and counts what it has to make. What crosses over is a key id, a hash and a signature; never a
  * key, and nothing of what an envelope says.
  */
-type BoardMemory = {
-  readonly threads: number;
-  /** All counters, flags and states; only ever touched with Atomics. */
-  readonly words: Int32Array;
-  /** Where a {@link word} of a thread lies among them. */
-  wordAt(thread: number, index: number): number;
-  /** Where the {@link state} of a slot lies among them. */
-  stateAt(thread: number, slot: number): number;
-  /** Where the length of a slot's signature lies among them. */
-  lengthAt(thread: number, slot: number): number;
-  /** The bytes of a slot. They belong to whom its state says, which also orders reads and writes of them. */
-  kid(thread: number, slot: number): Uint8Array;
-  hash(thread: number, slot: number): Uint8Array;
-  signature(thread: number, slot: number): Uint8Array;
-};
+type BoardMemory = ReturnType<typeof openBoardMemory>;
 
 /** What a thread has in words of its own. */
 const word = {
@@ -67,7 +53,7 @@ export function newSigningBoards(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * blockBytes);
 }
 
-function openBoardMemory(memory: SharedArrayBuffer): BoardMemory {
+function openBoardMemory(memory: SharedArrayBuffer) {
   const threads = memory.byteLength / blockBytes;
   const bytes = new Uint8Array(memory);
   const firstSlot = threads * wordsOfThread * Int32Array.BYTES_PER_ELEMENT;
@@ -77,10 +63,13 @@ function openBoardMemory(memory: SharedArrayBuffer): BoardMemory {
   };
   return {
     threads,
+    /** All counters, flags and states; only ever touched with Atomics. */
     words: new Int32Array(memory, 0, threads * wordsOfThread),
-    wordAt: (thread, index) => thread * wordsOfThread + index,
-    stateAt: (thread, slot) => thread * wordsOfThread + ownWords + slot,
-    lengthAt: (thread, slot) => thread * wordsOfThread + ownWords + slotsOfThread + slot,
+    /** Where a {@link word} of a thread lies among them; then the {@link state} of a slot, and its signature's length. */
+    wordAt: (thread: number, index: number) => thread * wordsOfThread + index,
+    stateAt: (thread: number, slot: number) => thread * wordsOfThread + ownWords + slot,
+    lengthAt: (thread: number, slot: number) => thread * wordsOfThread + ownWords + slotsOfThread + slot,
+    /** The bytes of a slot. They belong to whom its state says, which also orders reads and writes of them. */
     kid: part(0, kidBytes),
     hash: part(kidBytes, hashBytes),
     signature: part(kidBytes + hashBytes, signatureBytes),

@@ -29,14 +29,12 @@ export type ChangeStore = ReturnType<typeof createChangeStore>;
 
 export function createChangeStore(driver: Driver) {
   return {
-    /** The newest first. */
     async list({ subject = null, actor = null, since = 0, limit }: ChangeFilter) {
       const sql = `SELECT at, actor, action, subject, detail FROM changes WHERE at >= ?1
         ${subject === null ? "" : "AND subject = ?2"} ${actor === null ? "" : "AND actor = ?3"}
         ORDER BY id DESC LIMIT ?4`;
       return (await driver.query(sql, [since, subject, actor, limit])).map(recordedChange);
     },
-    /** Who changed each one of a kind last, by its id. */
     async lastActors(kind: ChangedKind) {
       const sql = `SELECT subject, actor, max(id) FROM changes WHERE subject > ?1 || ':' AND subject < ?1 || ';'
         GROUP BY subject`;

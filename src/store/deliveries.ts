@@ -99,7 +99,6 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   }
 
   return {
-    /** Newest first. */
     async deliveries(filter: DeliveryFilter) {
       const { sql, args } = pageOf(filter);
       return (await driver.query(`WITH page AS MATERIALIZED (${sql}) ${details}`, args)).map(delivery);

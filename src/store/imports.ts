@@ -32,7 +32,6 @@ export type ImportHistory = ReturnType<typeof createImportHistory>;
 /** The imports that were run, for whoever shows them. */
 export function createImportHistory(driver: Driver) {
   return {
-    /** Newest first. */
     async latest(limit: number) {
       const rows = await driver.query("SELECT * FROM imports ORDER BY id DESC LIMIT ?", [limit]);
       return rows.map(importRecord);
@@ -177,7 +176,6 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
     lastApplied: () => readLastApplied(driver),
     losses: (since: number) => readLosses(driver, since),
     isBesideService,
-    /** Prepares the connection for a bulk of writes, or ends that. */
     async tune(isBulk: boolean) {
       if (!isFile) return;
       const pages = isBulk ? 0 : usualCheckpointPages;

@@ -14,7 +14,6 @@ export type QuotaStore = ReturnType<typeof createQuotaStore>;
 /** What partners have used of their windows. */
 export function createQuotaStore(driver: Driver, commit: Commit) {
   return {
-    /** All windows that are kept, or only those that began at these times. */
     async windows(starts?: WindowStarts) {
       const sql = `${select} WHERE (kind = 'minute' AND starts_at = ?) OR (kind = 'day' AND starts_at = ?)`;
       const rows = await (starts === undefined ? driver.query(select) : driver.query(sql, timesOf(starts)));

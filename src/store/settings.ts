@@ -45,7 +45,6 @@ export function createSettingsStore(driver: Driver, acting = service) {
     });
 
   return {
-    /** The remembered values by name. */
     async read() {
       const rows = await driver.query("SELECT name, value FROM settings");
       const values = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));

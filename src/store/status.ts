@@ -62,7 +62,6 @@ export function createStatusStore(driver: Driver) {
       return last;
     },
     schemaVersion: () => figure("SELECT max(number) FROM schema_steps"),
-    /** Null where the database does not say. */
     async sizeBytes() {
       try {
         return await figure("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");

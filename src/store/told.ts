@@ -25,7 +25,6 @@ export function createToldStore(driver: Driver) {
       const rows = await driver.query(page, [partnerId, from, limit]);
       return rows.map((row) => ({ eventId: text(row, "event_id"), content: text(row, "content") }));
     },
-    /** Which partners were told of an event, as long as that is kept. */
     async partnersOf(eventId: string) {
       const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM told WHERE told.partner_id = partners.partner_id
         AND event = (SELECT id FROM events WHERE event_id = ?)) ORDER BY partner_id`;

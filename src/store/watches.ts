@@ -47,7 +47,6 @@ export function createWatchStore(driver: Driver) {
       const sql = "SELECT reg_no FROM watches WHERE partner_id = ? AND reg_no > ? ORDER BY reg_no LIMIT ?";
       return (await driver.query(sql, [partnerId, after, limit])).map((row) => text(row, "reg_no"));
     },
-    /** Which partners watch a number, in the order of their ids. */
     async watchersOf(regNo: string) {
       const sql = `SELECT partner_id FROM partners WHERE EXISTS (SELECT 1 FROM watches
         WHERE watches.partner_id = partners.partner_id AND reg_no = ?) ORDER BY partner_id`;

@@ -15,7 +15,6 @@ export function createLogAnchorStore(driver: Driver) {
       ]);
       return integer(rows?.[0] as Row, "id");
     },
-    /** The newest first. */
     async list(limit: number): Promise<LogAnchor[]> {
       const sql = `SELECT ${columns} FROM log_anchors ORDER BY id DESC LIMIT ?`;
       return (await driver.query(sql, [limit])).map(logAnchor);

@@ -76,7 +76,6 @@ export function createAttestationMaintenance(driver: Driver) {
       const [row] = await driver.query(firstId);
       return row === undefined ? 1 : integer(row, "id");
     },
-    /** The partners that have verified a teacher, also those whose attestations were deleted; in order. */
     async verifiedBy(teacherId: number) {
       return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },

@@ -112,7 +112,6 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
       const where = "WHERE id > ?1 AND id < ?2 AND request_id = ?3 ORDER BY id";
       return select(where, [id - maxOfCall, id + maxOfCall, requestId]);
     },
-    /** Newest first. */
     async list(filter: AttestationFilter) {
       const { partnerId, teacherId, credential, since = 0, until = Number.MAX_SAFE_INTEGER, limit } = filter;
       const wanted: [condition: string, value: Value | undefined][] = [
@@ -155,7 +154,6 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
       const [row = {}] = await driver.query(countOfTeacher, [teacherId]);
       return integer(row, "n");
     },
-    /** Partners that were told VALID since a time, with the last time. */
     async toldValid(teacherId: number, since: number) {
       return (await driver.query(toldValid, [teacherId, Math.floor(since / 1000)])).map((row) => ({
         partnerId: text(row, "partner_id"),

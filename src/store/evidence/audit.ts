@@ -47,7 +47,6 @@ export type AuditStore = ReturnType<typeof createAuditStore>;
 
 export function createAuditStore(driver: Driver) {
   return {
-    /** The oldest first. */
     async states() {
       return (await driver.query(states)).map((row): EpochState => {
         const [leaves, signed] = [integerOrNull(row, "leaves") ?? 0, integerOrNull(row, "signed") ?? 0];
@@ -66,7 +65,6 @@ export function createAuditStore(driver: Driver) {
       const [row] = await driver.query(rows, [from, to]);
       return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
     },
-    /** The hashes of one tile; empty where there is none. */
     async tile(epoch: number, level: number, position: number) {
       const [row] = await driver.query(tile, [epoch, level, position]);
       return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));

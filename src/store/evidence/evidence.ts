@@ -118,7 +118,6 @@ export function createEvidenceStore(driver: Driver, acting = service) {
       driver.renew();
       return (await driver.query(`SELECT ${epochColumns} FROM log_epochs ORDER BY epoch`)).map(logEpoch);
     },
-    /** The id with which the next epoch would begin. */
     async nextFirstId() {
       driver.renew();
       const [row] = await driver.query(`SELECT ${nextFirstId} AS id`);
@@ -185,7 +184,6 @@ export function createEvidenceStore(driver: Driver, acting = service) {
       return moved?.length === 1;
     },
     tiles: (epoch: number) => readTilesOf(driver, epoch),
-    /** The newest checkpoint of all. */
     async newest() {
       driver.renew();
       return checkpoint(newest);
@@ -198,7 +196,6 @@ export function createEvidenceStore(driver: Driver, acting = service) {
       await driver.batch([{ sql: putBack, args: [epoch, size, signedAt, note, ...placeOf(previous)] }]);
     },
     ofSize: (epoch: number, size: number) => checkpoint(ofSize, [epoch, size]),
-    /** The earliest checkpoint that covers a leaf. */
     covering: (epoch: number, index: number) => checkpoint(covering, [epoch, index]),
     /** Attestations whose leaf hash may begin with a prefix. */
     async withPrefix(prefix: number) {
