@@ -80,9 +80,15 @@ export type DeliveryStore = {
   delivery(deliveryId: string): Promise<DeliveryDetail | null>;
   /**
    * Makes a pending or dead delivery due now, with its whole schedule before it.
-   * @param partnerId whose it must be, who may have one sent again that was acknowledged; anybody's when left out
+   * @param by the partner whose it must be, who may have one sent again that was acknowledged, and the revision of the
+   *   snapshot that it was authenticated by; left out by an operator
+   * @throws Superseded, having changed nothing, when that is not the newest revision
    */
-  retry(deliveryId: string, now: number, partnerId?: string): Promise<RetryOutcome>;
+  retry(
+    deliveryId: string,
+    now: number,
+    by?: { readonly partnerId: string; readonly revision: number },
+  ): Promise<RetryOutcome>;
   /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
   retryDead(
     now: number,

@@ -4,9 +4,9 @@ import type { WebhookEvent } from "../partner/contract.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { credentialsOf } from "./credentials.ts";
 import {
+  type Delivery,
   type DeliveryDetail,
   type DeliveryFilter,
-  type DeliveryStore,
   describeAttempt,
   describeDelivery,
 } from "./deliveries.ts";
@@ -19,19 +19,15 @@ import type { WebhookEndpoint, WebhookStore } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
 
-/** Stores whose writes fail if a revision is not the newest any more. */
-type StoresAt = { readonly watches: WatchStore; readonly deliveries: Pick<DeliveryStore, "retry"> };
-
 export function createSelfService({
   webhooks,
   told,
-  storesAt,
+  watches,
   clock,
 }: {
-  readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery">;
+  readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery" | "retry">;
   readonly told: Pick<ToldStore, "page">;
-  /** @param revision of the snapshot that the caller was authenticated by */
-  readonly storesAt: (revision: number) => StoresAt;
+  readonly watches: WatchStore;
   readonly clock: Clock;
 }) {
   async function requireDelivery(partnerId: string, deliveryId: string): Promise<DeliveryDetail> {
@@ -41,7 +37,7 @@ export function createSelfService({
   }
 
   return {
-    watches: (revision: number): WatchStore => storesAt(revision).watches,
+    watches,
     /** A partner's webhook; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
@@ -73,8 +69,8 @@ export function createSelfService({
     async retry({ authenticated, snapshot }: Admitted, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
-      const { deliveries } = storesAt(snapshot.revision);
-      const outcome = await deliveries.retry(known.deliveryId, clock.now(), partnerId);
+      const by = { partnerId, revision: snapshot.revision };
+      const outcome = await webhooks.retry(known.deliveryId, clock.now(), by);
       if (outcome === "no endpoint")
         throw new TvsError("NO_WEBHOOK", "you have no webhook; ask the operator to set one");
       if (outcome === "leased")
@@ -138,9 +134,7 @@ function outcomeOf(error: string | null): string {
 }
 
 /** A delivery as its partner sees it; `attemptList` where it is shown by itself. */
-export function describeOwnDelivery(
-  one: Awaited<ReturnType<DeliveryStore["deliveries"]>>[number] | DeliveryDetail,
-) {
+export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";
   const last = one.attempts === 0 ? null : outcomeOf(lastError);

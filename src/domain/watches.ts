@@ -12,9 +12,11 @@ export type WatchChange = { readonly add: readonly string[]; readonly remove: re
 export type WatchStore = {
   /**
    * Takes numbers in and out, all or nothing. What is watched already, or not, stays so.
+   * @param revision of the snapshot that the caller was authenticated by; not given by an operator
+   * @throws Superseded, having changed nothing, when that is not the newest revision
    * @returns how many the partner watches now; null, having changed nothing, when that were more than its limit
    */
-  change(partnerId: string, change: WatchChange): Promise<number | null>;
+  change(partnerId: string, change: WatchChange, revision?: number): Promise<number | null>;
   /** The numbers after one, in their order. @param after "" for the first */
   page(partnerId: string, range: { after: string; limit: number }): Promise<string[]>;
   /** Which partners watch a number, in the order of their ids. */
@@ -38,8 +40,9 @@ export async function changeWatches(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,
   change: WatchChange,
+  revision: number,
 ): Promise<number> {
-  const watched = await watches.change(partnerId, change);
+  const watched = await watches.change(partnerId, change, revision);
   if (watched !== null) return watched;
   throw new TvsError(
     "WATCH_LIMIT",

@@ -1,6 +1,6 @@
 import type { StatusListStore } from "../domain/status-list/lists.ts";
 import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
-import type { Driver } from "./driver/driver.ts";
+import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /**
@@ -48,14 +48,15 @@ export const nextTeacherId = `${highestId} + 1`;
 /**
  * New teachers get ids in a list of their own from now on, because those who were lost may have had the next ones (decision
  * D15.4). The list's number is the second of the restore: no register gives a million ids in each second.
- * @param time SQL of the time in milliseconds
- * @param condition in SQL
+ * @param at in milliseconds since the epoch
  */
-export function moveTeacherIds(time: string, condition: string): string {
-  return `INSERT INTO settings (name, value)
-    SELECT '${teacherIdsAfterName}', max(CAST(${time} / 1000 AS INTEGER), (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces}
-    WHERE ${condition} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+export function moveTeacherIds(at: number): Statement {
+  return statement(moveIds, [Math.floor(at / 1000)]);
 }
+
+const moveIds = `INSERT INTO settings (name, value)
+  VALUES ('${teacherIdsAfterName}', max(?, (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces})
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 
 /** What the signed status lists are made of (decision D15.3). */
 export function createStatusListStore(driver: Driver): StatusListStore {

@@ -1,29 +1,24 @@
+import { Buffer } from "node:buffer";
 import { service } from "../domain/changes.ts";
 import type { DisabledReason, WebhookEndpoint, WebhookStore } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import type { Driver, Row } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement, type Transaction } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
-import { partnerChange } from "./partners.ts";
+import { partnerChange, readPartner } from "./partners.ts";
 
-/** Of one that is so already nothing is changed, and so nothing is recorded. */
+const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints
     (partner_id, url, secret, created_at) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = NULL, disabled_reason = NULL,
-    failing_since = NULL, last_error = NULL
-    WHERE url <> excluded.url OR coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
-/**
- * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
- * counts.
- */
+    failing_since = NULL, last_error = NULL`;
 const rotate = `UPDATE webhook_endpoints SET previous_secret = CASE WHEN ?1 IS NULL THEN NULL ELSE secret END,
-  previous_until = ?1, secret = ?2 WHERE partner_id = ?3 AND secret = ?4 RETURNING *`;
-/** Of one that is so already nothing is changed, and so nothing is recorded. */
-const disable = `UPDATE webhook_endpoints SET disabled_at = ?1, disabled_reason = 'operator'
-  WHERE partner_id = ?2 AND disabled_at IS NULL`;
+  previous_until = ?1, secret = ?2 WHERE partner_id = ?3`;
+const disable =
+  "UPDATE webhook_endpoints SET disabled_at = ?, disabled_reason = 'operator' WHERE partner_id = ?";
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
-  last_error = NULL WHERE partner_id = ? AND coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
+  last_error = NULL WHERE partner_id = ?`;
 
 /**
  * Webhook endpoints, and the deliveries to them as an operator sees them.
@@ -35,8 +30,25 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
   async function endpoint(partnerId: string): Promise<WebhookEndpoint | null> {
-    const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
+    const [row] = await driver.query(selectEndpoint, [partnerId]);
     return row === undefined ? null : webhookEndpoint(row);
+  }
+
+  /**
+   * Changes an endpoint that is there.
+   * @param changeOf the statements of the change; none where it is so already
+   * @returns the endpoint afterwards; null where there is none
+   */
+  function change(
+    partnerId: string,
+    changeOf: (before: WebhookEndpoint) => readonly Statement[],
+  ): Promise<WebhookEndpoint | null> {
+    return driver.write(async (tx) => {
+      const before = await readEndpoint(tx, partnerId);
+      if (before === null) return null;
+      await tx.batch(changeOf(before));
+      return readEndpoint(tx, partnerId);
+    });
   }
 
   return {
@@ -46,43 +58,76 @@ export function createWebhookStore(driver: Driver, acting = service): WebhookSto
       const rows = await driver.query("SELECT * FROM webhook_endpoints ORDER BY partner_id");
       return rows.map(webhookEndpoint);
     },
-    async set({ partnerId, url, told = {}, secret, at }) {
-      const args = [partnerId, url, secret, at];
-      const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
-      // Of the address only where it leads: the rest may hold what opens it.
-      await driver.batch([
-        { sql: set, args },
-        ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
-        ...filter,
-      ]);
-      const made = await endpoint(partnerId);
-      if (made === null) throw new TypeError("the endpoint was not stored");
-      return made;
+    set({ partnerId, url, told = {}, secret, at }) {
+      return driver.write(async (tx) => {
+        const before = await readEndpoint(tx, partnerId);
+        const isSo = before !== null && before.url === url && isUntroubled(before);
+        const partner = await readPartner(tx, partnerId);
+        await tx.batch([
+          // Of the address only where it leads: the rest may hold what opens it.
+          ...(isSo
+            ? []
+            : [
+                statement(set, [partnerId, url, secret, at]),
+                ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
+              ]),
+          ...partnerChange(partner, { told }, recorded),
+        ]);
+        const made = await readEndpoint(tx, partnerId);
+        if (made === null) throw new TypeError("the endpoint was not stored");
+        return made;
+      });
     },
-    async rotateSecret(partnerId, { replaced, secret, previousUntil }) {
-      const args = [previousUntil, secret, partnerId, replaced];
-      const [rows] = await driver.batch([{ sql: rotate, args }, ofEndpoint(partnerId, "secret rotated")]);
-      return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
+    rotateSecret(partnerId, { replaced, secret, previousUntil }) {
+      return driver.write(async (tx) => {
+        const before = await readEndpoint(tx, partnerId);
+        if (before === null || !areEqual(before.secret, replaced)) return null;
+        await tx.batch([
+          statement(rotate, [previousUntil, secret, partnerId]),
+          ofEndpoint(partnerId, "secret rotated"),
+        ]);
+        return readEndpoint(tx, partnerId);
+      });
     },
-    async disable(partnerId, at) {
-      await driver.batch([{ sql: disable, args: [at, partnerId] }, ofEndpoint(partnerId, "disabled")]);
-      return endpoint(partnerId);
-    },
-    async enable(partnerId) {
-      await driver.batch([{ sql: enable, args: [partnerId] }, ofEndpoint(partnerId, "enabled")]);
-      return endpoint(partnerId);
-    },
+    disable: (partnerId, at) =>
+      change(partnerId, ({ disabledAt }) =>
+        disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
+      ),
+    enable: (partnerId) =>
+      change(partnerId, (before) =>
+        isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
+      ),
     async remove(partnerId) {
-      const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ? RETURNING partner_id";
-      const [rows] = await driver.batch([{ sql, args: [partnerId] }, ofEndpoint(partnerId, "removed")]);
-      return rows?.length === 1;
+      const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
+      return driver.write(async (tx) => {
+        if ((await readEndpoint(tx, partnerId)) === null) return false;
+        await tx.batch([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
+        return true;
+      });
     },
-    async addTest({ event, ...to }) {
-      const statements = [...testEvent(event, to), ofEndpoint(to.partnerId, "tested")];
-      return (await driver.batch(statements))[1]?.length === 1;
+    addTest({ event, deliveryId, partnerId }) {
+      return driver.write(async (tx) => {
+        const endpoint = await readEndpoint(tx, partnerId);
+        if (endpoint === null || endpoint.disabledAt !== null) return false;
+        if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
+        await tx.batch([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        return true;
+      });
     },
   };
 }
+
+async function readEndpoint(tx: Transaction, partnerId: string): Promise<WebhookEndpoint | null> {
+  const [[row] = []] = await tx.batch([statement(selectEndpoint, [partnerId])]);
+  return row === undefined ? null : webhookEndpoint(row);
+}
+
+/** Neither disabled nor failing. */
+function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
+  return disabledAt === null && failingSince === null && lastError === null;
+}
+
+const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 function webhookEndpoint(row: Row): WebhookEndpoint {
   return {

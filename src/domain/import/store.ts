@@ -1,4 +1,4 @@
-import type { TeacherWrite } from "../teachers/store.ts";
+import type { TeacherStore, TeacherWrite } from "../teachers/store.ts";
 import type { TeacherContent } from "../teachers/teachers.ts";
 import type { AppliedImport } from "./arrival.ts";
 import type { ArrivedField } from "./fields.ts";
@@ -14,10 +14,7 @@ export type StagedRow = RowEffect & {
 };
 
 /** A row that changes something, as it waits there. */
-export type PendingRow = Pick<StagedRow, "seq" | "line" | "patch"> & {
-  /** True when the register had no such record when the row was checked. */
-  readonly isNew: boolean;
-};
+export type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 
 /** Which identifier of a row an earlier row of the file has already. */
 export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };
@@ -91,19 +88,19 @@ export type ImportHistory = {
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
 export type ImportWrite = TeacherWrite & { readonly changed: readonly (keyof TeacherContent)[] | null };
 
-/** What became of a commit. */
-export type CommitOutcome =
-  | {
-      readonly outcome: "applied";
-      /** How long the commit kept everybody else from writing, in milliseconds. */
-      readonly heldMs: number;
-      /** Whether another connection has written since the last commit. */
-      readonly othersWrote: boolean;
-    }
-  /** A record has changed, or another one holds an identifier; nothing was written. */
-  | { readonly outcome: "conflict" }
-  /** Another import has begun; nothing was written. */
-  | { readonly outcome: "superseded" };
+/** The register as the transaction of a chunk has it. */
+export type ImportedTeachers = Pick<TeacherStore, "findMany" | "findOwners" | "apply">;
+
+/** What a chunk writes, and how far the import has come then. */
+export type PlannedChunk = { readonly writes: readonly ImportWrite[]; readonly next: ImportProgress };
+
+export type CommittedChunk<P extends PlannedChunk> = {
+  readonly planned: P;
+  /** How long the commit kept everybody else from writing, in milliseconds. */
+  readonly heldMs: number;
+  /** Whether another connection has written since the last commit. */
+  readonly othersWrote: boolean;
+};
 
 /** How an import ended. */
 type ImportEnd = {
@@ -130,8 +127,15 @@ export type ImportStore = Pick<ImportHistory, "lastApplied" | "losses"> & {
     readonly losses: RecordedLosses;
     readonly at: number;
   }): Promise<{ readonly run: ImportRun; readonly abandoned: ImportRecord | null }>;
-  /** Writes a chunk and moves the progress to `next`, in one commit, all of it or nothing. */
-  commit(run: ImportRun, writes: readonly ImportWrite[], next: ImportProgress): Promise<CommitOutcome>;
+  /**
+   * Plans a chunk, writes it and moves the progress, in one transaction, all of it or nothing.
+   * @param plan waits for nothing but the teachers that it is given, and may be called twice
+   * @returns null, having written nothing, when another import has begun
+   */
+  commit<P extends PlannedChunk>(
+    run: ImportRun,
+    plan: (teachers: ImportedTeachers) => Promise<P>,
+  ): Promise<CommittedChunk<P> | null>;
   /** @returns false when another import has begun */
   finish(run: ImportRun, end: ImportEnd): Promise<boolean>;
   /** Whether a service answers from the same file, on this machine. */
