@@ -51,10 +51,7 @@ export const restoreCommand = command({
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       // Who served the database when the backup was made does not serve this copy, and is not missed in it.
-      await driver.batch([
-        statement("DELETE FROM nodes"),
-        { sql: moveTeacherIds("?1", "TRUE"), args: [systemClock.now()] },
-      ]);
+      await driver.batch([statement("DELETE FROM nodes"), moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
       log = await settleRestoredLog(driver, { config, settings, clock: systemClock });

@@ -33,12 +33,9 @@ import type { Service } from "../../src/service.ts";
 import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
-import { atRevision } from "../../src/store/driver/fenced.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
-import { createWatchStore } from "../../src/store/watches.ts";
-import { createWebhookStore } from "../../src/store/webhooks.ts";
 import type { Operator } from "../open.ts";
 
 /** What is one for the process: each part belongs to the file that makes it, and is handed to every thread. */
@@ -179,11 +176,7 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
     self: createSelfService({
-      ...{ webhooks: stores.webhooks, told: stores.told, clock },
-      storesAt(revision) {
-        const driver = atRevision(basis.driver, revision);
-        return { watches: createWatchStore(driver), deliveries: createWebhookStore(driver) };
-      },
+      ...{ webhooks: stores.webhooks, told: stores.told, watches: stores.watches, clock },
     }),
     quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
     secrets,

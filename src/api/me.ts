@@ -13,8 +13,8 @@ import type { Service } from "../service.ts";
 import { type Attempt, type CallerParts, forCallers } from "./partner-caller.ts";
 
 /**
- * Answers such a call; its body may be read more than once. It writes through a driver `atRevision` of the call's snapshot
- * (store/driver/fenced.ts), so that the call is retried if the snapshot has changed.
+ * Answers such a call; its body may be read more than once. Its writes throw `Superseded`, and the call is retried, if the
+ * snapshot that it was authenticated by has changed.
  */
 export type SelfHandler = (self: Attempt, service: Service) => Promise<Reply>;
 

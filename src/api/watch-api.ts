@@ -59,12 +59,10 @@ export const changeWatched: SelfHandler = async (self, service) => {
   return jsonReply(200, { watched: await change(self, service, { add: [...add], remove: [...remove] }) });
 };
 
-export const listWatched: SelfHandler = ({ call, snapshot, authenticated }, { self: own }) => {
+export const listWatched: SelfHandler = ({ call, authenticated }, { self: own }) => {
   const { partnerId } = authenticated.partner;
   return listPage(call, numberSchema, async ({ after, limit }) => {
-    const found = await own
-      .watches(snapshot.revision)
-      .page(partnerId, { after: after ?? "", limit: limit + 1 });
+    const found = await own.watches.page(partnerId, { after: after ?? "", limit: limit + 1 });
     const data = found.slice(0, limit);
     return { data, end: data.at(-1) ?? null, done: found.length <= limit };
   });
@@ -76,7 +74,7 @@ function numberIn({ call }: Attempt): string {
 
 /** What the caller was judged by holds in the commit of the change. */
 function change({ snapshot, authenticated }: Attempt, { self: own }: Service, changed: WatchChange) {
-  return changeWatches(own.watches(snapshot.revision), authenticated.partner, changed);
+  return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
 const nothing = () => ({ status: 204, headers: {}, body: "" });

@@ -19,8 +19,7 @@ export type Change = {
   /** What was done, in a word or two: `key issued`. */
   readonly action: string;
   readonly kind: ChangedKind;
-  /** Null for the row that was inserted just before, whose number nobody knows yet. */
-  readonly id: string | null;
+  readonly id: string;
   /** What is so now, as far as it may be kept for ever: no secret, and nothing about a teacher. */
   readonly detail?: string | null;
 };

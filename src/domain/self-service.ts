@@ -1,13 +1,18 @@
 /** What partners see of their own: their terms, the events that they fetch, and the deliveries to their webhook. */
 
 import type { WebhookEvent } from "../partner/contract.ts";
-import type { DeliveryStore } from "../store/deliveries.ts";
 import type { ToldStore } from "../store/told.ts";
 import type { WatchStore } from "../store/watches.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { credentialsOf } from "./credentials.ts";
-import { type DeliveryDetail, type DeliveryFilter, describeAttempt, describeDelivery } from "./deliveries.ts";
+import {
+  type Delivery,
+  type DeliveryDetail,
+  type DeliveryFilter,
+  describeAttempt,
+  describeDelivery,
+} from "./deliveries.ts";
 import { TvsError } from "./errors.ts";
 import type { ApiKey, ClientCertificate } from "./partners.ts";
 import { describeTold } from "./told.ts";
@@ -16,19 +21,15 @@ import type { WebhookEndpoint } from "./webhooks.ts";
 
 export type SelfService = ReturnType<typeof createSelfService>;
 
-/** Stores whose writes fail if a revision is not the newest any more. */
-type StoresAt = { readonly watches: WatchStore; readonly deliveries: Pick<DeliveryStore, "retry"> };
-
 export function createSelfService({
   webhooks,
   told,
-  storesAt,
+  watches,
   clock,
 }: {
-  readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery">;
+  readonly webhooks: Pick<WebhookStore, "endpoint" | "deliveries" | "delivery" | "retry">;
   readonly told: Pick<ToldStore, "page">;
-  /** @param revision of the snapshot that the caller was authenticated by */
-  readonly storesAt: (revision: number) => StoresAt;
+  readonly watches: WatchStore;
   readonly clock: Clock;
 }) {
   async function requireDelivery(partnerId: string, deliveryId: string): Promise<DeliveryDetail> {
@@ -38,7 +39,7 @@ export function createSelfService({
   }
 
   return {
-    watches: (revision: number): WatchStore => storesAt(revision).watches,
+    watches,
     /** A partner's webhook; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
@@ -70,8 +71,8 @@ export function createSelfService({
     async retry({ authenticated, snapshot }: Admitted, deliveryId: string): Promise<DeliveryDetail> {
       const { partnerId } = authenticated.partner;
       const known = await requireDelivery(partnerId, deliveryId);
-      const { deliveries } = storesAt(snapshot.revision);
-      const outcome = await deliveries.retry(known.deliveryId, clock.now(), partnerId);
+      const by = { partnerId, revision: snapshot.revision };
+      const outcome = await webhooks.retry(known.deliveryId, clock.now(), by);
       if (outcome === "no endpoint")
         throw new TvsError("NO_WEBHOOK", "you have no webhook; ask the operator to set one");
       if (outcome === "leased")
@@ -135,9 +136,7 @@ function outcomeOf(error: string | null): string {
 }
 
 /** A delivery as its partner sees it; `attemptList` where it is shown by itself. */
-export function describeOwnDelivery(
-  one: Awaited<ReturnType<DeliveryStore["deliveries"]>>[number] | DeliveryDetail,
-) {
+export function describeOwnDelivery(one: Delivery | DeliveryDetail) {
   const { partnerId: _, lastError, heldBy, ...shown } = describeDelivery(one);
   const held = heldBy === null || heldBy === "endpoint" ? heldBy : "operator";
   const last = one.attempts === 0 ? null : outcomeOf(lastError);

@@ -27,8 +27,9 @@ export async function changeWatches(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,
   change: WatchChange,
+  revision: number,
 ): Promise<number> {
-  const watched = await watches.change(partnerId, change);
+  const watched = await watches.change(partnerId, change, revision);
   if (watched !== null) return watched;
   throw new TvsError(
     "WATCH_LIMIT",

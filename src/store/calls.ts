@@ -4,10 +4,11 @@ import { keepIdempotencyMs } from "../domain/idempotency.ts";
 import type { QuotaCharge, WindowKind, WindowsUsed } from "../domain/quota-windows.ts";
 import type { UniqueKey } from "../domain/teachers/teachers.ts";
 import type { GroupedWrite } from "./driver/commits.ts";
-import type { Row, SqlStatement, Transaction, Value } from "./driver/driver.ts";
+import { type Row, type Statement, statement, type Transaction, type Value } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 import { peopleStatements } from "./evidence/statement-people.ts";
 import { isCompromised, keepStatement } from "./idempotency.ts";
+import { selectRevision } from "./settings.ts";
 import { isShown, keyColumns, uniqueKinds } from "./teacher-columns.ts";
 
 /**
@@ -107,8 +108,7 @@ function usedOf(charge: QuotaCharge, { used }: Current): WindowsUsed {
   return { minute: of("minute"), day: of("day") };
 }
 
-/** One row of JSON each: a row that comes out of the native driver costs as much as two that go in. */
-const readRevision = "SELECT value FROM revision WHERE id = 1";
+// One row of JSON each: a row that comes out of the native driver costs as much as two that go in.
 const readVersions = `SELECT json_group_array(json_array(id, version)) AS found FROM teachers
   WHERE id IN (SELECT value FROM json_each(?))`;
 const readUsed = `SELECT json_group_array(json_array(used.kind || ' ' || starts_at || ' ' || partner_id, used)) AS found
@@ -138,7 +138,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
     ),
   );
   const [revision, ...found] = await tx.batch([
-    { sql: readRevision, args: [] },
+    statement(selectRevision),
     ...reading(readUsed, [...windows.values()]),
     ...reading(readVersions, ids),
     ...reading(readAnswered, keys),
@@ -155,7 +155,7 @@ async function readCurrent(tx: Transaction, calls: readonly AnsweredCall[]): Pro
   };
 }
 
-const reading = (sql: string, values: readonly unknown[]): SqlStatement[] =>
+const reading = (sql: string, values: readonly unknown[]): Statement[] =>
   values.length === 0 ? [] : [{ sql, args: [JSON.stringify(values)] }];
 
 const pairsOf = ([row = {}]: readonly Row[]) => JSON.parse(text(row, "found")) as [string | number, number][];
@@ -193,7 +193,7 @@ const insertAttestation = `INSERT INTO attestations (${attestationColumns.join("
   VALUES (${attestationColumns.map(() => "?").join(", ")})`;
 
 /** The attestations of a call lie side by side, then whom they speak of, then the answer to be replayed. */
-function callStatements({ attestations, people = [], idempotency }: AnsweredCall): SqlStatement[] {
+function callStatements({ attestations, people = [], idempotency }: AnsweredCall): Statement[] {
   const [first] = attestations;
   return [
     ...attestations.map((one) => ({ sql: insertAttestation, args: attestationValues(one) })),
@@ -210,7 +210,7 @@ function chargeStatements(
   stored: readonly AnsweredCall[],
   { used }: Current,
   before: ReadonlyMap<string, number>,
-): SqlStatement[] {
+): Statement[] {
   const charged = new Map<string, Value[]>();
   for (const { charge } of stored) {
     for (const kind of kinds) {

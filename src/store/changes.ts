@@ -1,20 +1,18 @@
 /** Who changed what: one row a change, written in the commit of the change itself (decision D1.10). */
 
 import type { Acting, Change, ChangedKind, RecordedChange } from "../domain/changes.ts";
-import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
 
-/** Stands right behind the statement of the change, and is written only if that changed a row. */
-const insert = `INSERT INTO changes (at, actor, action, subject, detail)
-  SELECT ?, ?, ?, ? || ':' || coalesce(?, last_insert_rowid()), ? WHERE changes() > 0`;
+const insert = "INSERT INTO changes (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)";
 
 /** Makes the statement that records a change in the name of who acts. */
-export type Recorder = (change: Change) => SqlStatement;
+export type Recorder = (change: Change) => Statement;
 
 export function createRecorder(acting: Acting): Recorder {
   return ({ action, kind, id, detail = null }) => ({
     sql: insert,
-    args: [acting.clock.now(), acting.actor, action, kind, id, detail],
+    args: [acting.clock.now(), acting.actor, action, `${kind}:${id}`, detail],
   });
 }
 

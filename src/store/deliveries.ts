@@ -16,10 +16,11 @@ import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
 import type { Commit } from "./driver/commits.ts";
-import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
 import { liveNodeIds } from "./server/served.ts";
+import { requireRevision } from "./settings.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;
@@ -44,14 +45,10 @@ const details = `SELECT deliveries.*, event_id, event_type, content AS body, sta
     LEFT JOIN partners ON partners.partner_id = deliveries.partner_id
   ORDER BY deliveries.id DESC`;
 
-/** One that is due already, with its whole schedule before it, is left as it is: a loop of them would fill `changes`. */
-const retry = `UPDATE deliveries SET state = 'pending', finished_at = NULL, lease = NULL, due_at = ?2,
-    schedule_from = attempts
-  WHERE delivery_id = ?1 AND partner_id = coalesce(?3, partner_id)
-    AND (state = 'dead' OR (state = 'delivered' AND ?3 IS NOT NULL) OR (state = 'pending' AND (lease IS NULL OR due_at <= ?2)))
-    AND NOT (state = 'pending' AND lease IS NULL AND due_at <= ?2 AND schedule_from = attempts)
-    AND partner_id IN (SELECT partner_id FROM webhook_endpoints) RETURNING id`;
-const lookAfterRetry = `SELECT state, lease, partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
+const retry = `UPDATE deliveries SET state = 'pending', finished_at = NULL, lease = NULL, due_at = ?,
+    schedule_from = attempts WHERE delivery_id = ?`;
+const lookBeforeRetry = `SELECT partner_id, state, lease, due_at, schedule_from = attempts AS is_whole,
+    partner_id IN (SELECT partner_id FROM webhook_endpoints) AS has_endpoint
   FROM deliveries WHERE delivery_id = ?`;
 const retryDead = `UPDATE deliveries SET state = 'pending', finished_at = NULL, due_at = ?1, schedule_from = attempts
   WHERE id IN (SELECT id FROM deliveries WHERE state = 'dead' AND finished_at >= ?2
@@ -82,7 +79,6 @@ const backlog = `WITH waiting AS (
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
 type DeadFilter = { partnerId?: string | null | undefined; since?: number | undefined };
-
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 /** Deliveries as an operator reads them, and sends, holds or drops them. */
@@ -91,10 +87,14 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
   async function inChunks(sql: string, args: (string | number | null)[], record: readonly Statement[] = []) {
     let total = 0;
     for (;;) {
-      const act = [{ sql, args: [...args, chunkRows] }, bumpRevision, ...(total === 0 ? record : [])];
-      const [rows = []] = await driver.batch(act);
-      total += rows.length;
-      if (rows.length < chunkRows) return total;
+      const isFirst = total === 0;
+      const count = await driver.write(async (tx) => {
+        const [rows = []] = await tx.batch([{ sql, args: [...args, chunkRows] }, bumpRevision]);
+        if (isFirst && rows.length > 0) await tx.batch(record);
+        return rows.length;
+      });
+      total += count;
+      if (count < chunkRows) return total;
     }
   }
 
@@ -114,21 +114,24 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
-     * Makes a pending or dead delivery due now, with its whole schedule before it.
-     * @param partnerId whose it must be, who may have one sent again that was acknowledged; anybody's when left out
+     * Makes a delivery due now, with its whole schedule before it; of a partner also one that was acknowledged.
+     * @throws Superseded, having changed nothing, when the partner's revision is not the newest
      */
-    async retry(deliveryId: string, now: number, partnerId?: string): Promise<RetryOutcome> {
-      const rows = await driver.batch([
-        { sql: retry, args: [deliveryId, now, partnerId ?? null] },
-        bumpRevision,
-        ...(partnerId === undefined
-          ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })]
-          : []),
-        { sql: lookAfterRetry, args: [deliveryId] },
-      ]);
-      return rows[0]?.length === 1 ? "retried" : retryOutcome(rows.at(-1)?.[0]);
+    retry(deliveryId: string, now: number, by?: { readonly partnerId: string; readonly revision: number }) {
+      return driver.write(async (tx) => {
+        if (by !== undefined) await requireRevision(tx, by.revision);
+        const [[row] = []] = await tx.batch([statement(lookBeforeRetry, [deliveryId])]);
+        const outcome = retryOutcome(row, { now, by });
+        // One that is due already with its whole schedule stays so: a loop of them would fill `changes`.
+        if (row === undefined || outcome !== "retried" || isDue(row, now)) return outcome;
+        await tx.batch([
+          statement(retry, [now, deliveryId]),
+          bumpRevision,
+          ...(by === undefined ? [recorded({ action: "retried", kind: "delivery", id: deliveryId })] : []),
+        ]);
+        return outcome;
+      });
     },
-    /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
@@ -151,7 +154,6 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         after = { dueAt: integer(last, "due_at"), id: integer(last, "id") };
       }
     },
-    /** Declares a partner's pending deliveries dead. @returns how many */
     markDead: (partnerId: string, at: number) => inChunks(markDead, [at, partnerId]),
     async backlog(now: number) {
       return (await driver.query(backlog)).map((row) => partnerBacklog(row, now));
@@ -163,7 +165,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
  * Ids of the newest deliveries. The state stands in the text, because an index over the rows of one state
  * serves only a query that says so, and is named, because the planner would rather read millions in order.
  */
-function pageOf({ state, partnerId, since, before, limit }: DeliveryFilter): SqlStatement {
+function pageOf({ state, partnerId, since, before, limit }: DeliveryFilter): Statement {
   const indexes: Partial<Record<DeliveryState, string>> = {
     pending: "deliveries_pending",
     dead: "deliveries_dead",
@@ -187,11 +189,23 @@ function pageOf({ state, partnerId, since, before, limit }: DeliveryFilter): Sql
 
 const idsFrom = (time: string) => lastIdBefore(time, ["deliveries", "created_at"]);
 
-function retryOutcome(row: Row | undefined): RetryOutcome {
-  if (row === undefined) return "not known";
-  if (text(row, "state") === "delivered") return "delivered";
-  if (integer(row, "has_endpoint") !== 1) return "no endpoint";
-  return row.lease === null ? "retried" : "leased";
+/** What a retry does. Only a partner has a delivery sent again that was acknowledged. */
+function retryOutcome(
+  row: Row | undefined,
+  { now, by }: { now: number; by: { readonly partnerId: string } | undefined },
+): RetryOutcome {
+  if (row === undefined || (by !== undefined && by.partnerId !== text(row, "partner_id"))) return "not known";
+  const state = text(row, "state");
+  if (state === "delivered" && (by === undefined || !flag(row, "has_endpoint"))) return "delivered";
+  if (!flag(row, "has_endpoint")) return "no endpoint";
+  const isLeased = state === "pending" && row.lease !== null && integer(row, "due_at") > now;
+  return isLeased ? "leased" : "retried";
+}
+
+/** It waits for its sender, and none of its attempts is spent. */
+function isDue(row: Row, now: number): boolean {
+  const isWaiting = text(row, "state") === "pending" && row.lease === null;
+  return isWaiting && integer(row, "due_at") <= now && flag(row, "is_whole");
 }
 
 function delivery(row: Row): Delivery {
@@ -300,32 +314,23 @@ const releaseGone = (
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/**
- * The outbox for the sender: what is due, taken by a lease. When the sender's process dies, a delivery becomes due as its
- * lease ends, and only the holder of the lease can finish it. Writes go through the group commit that all calls share.
- */
+/** The outbox for the sender. Only the holder of a lease finishes a delivery; it is due when the lease ends. */
 export function createOutbox(driver: Driver, commit: Commit) {
   return {
-    /** Moves when there may be something new to send, or something that must not be sent any more. */
     async revision() {
       const [row] = await driver.query(revision);
       return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
     },
-    /** Endpoints that may be sent to now, each with the time of its next work. */
     async open() {
       return (await driver.query(open)).map(openEndpoint);
     },
-    /** Leases deliveries that are due, in one commit. Those of an endpoint that was disabled meanwhile stay. */
     async lease(requests: readonly LeaseRequest[], lease: Lease) {
       const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
       return rows.flatMap((some, index) =>
         some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
-    /**
-     * Records an attempt and what becomes of its delivery and endpoint, in one commit.
-     * @returns false, having changed nothing, when the lease is somebody else's by now
-     */
+    /** @returns false, having changed nothing, when the lease is somebody else's by now */
     async finish(attempt: FinishedAttempt) {
       const rows = await commit(finishStatements(attempt));
       return rows[0]?.length === 1;
@@ -336,10 +341,7 @@ export function createOutbox(driver: Driver, commit: Commit) {
         leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
-    /**
-     * Gives back what nodes that are gone have leased (decision D12.2): nobody waits until their leases end. Who was only
-     * thought to be gone, and comes back, can finish nothing of it any more.
-     */
+    /** Gives back what nodes that are gone have leased (decision D12.2). */
     async releaseGone(now: number) {
       await commit([{ sql: releaseGone(driver.kind), args: [now] }, bumpRevision]);
     },

@@ -1,5 +1,5 @@
 import type { IdempotencyRecord } from "../domain/idempotency.ts";
-import type { Driver, SqlStatement } from "./driver/driver.ts";
+import type { Driver, Statement } from "./driver/driver.ts";
 import { bytes, integer, text } from "./driver/rows.ts";
 
 /** A record whose key was declared compromised counts as absent: its envelope must not be handed out again. */
@@ -13,7 +13,7 @@ const keep = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_at, h
 export function keepStatement(
   { id, fingerprint, createdAt, headers, body }: IdempotencyRecord,
   kid: string,
-): SqlStatement {
+): Statement {
   return { sql: keep, args: [id, fingerprint, createdAt, JSON.stringify(headers), body, kid] };
 }
 

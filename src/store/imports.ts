@@ -1,23 +1,22 @@
 import { service } from "../domain/changes.ts";
-import { isTvsError } from "../domain/errors.ts";
 import type { AppliedImport } from "../domain/import/arrival.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, inOrder } from "../domain/import/report.ts";
 import type {
-  CommitOutcome,
   ImportEnd,
+  ImportedTeachers,
   ImportProgress,
   ImportRecord,
   ImportRun,
   ImportStart,
-  ImportWrite,
+  PlannedChunk,
 } from "../domain/import/store.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement, type Transaction } from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
-import { chunkStatements } from "./import-statements.ts";
 import { openStaging } from "./staging.ts";
-import { nextTeacherId } from "./status-lists.ts";
+import { applyWrites, storeWrites } from "./teacher-writes.ts";
+import { createImportReads } from "./teachers.ts";
 
 /** The cache of the connection while it writes in bulk, in KiB: indexes are written all over. */
 const bulkCacheKib = 64_000;
@@ -87,8 +86,7 @@ function codeCount(row: Row): CodeCount {
 }
 
 const keepCodes = `INSERT OR REPLACE INTO import_codes (import_id, code, row_count, first_rows)
-  SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)
-  WHERE EXISTS (SELECT 1 FROM imports WHERE id = ?1 AND abandoned_at IS NULL)`;
+  SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`;
 
 function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
   const rows = codes.map(({ code, rows, first }) => [
@@ -99,14 +97,14 @@ function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
   return statement(keepCodes, [id, JSON.stringify(rows)]);
 }
 
-/** Writes the progress. Of an import that was given up `applied` would become NULL, which undoes the whole commit. */
-const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?, losses = ?,
-  applied = CASE WHEN abandoned_at IS NULL THEN ? END WHERE id = ?`;
+const selectUnderWay = "SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL";
+const advance = `UPDATE imports SET inserted = ?, updated = ?, unchanged = ?, events = ?, losses = ?, applied = ?
+  WHERE id = ?`;
 const giveUp = `UPDATE imports SET abandoned_at = ? WHERE finished_at IS NULL AND abandoned_at IS NULL RETURNING *`;
 const insertImport = `INSERT INTO imports (file, sha256, is_sample, started_at, losses, unchanged, applied, inserted, updated,
   rejected, warnings, events) VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0) RETURNING id`;
 const finishImport = `UPDATE imports SET finished_at = ?, applied = ?, rejected = ?, warnings = ?, fields = ?, rejections = ?
-  WHERE id = ? AND abandoned_at IS NULL RETURNING id`;
+  WHERE id = ?`;
 
 export type ImportStore = ReturnType<typeof createImportStore>;
 
@@ -120,58 +118,60 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
   const isFile = driver.kind === "embedded";
   const othersWrote = createWriterWatch();
   const isBesideService = createServiceWatch(driver);
-  let newId: number | undefined;
-
-  /** Writes a chunk and moves the progress to `next`, in one commit, all of it or nothing. */
-  async function commit(
-    { id }: ImportRun,
-    writes: readonly ImportWrite[],
-    { inserted, updated, unchanged, events, losses, applied }: ImportProgress,
-  ): Promise<CommitOutcome> {
-    const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied, id];
-    const startedAt = performance.now();
-    newId ??= await firstFreeId(driver);
-    try {
-      const rows = await driver.batch([
-        ...(isFile ? [statement("PRAGMA data_version")] : []),
-        ...chunkStatements(writes, newId),
-        statement(advance, progress),
-      ]);
-      newId += writes.filter((write) => write.replaces === null).length;
-      const heldMs = driver.heldMs() ?? performance.now() - startedAt;
-      // Between commits it keeps nobody from writing: a service that finds a long log copies it amid its calls.
-      if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
-      return { outcome: "applied", heldMs, othersWrote: isFile && othersWrote(rows[0]?.[0]) };
-    } catch (error) {
-      newId = undefined;
-      if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      const underWay = await driver.query("SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL", [
-        id,
-      ]);
-      return { outcome: underWay.length === 0 ? "superseded" : "conflict" };
-    }
-  }
 
   return {
     openStaging: () => openStaging(stagingFolder),
-    commit,
+    /**
+     * Plans a chunk, writes it and moves the progress, in one transaction, all of it or nothing.
+     * @param plan waits for nothing but the teachers that it is given, and may be called twice
+     * @returns null, having written nothing, when another import has begun; else `heldMs` how long the commit kept everybody
+     *   else from writing, and `othersWrote` whether another connection has written since the last one
+     */
+    async commit<P extends PlannedChunk>(
+      { id }: ImportRun,
+      plan: (teachers: ImportedTeachers) => Promise<P>,
+    ) {
+      const startedAt = performance.now();
+      const done = await driver.write(async (tx) => {
+        const [underWay = [], [version] = []] = await tx.batch([
+          statement(selectUnderWay, [id]),
+          ...(isFile ? [statement("PRAGMA data_version")] : []),
+        ]);
+        if (underWay.length === 0) return null;
+        const planned = await plan(teachersIn(tx));
+        await storeWrites(tx, planned.writes);
+        await tx.batch([statement(advance, [...progressValues(planned.next), id])]);
+        return { planned, version };
+      });
+      if (done === null) return null;
+      const heldMs = driver.heldMs() ?? performance.now() - startedAt;
+      // Between commits it keeps nobody from writing: a service that finds a long log copies it amid its calls.
+      if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
+      return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };
+    },
     /** Begins an import, and gives up an unfinished one. */
-    async begin({ file, sha256, isSample, unchanged, losses, at }: ImportStart) {
-      const [left, begun] = await driver.batch([
-        statement(giveUp, [at]),
-        statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
-        recorded({ action: "import", kind: "import", id: null, detail: sha256 }),
-      ]);
-      const id = integer(begun?.[0] ?? {}, "id");
-      const run = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
-      return { run, abandoned: left?.[0] === undefined ? null : importRecord(left[0]) };
+    begin({ file, sha256, isSample, unchanged, losses, at }: ImportStart) {
+      return driver.write(async (tx) => {
+        const [[left] = [], [begun = {}] = []] = await tx.batch([
+          statement(giveUp, [at]),
+          statement(insertImport, [file, sha256, isSample, at, JSON.stringify(losses), unchanged]),
+        ]);
+        const id = integer(begun, "id");
+        await tx.batch([recorded({ action: "import", kind: "import", id: String(id), detail: sha256 })]);
+        const run = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
+        return { run, abandoned: left === undefined ? null : importRecord(left) };
+      });
     },
     /** @returns false when another import has begun */
-    async finish({ id }: ImportRun, { rows, rejected, warnings, codes, fields, rejections, at }: ImportEnd) {
+    finish({ id }: ImportRun, { rows, rejected, warnings, codes, fields, rejections, at }: ImportEnd) {
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
-      const [finished] = await driver.batch([statement(finishImport, args), keptCodes(id, codes)]);
-      return finished?.length === 1;
+      return driver.write(async (tx) => {
+        const [underWay = []] = await tx.batch([statement(selectUnderWay, [id])]);
+        if (underWay.length === 0) return false;
+        await tx.batch([statement(finishImport, args), keptCodes(id, codes)]);
+        return true;
+      });
     },
     lastApplied: () => readLastApplied(driver),
     losses: (since: number) => readLosses(driver, since),
@@ -209,9 +209,14 @@ function createServiceWatch(driver: Driver): () => Promise<boolean> {
   };
 }
 
-async function firstFreeId(driver: Driver): Promise<number> {
-  const [row] = await driver.query(`SELECT ${nextTeacherId} AS id`);
-  return row === undefined ? 1 : integer(row, "id");
+/** The teachers as a transaction has them. */
+function teachersIn(tx: Transaction): ImportedTeachers {
+  const query: Driver["query"] = async (sql, args = []) => (await tx.batch([statement(sql, args)]))[0] ?? [];
+  return { ...createImportReads({ query }), apply: (writes) => applyWrites(tx, writes) };
+}
+
+function progressValues({ inserted, updated, unchanged, events, losses, applied }: ImportProgress) {
+  return [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
 }
 
 function importRecord(row: Row): ImportRecord {

@@ -1,12 +1,13 @@
 import { service } from "../domain/changes.ts";
 import { isoTime } from "../domain/clock.ts";
-import { isTvsError, TvsError } from "../domain/errors.ts";
+import { TvsError } from "../domain/errors.ts";
 import type { KeyState, PublicJwk, SigningKey } from "../domain/keys.ts";
 import { createRecorder } from "./changes.ts";
-import type { Driver, Row, Statement } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytesOrNull, integer, integerOrNull, text } from "./driver/rows.ts";
 
 const columns = `kid, state, public_jwk, sealed, created_at, published_at, activated_at, retired_at, compromised_since`;
+const selectRing = "SELECT kid, state FROM signing_keys WHERE state IN ('active', 'pending')";
 /**
  * Retires the active key. The command took its time before it made the next key, and the service has signed on
  * until this commit: the key was in use until its last attestation, or that would be refused for ever. It is among
@@ -15,13 +16,13 @@ const columns = `kid, state, public_jwk, sealed, created_at, published_at, activ
 const retireActive = `UPDATE signing_keys SET state = 'retired', sealed = NULL,
   retired_at = max(?1, coalesce((SELECT max(issued_at) * 1000
     FROM (SELECT issued_at, kid FROM attestations ORDER BY id DESC LIMIT 20000) AS newest WHERE newest.kid = ?2), 0))
-  WHERE kid = ?2 AND state = 'active'`;
+  WHERE kid = ?2`;
 /**
  * The windows may overlap by what the old key signed on. They must not meet at its last attestation: a clock that
  * was ahead for a moment would put that into the future, and all that the new key signs until then be refused.
  */
-const promote = `UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ? AND state = 'pending'`;
-const retire = `UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ? AND state = ?`;
+const promote = "UPDATE signing_keys SET state = 'active', activated_at = ? WHERE kid = ?";
+const retire = "UPDATE signing_keys SET state = 'retired', sealed = NULL, retired_at = ? WHERE kid = ?";
 const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   retired_at = CASE WHEN state = 'active' THEN ? ELSE retired_at END,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
@@ -32,13 +33,17 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
  */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 
+/** The keys that are not retired: the one of each state, null where there is none. */
+type Ring = { readonly active: string | null; readonly pending: string | null };
+
+type Rotation = { active: string; pending: string; next: SigningKey; at: number };
 type Compromise = { kid: string; since: number; at: number; next: SigningKey | null };
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /**
- * The key ring. One unique index allows one active key, another one pending key: when two rotations meet,
- * the second one's new key has no place and its whole act is undone. Each verb is one act, whole or not at all.
+ * The key ring: at most one active key and one pending key. Each change is made only while the ring is as the caller
+ * saw it.
  * @param acting in whose name it is changed
  */
 export function createKeyStore(driver: Driver, acting = service) {
@@ -46,16 +51,24 @@ export function createKeyStore(driver: Driver, acting = service) {
   const ofKey = (kid: string, action: string) => recorded({ action, kind: "key", id: kid });
   const inserted = (key: SigningKey) => [insert(key), ofKey(key.kid, "made")];
 
-  async function change(statements: readonly Statement[]): Promise<void> {
-    try {
-      await driver.batch(statements);
-    } catch (error) {
-      if (!isTvsError(error, "STORE_CONSTRAINT")) throw error;
-      throw new TvsError(
-        "REFUSED",
-        "the key ring was changed at the same time; look at `tvs keys list` and try again",
-      );
-    }
+  /** @param changeOf the statements of the change; null if the ring is not as the caller saw it. @returns false then */
+  function change(changeOf: (ring: Ring) => readonly Statement[] | null): Promise<boolean> {
+    return driver.write(async (tx) => {
+      const [rows = []] = await tx.batch([statement(selectRing)]);
+      const kidOf = (state: KeyState) => {
+        const row = rows.find((one) => text(one, "state") === state);
+        return row === undefined ? null : text(row, "kid");
+      };
+      const statements = changeOf({ active: kidOf("active"), pending: kidOf("pending") });
+      if (statements !== null) await tx.batch(statements);
+      return statements !== null;
+    });
+  }
+
+  async function requireChange(changeOf: Parameters<typeof change>[0]): Promise<void> {
+    if (await change(changeOf)) return;
+    const message = "the key ring was changed at the same time; look at `tvs keys list` and try again";
+    throw new TvsError("REFUSED", message);
   }
 
   return {
@@ -65,48 +78,50 @@ export function createKeyStore(driver: Driver, acting = service) {
       );
     },
     /** Fills an empty ring; does nothing to one that has keys. @returns whether it was empty */
-    async create(active: SigningKey, pending: SigningKey) {
-      // Two first commands at once: the second one's keys have no place, and the first one's serve both.
-      return change([...inserted(active), ...inserted(pending), { sql: beginRevision, args: [] }]).then(
-        () => true,
-        (error) => {
-          if (!isTvsError(error, "REFUSED")) throw error;
-          return false;
-        },
-      );
-    },
+    // Two first commands at once: the first one's keys serve both.
+    create: (active: SigningKey, pending: SigningKey) =>
+      change((ring) =>
+        ring.active === null && ring.pending === null
+          ? [...inserted(active), ...inserted(pending), statement(beginRevision)]
+          : null,
+      ),
     /** @throws TvsError REFUSED when another rotation was faster */
-    rotate({ active, pending, next, at }: { active: string; pending: string; next: SigningKey; at: number }) {
-      return change([
-        { sql: retireActive, args: [at, active] },
-        ofKey(active, "retired"),
-        { sql: promote, args: [at, pending] },
-        ofKey(pending, "activated"),
-        ...inserted(next),
-      ]);
-    },
+    rotate: ({ active, pending, next, at }: Rotation) =>
+      requireChange((ring) =>
+        ring.active === active && ring.pending === pending
+          ? [
+              statement(retireActive, [at, active]),
+              ofKey(active, "retired"),
+              statement(promote, [at, pending]),
+              ofKey(pending, "activated"),
+              ...inserted(next),
+            ]
+          : null,
+      ),
     /** Replaces the pending key; the old one is retired unused. */
-    replacePending({ pending, next, at }: { pending: string; next: SigningKey; at: number }) {
-      return change([
-        { sql: retire, args: [at, pending, "pending"] },
-        ofKey(pending, "retired unused"),
-        ...inserted(next),
-      ]);
-    },
+    replacePending: ({ pending, next, at }: { pending: string; next: SigningKey; at: number }) =>
+      requireChange((ring) =>
+        ring.pending === pending
+          ? [statement(retire, [at, pending]), ofKey(pending, "retired unused"), ...inserted(next)]
+          : null,
+      ),
     /** Flags a key. With `next`, its place in the ring is filled in the same act. */
-    async compromise({ kid, since, at, next }: Compromise) {
-      const compromised = [
-        { sql: flag, args: [at, since, since, kid] },
-        recorded({ action: "compromised", kind: "key", id: kid, detail: `since ${isoTime(since)}` }),
-      ];
-      if (next === null) return change(compromised);
-      // Promotes the pending key when there is no active one left, which is when it was the active that fell.
-      const replace = `UPDATE signing_keys SET state = 'active', activated_at = ? WHERE state = 'pending'
-        AND NOT EXISTS (SELECT 1 FROM signing_keys WHERE state = 'active')`;
-      const [pending] = await driver.query("SELECT kid FROM signing_keys WHERE state = 'pending'");
-      const promoted = pending === undefined ? [] : [ofKey(text(pending, "kid"), "activated")];
-      return change([...compromised, { sql: replace, args: [at] }, ...promoted, ...inserted(next)]);
-    },
+    compromise: ({ kid, since, at, next }: Compromise) =>
+      requireChange(({ active, pending }) => {
+        const compromised = [
+          statement(flag, [at, since, since, kid]),
+          recorded({ action: "compromised", kind: "key", id: kid, detail: `since ${isoTime(since)}` }),
+        ];
+        if (next === null) return compromised;
+        if (kid === pending) return [...compromised, ...inserted(next)];
+        if (kid !== active || pending === null) return null;
+        return [
+          ...compromised,
+          statement(promote, [at, pending]),
+          ofKey(pending, "activated"),
+          ...inserted(next),
+        ];
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { isClockWrong, type Node, type NodeStore, nodeTimes } from "../domain/nodes.ts";
-import type { Driver, Row, SqlStatement } from "./driver/driver.ts";
+import type { Driver, Row, Statement } from "./driver/driver.ts";
 import { type Lease, takeLease } from "./driver/fenced.ts";
 import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { databaseNow, isLiveNode } from "./server/served.ts";
@@ -26,7 +26,7 @@ export function housekeepingLease(nodeId: string, fence: number): Lease {
 }
 
 /** Ends what leases a node has, for the next one to take. */
-function giveBack(nodeId: string): SqlStatement {
+function giveBack(nodeId: string): Statement {
   return { sql: "UPDATE leases SET expires_at = 0 WHERE node_id = ?", args: [nodeId] };
 }
 

@@ -12,7 +12,14 @@ import type {
 import type { TeacherChoice } from "../domain/told.ts";
 import type { EventType, Purpose } from "../partner/contract.ts";
 import { createRecorder, type Recorder } from "./changes.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import {
+  type Driver,
+  type Row,
+  type Statement,
+  statement,
+  type Transaction,
+  type Value,
+} from "./driver/driver.ts";
 import { bytes, integer, integerOrNull, text } from "./driver/rows.ts";
 
 /** What is agreed with a partner, in the order of {@link valuesOf}. */
@@ -27,24 +34,21 @@ const terms = [
   "told_events",
   "told_teachers",
 ] as const;
-const given = terms.map((column, index) => `coalesce(?${index + 2}, ${column})`).join(", ");
 
 const insertPartner = `INSERT INTO partners
   (partner_id, created_at, disabled_at, ${terms.join(", ")})
   VALUES (?, ?, ?, ${terms.map(() => "?").join(", ")})`;
-/** What is not given stays. A change that changes nothing moves no revision and is not recorded. */
-const updatePartner = `UPDATE partners SET (${terms.join(", ")}) = (${given})
-  WHERE partner_id = ?1 AND (${terms.join(", ")}) IS NOT (${given})`;
-/** Of one that is so already nothing is changed, and so nothing is recorded. */
-const disablePartner = `UPDATE partners SET disabled_at = ?1
-  WHERE partner_id = ?2 AND (disabled_at IS NULL) <> (?1 IS NULL)`;
-/** A further API key. The condition stands in the statement: two operators at once must not make a third key. */
+const selectPartner = "SELECT * FROM partners WHERE partner_id = ?";
+const updatePartner = `UPDATE partners SET ${terms.map((column) => `${column} = ?`).join(", ")} WHERE partner_id = ?`;
+const disablePartner = "UPDATE partners SET disabled_at = ? WHERE partner_id = ?";
 const insertKey = `INSERT INTO api_keys (key_id, partner_id, mac, created_at, expires_at, revoked_at)
-  SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM api_keys WHERE partner_id = ?2
-    AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)) < ?7 RETURNING key_id`;
-const revokeKey = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL";
-const shortenKey = `UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
-  WHERE key_id = ?2 AND EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?3)`;
+  VALUES (?, ?, ?, ?, ?, ?)`;
+const countLiveKeys = `SELECT count(*) AS n FROM api_keys
+  WHERE partner_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`;
+const selectKey = "SELECT * FROM api_keys WHERE key_id = ?";
+const revokeKey = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ?";
+const shortenKey = "UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1) WHERE key_id = ?2";
+const ofFingerprint = "FROM certificates WHERE partner_id = ? AND fingerprint = ?";
 
 export type PartnerStore = ReturnType<typeof createPartnerStore>;
 
@@ -57,20 +61,12 @@ export function createPartnerStore(driver: Driver, acting = service) {
   const ofPartner = (partnerId: string, action: string, detail: string | null = null) =>
     recorded({ action, kind: "partner", id: partnerId, detail });
 
-  async function insert(statements: readonly Statement[], taken: string): Promise<void> {
-    try {
-      await driver.batch(statements);
-    } catch (error) {
-      if (isTvsError(error, "STORE_CONSTRAINT")) throw new TvsError("REFUSED", taken, { cause: error });
-      throw error;
-    }
-  }
-
-  async function changed(partnerId: string, change: readonly Statement[]): Promise<Partner> {
-    const now = { sql: "SELECT * FROM partners WHERE partner_id = ?", args: [partnerId] };
-    const row = (await driver.batch([...change, now])).at(-1)?.[0];
-    if (row !== undefined) return partner(row);
-    throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
+  /** @param changeOf the statements of the change; none where the partner is so already */
+  function change(partnerId: string, changeOf: (before: Partner) => readonly Statement[]): Promise<Partner> {
+    return driver.write(async (tx) => {
+      await tx.batch(changeOf(await readPartner(tx, partnerId)));
+      return readPartner(tx, partnerId);
+    });
   }
 
   return {
@@ -89,7 +85,8 @@ export function createPartnerStore(driver: Driver, acting = service) {
       const args = [record.partnerId, record.createdAt, record.disabledAt, ...valuesOf(record)];
       const taken = `partner "${record.partnerId}" already exists; change it with \`tvs partners set\``;
       return insert(
-        [{ sql: insertPartner, args }, keyStatement(key, 1), ofPartner(record.partnerId, "added", key.keyId)],
+        driver,
+        [{ sql: insertPartner, args }, keyStatement(key), ofPartner(record.partnerId, "added", key.keyId)],
         taken,
       );
     },
@@ -97,38 +94,55 @@ export function createPartnerStore(driver: Driver, acting = service) {
      * Changes the named members and no others, so that two operators do not undo each other.
      * @throws TvsError NOT_KNOWN
      */
-    update: ({ partnerId, ...change }: { partnerId: string } & PartnerChange) =>
-      changed(partnerId, partnerChange(partnerId, change, recorded)),
+    update: ({ partnerId, ...terms }: { partnerId: string } & PartnerChange) =>
+      change(partnerId, (before) => partnerChange(before, terms, recorded)),
     /**
      * Disables since a time, or enables with null; one that is disabled already keeps its time.
      * @throws TvsError NOT_KNOWN
      */
     disable: (partnerId: string, at: number | null) =>
-      changed(partnerId, [
-        { sql: disablePartner, args: [at, partnerId] },
-        ofPartner(partnerId, at === null ? "enabled" : "disabled"),
-      ]),
+      change(partnerId, ({ disabledAt }) =>
+        (disabledAt === null) === (at === null)
+          ? []
+          : [
+              statement(disablePartner, [at, partnerId]),
+              ofPartner(partnerId, at === null ? "enabled" : "disabled"),
+            ],
+      ),
+    ...createCredentialStore(driver, ofPartner),
+  };
+}
+
+type OfPartner = (partnerId: string, action: string, detail?: string | null) => Statement;
+
+function createCredentialStore(driver: Driver, ofPartner: OfPartner) {
+  return {
     /**
      * Adds a key and shortens another's life, in one act.
      * @returns false, having changed nothing, when `maxLive` keys of the partner live already
      */
-    async addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
-      const shorten =
-        shortened === null
-          ? []
-          : [{ sql: shortenKey, args: [shortened.expiresAt, shortened.keyId, key.keyId] }];
-      const issued = ofPartner(key.partnerId, "key issued", key.keyId);
-      const [rows] = await driver.batch([keyStatement(key, maxLive), issued, ...shorten]);
-      return rows?.length === 1;
+    addKey(key: ApiKey, { shortened, maxLive }: { shortened: KeyEnd | null; maxLive: number }) {
+      return driver.write(async (tx) => {
+        const [[live = {}] = []] = await tx.batch([statement(countLiveKeys, [key.partnerId, key.createdAt])]);
+        if (integer(live, "n") >= maxLive) return false;
+        await tx.batch([
+          keyStatement(key),
+          ofPartner(key.partnerId, "key issued", key.keyId),
+          ...(shortened === null ? [] : [statement(shortenKey, [shortened.expiresAt, shortened.keyId])]),
+        ]);
+        return true;
+      });
     },
     /** @returns the key as it is now, null for an unknown id; one that was revoked before keeps its time */
-    async revokeKey(keyId: string, at: number) {
-      const one = { sql: "SELECT * FROM api_keys WHERE key_id = ?", args: [keyId] };
-      const [known] = await driver.query(one.sql, one.args);
-      if (known === undefined) return null;
-      const revoked = ofPartner(text(known, "partner_id"), "key revoked", keyId);
-      const [, , rows] = await driver.batch([{ sql: revokeKey, args: [at, keyId] }, revoked, one]);
-      return rows?.[0] === undefined ? null : apiKey(rows[0]);
+    revokeKey(keyId: string, at: number) {
+      return driver.write(async (tx) => {
+        const [[row] = []] = await tx.batch([statement(selectKey, [keyId])]);
+        if (row === undefined) return null;
+        const known = apiKey(row);
+        if (known.revokedAt !== null) return known;
+        await tx.batch([statement(revokeKey, [at, keyId]), ofPartner(known.partnerId, "key revoked", keyId)]);
+        return { ...known, revokedAt: at };
+      });
     },
     /** @throws TvsError REFUSED when the certificate belongs to a partner already */
     addCertificate(one: ClientCertificate) {
@@ -137,23 +151,52 @@ export function createPartnerStore(driver: Driver, acting = service) {
       const args = [one.fingerprint, one.partnerId, one.subject, one.validFrom, one.validTo, one.addedAt];
       const added = ofPartner(one.partnerId, "certificate added", one.fingerprint);
       return insert(
+        driver,
         [{ sql, args }, added],
         "this certificate already belongs to a partner; remove it there first",
       );
     },
-    async removeCertificate(partnerId: string, fingerprint: string) {
-      const sql = "DELETE FROM certificates WHERE partner_id = ? AND fingerprint = ? RETURNING fingerprint";
-      const removed = ofPartner(partnerId, "certificate removed", fingerprint);
-      const [rows] = await driver.batch([{ sql, args: [partnerId, fingerprint] }, removed]);
-      return rows?.length === 1;
+    removeCertificate(partnerId: string, fingerprint: string) {
+      const args = [partnerId, fingerprint];
+      return driver.write(async (tx) => {
+        const [found = []] = await tx.batch([statement(`SELECT 1 ${ofFingerprint}`, args)]);
+        if (found.length === 0) return false;
+        const removed = ofPartner(partnerId, "certificate removed", fingerprint);
+        await tx.batch([statement(`DELETE ${ofFingerprint}`, args), removed]);
+        return true;
+      });
     },
   };
 }
 
-/** Changes what is named of a partner's terms, and records it if anything is other than before. */
-export function partnerChange(partnerId: string, change: PartnerChange, recorded: Recorder): Statement[] {
+/** @throws TvsError REFUSED with these words when somebody has the name already */
+async function insert(driver: Driver, statements: readonly Statement[], taken: string): Promise<void> {
+  try {
+    await driver.batch(statements);
+  } catch (error) {
+    if (isTvsError(error, "STORE_CONSTRAINT")) throw new TvsError("REFUSED", taken, { cause: error });
+    throw error;
+  }
+}
+
+/** @throws TvsError NOT_KNOWN */
+export async function readPartner(tx: Transaction, partnerId: string): Promise<Partner> {
+  const [[row] = []] = await tx.batch([statement(selectPartner, [partnerId])]);
+  if (row !== undefined) return partner(row);
+  throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
+}
+
+/**
+ * Changes what is named of a partner's terms, and records it. What is not named stays. A change that changes nothing
+ * moves no revision and is not recorded.
+ */
+export function partnerChange(before: Partner, change: PartnerChange, recorded: Recorder): Statement[] {
+  const { partnerId } = before;
+  const old = valuesOf(before);
+  const values = valuesOf(change).map((value, index) => value ?? old[index] ?? null);
+  if (values.every((value, index) => value === old[index])) return [];
   const record = { action: "changed", kind: "partner", id: partnerId, detail: termsText(change) } as const;
-  return [{ sql: updatePartner, args: [partnerId, ...valuesOf(change)] }, recorded(record)];
+  return [statement(updatePartner, [...values, partnerId]), recorded(record)];
 }
 
 /** The values of {@link terms}; null for what is not named. */
@@ -179,8 +222,8 @@ function termsText({ told, ...change }: PartnerChange): string {
     .join("; ");
 }
 
-function keyStatement(key: ApiKey, maxLive: number): Statement {
-  const args = [key.keyId, key.partnerId, key.mac, key.createdAt, key.expiresAt, key.revokedAt, maxLive];
+function keyStatement(key: ApiKey): Statement {
+  const args = [key.keyId, key.partnerId, key.mac, key.createdAt, key.expiresAt, key.revokedAt];
   return { sql: insertKey, args };
 }
 

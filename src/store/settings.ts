@@ -1,4 +1,5 @@
 import { service } from "../domain/changes.ts";
+import { Superseded } from "../domain/configuration.ts";
 import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
 import {
@@ -8,7 +9,7 @@ import {
   unreadableCertificateName,
 } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
-import type { Driver } from "./driver/driver.ts";
+import { type Driver, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /** The setting with which a database remembers its master key (Secrets.check): which register it is. */
@@ -19,7 +20,10 @@ export const copyOfName = "copy_of";
 export const movedToName = "moved_to";
 
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
-  ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`;
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT value FROM json_each(?))";
+/** Moves with every change of settings, partners, credentials and signing keys. */
+export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
 /** Settings whose value may be told to whoever asks who set it: short, and neither sealed nor about people. */
 const toldSettings = [
@@ -51,12 +55,18 @@ export function createSettingsStore(driver: Driver, acting = service) {
       requireUsable(values);
       return values;
     },
-    async write(values: Readonly<Record<string, string>>) {
-      const statements = Object.entries(values).flatMap(([name, value]) => [
-        { sql: upsert, args: [name, value] },
-        ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
-      ]);
-      await driver.batch(statements);
+    write(values: Readonly<Record<string, string>>) {
+      return driver.write(async (tx) => {
+        const [rows = []] = await tx.batch([statement(selectNamed, [JSON.stringify(Object.keys(values))])]);
+        const before = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
+        const changed = Object.entries(values).filter(([name, value]) => before.get(name) !== value);
+        await tx.batch(
+          changed.flatMap(([name, value]) => [
+            statement(upsert, [name, value]),
+            ...(ownNotes.includes(name) ? [] : [recordedSetting(name, value)]),
+          ]),
+        );
+      });
     },
     /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */
     async writeFirst(name: string, value: string) {
@@ -72,10 +82,21 @@ export function createSettingsStore(driver: Driver, acting = service) {
     /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
     async revision() {
       driver.renew();
-      const [row] = await driver.query("SELECT value FROM revision WHERE id = 1");
+      const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");
     },
   };
+}
+
+/**
+ * Lets a caller's change through only while all that the caller was authenticated by is still so, its credential and its
+ * terms among it (decision D4.8).
+ * @param revision of the snapshot that the caller was authenticated by
+ * @throws Superseded
+ */
+export async function requireRevision(tx: Transaction, revision: number): Promise<void> {
+  const [[now = {}] = []] = await tx.batch([statement(selectRevision)]);
+  if (integer(now, "value") !== revision) throw new Superseded();
 }
 
 /**

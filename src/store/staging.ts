@@ -24,7 +24,6 @@ const schema = [
     t_id INTEGER UNIQUE,
     nin BLOB UNIQUE,
     line INTEGER NOT NULL,
-    is_new INTEGER NOT NULL,
     patch TEXT
   ) STRICT`,
   `CREATE TABLE issues (
@@ -38,12 +37,12 @@ const schema = [
   "CREATE INDEX issues_by_kind ON issues (rejected, id)",
 ];
 
-const addRows = `INSERT OR IGNORE INTO rows (seq, reg_no, t_id, nin, line, is_new, patch)
-  SELECT value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3), value ->> 4, value ->> 5, value ->> 6
+const addRows = `INSERT OR IGNORE INTO rows (seq, reg_no, t_id, nin, line, patch)
+  SELECT value ->> 0, value ->> 1, value ->> 2, unhex(value ->> 3), value ->> 4, value ->> 5
   FROM json_each(?)`;
 const addIssues = `INSERT INTO issues (rejected, line, field, code, reg_no)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`;
-const selectPending = `SELECT seq, line, is_new, patch FROM rows
+const selectPending = `SELECT seq, line, patch FROM rows
   WHERE seq > ? AND patch IS NOT NULL ORDER BY seq LIMIT ?`;
 const selectIssues = "SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER BY id LIMIT ?";
 
@@ -117,14 +116,13 @@ function createStaging(run: Run): Omit<Staging, "close"> {
 function valuesOf(row: StagedRow): (string | number | null)[] {
   const { regNo, tId, ninIndex } = row.content;
   const patch = changesNothing(row) ? null : JSON.stringify(row.patch);
-  return [row.seq, regNo, tId, hexOf(ninIndex), row.line, Number(row.before === null), patch];
+  return [row.seq, regNo, tId, hexOf(ninIndex), row.line, patch];
 }
 
 function pendingRow(row: Row): PendingRow {
   return {
     seq: integer(row, "seq"),
     line: integer(row, "line"),
-    isNew: integer(row, "is_new") === 1,
     patch: JSON.parse(text(row, "patch")),
   };
 }

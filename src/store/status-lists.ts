@@ -1,5 +1,5 @@
 import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
-import type { Driver } from "./driver/driver.ts";
+import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 
 /**
@@ -47,21 +47,23 @@ export const nextTeacherId = `${highestId} + 1`;
 /**
  * New teachers get ids in a list of their own from now on, because those who were lost may have had the next ones (decision
  * D15.4). The list's number is the second of the restore: no register gives a million ids in each second.
- * @param time SQL of the time in milliseconds
- * @param condition in SQL
+ * @param at in milliseconds since the epoch
  */
-export function moveTeacherIds(time: string, condition: string): string {
-  return `INSERT INTO settings (name, value)
-    SELECT '${teacherIdsAfterName}', max(CAST(${time} / 1000 AS INTEGER), (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces}
-    WHERE ${condition} ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+export function moveTeacherIds(at: number): Statement {
+  return statement(moveIds, [Math.floor(at / 1000)]);
 }
+
+const moveIds = `INSERT INTO settings (name, value)
+  VALUES ('${teacherIdsAfterName}', max(?, (${highestId} + ${listPlaces - 1}) / ${listPlaces}) * ${listPlaces})
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 
 export type StatusListStore = ReturnType<typeof createStatusListStore>;
 
 /** What the signed status lists are made of (decision D15.3). */
 export function createStatusListStore(driver: Driver) {
   return {
-    /** The newest change, as it is now: what was committed before somebody asked is in the list that is answered. */
+    /** The newest change, as it is now. */
+    // What was committed before somebody asked is in the list that is answered.
     async change() {
       driver.renew();
       const [row = {}] = await driver.query(change);

@@ -3,7 +3,7 @@
 import type { Statuses } from "../domain/events.ts";
 import type { HistoryEntry } from "../domain/teachers/store.ts";
 import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
-import type { Row, Statement, Value } from "./driver/driver.ts";
+import type { Row, Value } from "./driver/driver.ts";
 import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 
 /** The columns behind the teacher's id, each with what is written into it. */
@@ -25,17 +25,6 @@ export const historyColumns = ["teacher_id", ...Object.keys(written)];
 /** What {@link historyColumns} hold behind the teacher's id. */
 export function historyValues(entry: HistoryEntry): Value[] {
   return Object.values(written).map((read) => read(entry));
-}
-
-/** Runs only if the statement before it, the change itself, changed a row. */
-const insertHistory = `INSERT INTO history (${historyColumns.join(", ")})
-  SELECT (SELECT id FROM teachers WHERE reg_no = ?), ${Object.keys(written)
-    .map(() => "?")
-    .join(", ")}
-  WHERE changes() = 1`;
-
-export function historyStatement(regNo: string, entry: HistoryEntry): Statement {
-  return { sql: insertHistory, args: [regNo, ...historyValues(entry)] };
 }
 
 export function historyEntry(row: Row): HistoryEntry {

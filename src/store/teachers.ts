@@ -2,20 +2,15 @@ import DataLoader from "dataloader";
 import type { CalendarDate } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { TeacherFilter, TeacherRow } from "../domain/teachers/list.ts";
-import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
+import type { TeacherWrite } from "../domain/teachers/store.ts";
 import type { Teacher, TeacherKey, UniqueKey } from "../domain/teachers/teachers.ts";
 import type { EventType } from "../partner/contract.ts";
-import { createRecorder } from "./changes.ts";
-import { isLoaded } from "./conditions.ts";
-import type { Driver, Row, Statement, Value } from "./driver/driver.ts";
+import type { Driver, Row, Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
-import { changeEvents } from "./events.ts";
-import { nextTeacherId } from "./status-lists.ts";
 import {
   begunBy,
   byKey,
   byteColumns,
-  columnOf,
   endedBy,
   isShown,
   keyInJson,
@@ -25,18 +20,19 @@ import {
   packedTeacher,
   uniqueKinds,
   unpackStoredTeacher,
-  writtenFields,
-  writtenValue,
 } from "./teacher-columns.ts";
-import { historyEntry, historyStatement } from "./teacher-history.ts";
+import { historyEntry } from "./teacher-history.ts";
+import { applyWrites } from "./teacher-writes.ts";
 
-const writtenColumns = writtenFields.map(columnOf);
-
-const insertTeacher = `INSERT INTO teachers (id, ${writtenColumns.join(", ")}, version)
-  VALUES (${nextTeacherId}, ${writtenColumns.map(() => "?").join(", ")}, 1) ON CONFLICT DO NOTHING RETURNING id`;
-
-const updateTeacher = `UPDATE OR IGNORE teachers SET ${writtenColumns.map((column) => `${column} = ?`).join(", ")},
-  version = version + 1 WHERE id = ? AND version = ? RETURNING id`;
+/**
+ * An extract was applied to its end, so that nobody is nobody. While the first one is applied, only some of its teachers
+ * are there. A register without imports may have been filled otherwise.
+ * Teachers and finished imports are never deleted, so what a lookup read of it holds in the commit of the answer.
+ */
+const isLoaded = `EXISTS (SELECT 1 FROM teachers)
+  AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
+      AND inserted + updated + unchanged > 0)
+    OR NOT EXISTS (SELECT 1 FROM imports))`;
 
 /** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
 /** A lookup that finds nobody says in the same read whether the register is empty: then it has a row without a teacher. */
@@ -80,16 +76,7 @@ export function createTeacherStore(driver: Driver) {
      * @returns for each change whether it took effect; not when the record has moved on since it was read,
      *   or when another record holds its number, teacher id or NIN
      */
-    async apply(writes: readonly TeacherWrite[]) {
-      const acts = writes.map(writeStatements);
-      const rows = await driver.batch(acts.flat());
-      let offset = 0;
-      return acts.map((act) => {
-        const applied = (rows[offset]?.length ?? 0) === 1;
-        offset += act.length;
-        return applied;
-      });
-    },
+    apply: (writes: readonly TeacherWrite[]) => driver.write((tx) => applyWrites(tx, writes)),
     async history(teacherId: number) {
       const rows = await driver.query("SELECT * FROM history WHERE teacher_id = ? ORDER BY id", [teacherId]);
       return rows.map(historyEntry);
@@ -176,7 +163,7 @@ async function findMany(
 }
 
 /** What an import compares an extract with. */
-function createImportReads(driver: Driver) {
+export function createImportReads(driver: Pick<Driver, "query">) {
   return {
     /** As `findEach`, with hidden teachers: whose each number is. */
     findOwners: async (keys: readonly UniqueKey[]) => (await findMany(driver, keys, anyOfMany)).teachers,
@@ -239,26 +226,6 @@ function teacherOf(row: Row): Teacher {
 
 function isUnique(key: TeacherKey): key is UniqueKey {
   return key.by !== "email" && key.by !== "phone";
-}
-
-/** What an operator decided about a teacher is also listed among all that this operator changed. */
-function operatorsAct(regNo: string, { action, actor, at }: HistoryEntry): Statement[] {
-  if (action === "import" || action === "sweep") return [];
-  return [createRecorder({ actor, clock: { now: () => at } })({ action, kind: "teacher", id: regNo })];
-}
-
-function writeStatements(write: TeacherWrite): Statement[] {
-  const { replaces, history, events, content } = write;
-  const values = writtenFields.map((field) => writtenValue(write, field));
-  const change: Statement =
-    replaces === null
-      ? { sql: insertTeacher, args: values }
-      : { sql: updateTeacher, args: [...values, replaces.id, replaces.version] };
-  const entry =
-    history === null
-      ? []
-      : [historyStatement(content.regNo, history), ...operatorsAct(content.regNo, history)];
-  return [change, ...entry, ...changeEvents(content.regNo, events)];
 }
 
 /** The next teachers behind a number, by the index alone. */

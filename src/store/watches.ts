@@ -1,17 +1,15 @@
-import { isTvsError } from "../domain/errors.ts";
 import type { WatchChange } from "../domain/watches.ts";
-import type { Driver } from "./driver/driver.ts";
+import { type Driver, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
+import { requireRevision } from "./settings.ts";
 
-const begin = "INSERT OR IGNORE INTO watch_counts (partner_id, watched) VALUES (?, 0)";
-const remove = "DELETE FROM watches WHERE partner_id = ? AND reg_no IN (SELECT value FROM json_each(?))";
+const selectCount = `SELECT watch_limit, coalesce(watched, 0) AS watched
+  FROM partners LEFT JOIN watch_counts USING (partner_id) WHERE partner_id = ?`;
+const ofList = "partner_id = ? AND reg_no IN (SELECT value FROM json_each(?))";
+const countOfList = `SELECT count(*) AS n FROM watches WHERE ${ofList}`;
 const add = "INSERT OR IGNORE INTO watches (partner_id, reg_no) SELECT ?, value FROM json_each(?)";
-// Each stands right behind the statement whose rows it counts.
-const removed = "UPDATE watch_counts SET watched = watched - changes() WHERE partner_id = ?";
-/** Fails by a missing value, and the whole act with it, where that were more than the limit. */
-const added = `UPDATE watch_counts SET watched = CASE WHEN changes() = 0 OR watched + changes() <=
-    (SELECT watch_limit FROM partners WHERE partner_id = ?1) THEN watched + changes() END
-  WHERE partner_id = ?1 RETURNING watched`;
+const setCount = `INSERT INTO watch_counts (partner_id, watched) VALUES (?, ?)
+  ON CONFLICT (partner_id) DO UPDATE SET watched = excluded.watched`;
 
 /** Numbers are changed in their order: neighbours in the list are neighbours on the disk. */
 const listOf = (regNos: readonly string[]) => JSON.stringify([...regNos].sort());
@@ -22,25 +20,29 @@ export function createWatchStore(driver: Driver) {
   return {
     /**
      * Takes numbers in and out, all or nothing. What is watched already, or not, stays so.
+     * @param revision of the snapshot that the caller was authenticated by; not given by an operator
+     * @throws Superseded, having changed nothing, when that is not the newest revision
      * @returns how many the partner watches now; null, having changed nothing, when that were more than its limit
      */
-    async change(partnerId: string, change: WatchChange): Promise<number | null> {
-      const own = [partnerId];
-      try {
-        const results = await driver.batch([
-          { sql: begin, args: own },
-          { sql: remove, args: [partnerId, listOf(change.remove)] },
-          { sql: removed, args: own },
-          { sql: add, args: [partnerId, listOf(change.add)] },
-          { sql: added, args: own },
+    change(partnerId: string, change: WatchChange, revision?: number) {
+      const [toRemove, toAdd] = [listOf(change.remove), listOf(change.add)];
+      return driver.write(async (tx) => {
+        if (revision !== undefined) await requireRevision(tx, revision);
+        const [[now = {}] = [], [removed = {}] = [], [present = {}] = []] = await tx.batch([
+          statement(selectCount, [partnerId]),
+          statement(countOfList, [partnerId, toRemove]),
+          statement(countOfList, [partnerId, toAdd]),
         ]);
-        return integer(results.at(-1)?.[0] ?? {}, "watched");
-      } catch (error) {
-        const isOver =
-          isTvsError(error, "STORE_CONSTRAINT") && error.detail?.includes("watch_counts.watched");
-        if (isOver) return null;
-        throw error;
-      }
+        const added = change.add.length - integer(present, "n");
+        const watched = integer(now, "watched") - integer(removed, "n") + added;
+        if (added > 0 && watched > integer(now, "watch_limit")) return null;
+        await tx.batch([
+          statement(`DELETE FROM watches WHERE ${ofList}`, [partnerId, toRemove]),
+          statement(add, [partnerId, toAdd]),
+          statement(setCount, [partnerId, watched]),
+        ]);
+        return watched;
+      });
     },
     /** The numbers after one, in their order. @param after "" for the first */
     async page(partnerId: string, { after, limit }: { after: string; limit: number }) {

@@ -1,32 +1,28 @@
+import { Buffer } from "node:buffer";
 import { service } from "../domain/changes.ts";
 import type { TeacherEvent } from "../domain/events.ts";
 import type { DisabledReason, EndpointTerms, WebhookEndpoint } from "../domain/webhooks.ts";
 import { createRecorder } from "./changes.ts";
 import { createDeliveryStore } from "./deliveries.ts";
-import type { Driver, Row } from "./driver/driver.ts";
+import { type Driver, type Row, type Statement, statement, type Transaction } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { testEvent } from "./events.ts";
-import { partnerChange } from "./partners.ts";
+import { partnerChange, readPartner } from "./partners.ts";
 
-/** Of one that is so already nothing is changed, and so nothing is recorded. */
+const selectEndpoint = "SELECT * FROM webhook_endpoints WHERE partner_id = ?";
 const set = `INSERT INTO webhook_endpoints
     (partner_id, url, secret, created_at) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (partner_id) DO UPDATE SET url = excluded.url, disabled_at = NULL, disabled_reason = NULL,
-    failing_since = NULL, last_error = NULL
-    WHERE url <> excluded.url OR coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
-/**
- * A new secret. The condition stands in the statement: of two rotations at once only one makes the secret that
- * counts.
- */
+    failing_since = NULL, last_error = NULL`;
 const rotate = `UPDATE webhook_endpoints SET previous_secret = CASE WHEN ?1 IS NULL THEN NULL ELSE secret END,
-  previous_until = ?1, secret = ?2 WHERE partner_id = ?3 AND secret = ?4 RETURNING *`;
-/** Of one that is so already nothing is changed, and so nothing is recorded. */
-const disable = `UPDATE webhook_endpoints SET disabled_at = ?1, disabled_reason = 'operator'
-  WHERE partner_id = ?2 AND disabled_at IS NULL`;
+  previous_until = ?1, secret = ?2 WHERE partner_id = ?3`;
+const disable =
+  "UPDATE webhook_endpoints SET disabled_at = ?, disabled_reason = 'operator' WHERE partner_id = ?";
 const enable = `UPDATE webhook_endpoints SET disabled_at = NULL, disabled_reason = NULL, failing_since = NULL,
-  last_error = NULL WHERE partner_id = ? AND coalesce(disabled_at, failing_since, last_error) IS NOT NULL`;
+  last_error = NULL WHERE partner_id = ?`;
 
 type SecretChange = { replaced: Uint8Array; secret: Uint8Array; previousUntil: number | null };
+type TestEvent = { event: TeacherEvent; deliveryId: string; partnerId: string };
 
 export type WebhookStore = ReturnType<typeof createWebhookStore>;
 
@@ -40,8 +36,25 @@ export function createWebhookStore(driver: Driver, acting = service) {
     recorded({ action: `webhook ${action}`, kind: "partner", id: partnerId, detail });
 
   async function endpoint(partnerId: string): Promise<WebhookEndpoint | null> {
-    const [row] = await driver.query("SELECT * FROM webhook_endpoints WHERE partner_id = ?", [partnerId]);
+    const [row] = await driver.query(selectEndpoint, [partnerId]);
     return row === undefined ? null : webhookEndpoint(row);
+  }
+
+  /**
+   * Changes an endpoint that is there.
+   * @param changeOf the statements of the change; none where it is so already
+   * @returns the endpoint afterwards; null where there is none
+   */
+  function change(
+    partnerId: string,
+    changeOf: (before: WebhookEndpoint) => readonly Statement[],
+  ): Promise<WebhookEndpoint | null> {
+    return driver.write(async (tx) => {
+      const before = await readEndpoint(tx, partnerId);
+      if (before === null) return null;
+      await tx.batch(changeOf(before));
+      return readEndpoint(tx, partnerId);
+    });
   }
 
   return {
@@ -52,51 +65,84 @@ export function createWebhookStore(driver: Driver, acting = service) {
       return rows.map(webhookEndpoint);
     },
     /** Makes an endpoint, or changes the one there is. Its secret stays. */
-    async set({ partnerId, url, told = {}, secret, at }: EndpointTerms) {
-      const args = [partnerId, url, secret, at];
-      const filter = Object.keys(told).length === 0 ? [] : partnerChange(partnerId, { told }, recorded);
-      // Of the address only where it leads: the rest may hold what opens it.
-      await driver.batch([
-        { sql: set, args },
-        ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
-        ...filter,
-      ]);
-      const made = await endpoint(partnerId);
-      if (made === null) throw new TypeError("the endpoint was not stored");
-      return made;
+    set({ partnerId, url, told = {}, secret, at }: EndpointTerms) {
+      return driver.write(async (tx) => {
+        const before = await readEndpoint(tx, partnerId);
+        const isSo = before !== null && before.url === url && isUntroubled(before);
+        const partner = await readPartner(tx, partnerId);
+        await tx.batch([
+          // Of the address only where it leads: the rest may hold what opens it.
+          ...(isSo
+            ? []
+            : [
+                statement(set, [partnerId, url, secret, at]),
+                ofEndpoint(partnerId, "set", URL.parse(url)?.origin),
+              ]),
+          ...partnerChange(partner, { told }, recorded),
+        ]);
+        const made = await readEndpoint(tx, partnerId);
+        if (made === null) throw new TypeError("the endpoint was not stored");
+        return made;
+      });
     },
     /**
      * Puts a new secret in the place of the one that is `replaced`.
      * @returns null, having changed nothing, when the secret is another one by now
      */
-    async rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
-      const args = [previousUntil, secret, partnerId, replaced];
-      const [rows] = await driver.batch([{ sql: rotate, args }, ofEndpoint(partnerId, "secret rotated")]);
-      return rows?.[0] === undefined ? null : webhookEndpoint(rows[0]);
+    rotateSecret(partnerId: string, { replaced, secret, previousUntil }: SecretChange) {
+      return driver.write(async (tx) => {
+        const before = await readEndpoint(tx, partnerId);
+        if (before === null || !areEqual(before.secret, replaced)) return null;
+        await tx.batch([
+          statement(rotate, [previousUntil, secret, partnerId]),
+          ofEndpoint(partnerId, "secret rotated"),
+        ]);
+        return readEndpoint(tx, partnerId);
+      });
     },
     /** One that is disabled already keeps its time and reason. @returns null when there is none */
-    async disable(partnerId: string, at: number) {
-      await driver.batch([{ sql: disable, args: [at, partnerId] }, ofEndpoint(partnerId, "disabled")]);
-      return endpoint(partnerId);
-    },
+    disable: (partnerId: string, at: number) =>
+      change(partnerId, ({ disabledAt }) =>
+        disabledAt === null ? [statement(disable, [at, partnerId]), ofEndpoint(partnerId, "disabled")] : [],
+      ),
     /** Enables, and forgets the failures. @returns null when there is none */
-    async enable(partnerId: string) {
-      await driver.batch([{ sql: enable, args: [partnerId] }, ofEndpoint(partnerId, "enabled")]);
-      return endpoint(partnerId);
-    },
+    enable: (partnerId: string) =>
+      change(partnerId, (before) =>
+        isUntroubled(before) ? [] : [statement(enable, [partnerId]), ofEndpoint(partnerId, "enabled")],
+      ),
     /** @returns false when there is none */
     async remove(partnerId: string) {
-      const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ? RETURNING partner_id";
-      const [rows] = await driver.batch([{ sql, args: [partnerId] }, ofEndpoint(partnerId, "removed")]);
-      return rows?.length === 1;
+      const sql = "DELETE FROM webhook_endpoints WHERE partner_id = ?";
+      return driver.write(async (tx) => {
+        if ((await readEndpoint(tx, partnerId)) === null) return false;
+        await tx.batch([statement(sql, [partnerId]), ofEndpoint(partnerId, "removed")]);
+        return true;
+      });
     },
     /** Stores an event and its delivery to this one partner. @returns false when its endpoint is not enabled */
-    async addTest({ event, ...to }: { event: TeacherEvent; deliveryId: string; partnerId: string }) {
-      const statements = [...testEvent(event, to), ofEndpoint(to.partnerId, "tested")];
-      return (await driver.batch(statements))[1]?.length === 1;
+    addTest({ event, deliveryId, partnerId }: TestEvent) {
+      return driver.write(async (tx) => {
+        const endpoint = await readEndpoint(tx, partnerId);
+        if (endpoint === null || endpoint.disabledAt !== null) return false;
+        if ((await readPartner(tx, partnerId)).disabledAt !== null) return false;
+        await tx.batch([...testEvent(event, { deliveryId, partnerId }), ofEndpoint(partnerId, "tested")]);
+        return true;
+      });
     },
   };
 }
+
+async function readEndpoint(tx: Transaction, partnerId: string): Promise<WebhookEndpoint | null> {
+  const [[row] = []] = await tx.batch([statement(selectEndpoint, [partnerId])]);
+  return row === undefined ? null : webhookEndpoint(row);
+}
+
+/** Neither disabled nor failing. */
+function isUntroubled({ disabledAt, failingSince, lastError }: WebhookEndpoint): boolean {
+  return disabledAt === null && failingSince === null && lastError === null;
+}
+
+const areEqual = (a: Uint8Array, b: Uint8Array) => Buffer.compare(a, b) === 0;
 
 function webhookEndpoint(row: Row): WebhookEndpoint {
   return {

@@ -228,7 +228,7 @@ describe("teachers whom a register has lost", () => {
     const uri = `https://teachers.example${api}/status/0`;
     expect(getListFromStatusListJWT(await listAt(uri)).getStatus(lost.idx)).toBe(0);
     clock.set(restored);
-    await operator.driver.batch([{ sql: moveTeacherIds("?1", "TRUE"), args: [clock.now()] }]);
+    await operator.driver.batch([moveTeacherIds(clock.now())]);
     await world.service.configuration.refresh();
     clock.add(1_000);
     const old = getListFromStatusListJWT(await listAt(uri));

@@ -6,7 +6,7 @@ import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
-import type { ImportRun } from "../../src/domain/import/store.ts";
+import type { ImportProgress, ImportRun, ImportWrite } from "../../src/domain/import/store.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
 import type { ImportStore } from "../../src/store/imports.ts";
 import { createImportStore } from "../../src/store/imports.ts";
@@ -99,6 +99,16 @@ export async function beginImport(
 ): Promise<ImportRun> {
   const started = { file: "extract.csv", sha256: "", isSample: false, unchanged: 0, at: 1 };
   return (await imports.begin({ ...started, losses: "allowed", ...changes })).run;
+}
+
+/** Commits a chunk that was planned before. */
+export function commitChunk(
+  imports: ImportStore,
+  run: ImportRun,
+  writes: readonly ImportWrite[],
+  next: ImportProgress,
+) {
+  return imports.commit(run, async () => ({ writes, next }));
 }
 
 /** An import store of which the commits fail from the `after`-th on, as if the process had been killed there. */

@@ -46,7 +46,7 @@ describeDrivers("stores", (_kind, opened) => {
       const read = await lists.read();
       return read.lists.length === known.lists.length ? null : read.lists.at(-1);
     };
-    const move = (at: number) => driver.batch([{ sql: moveTeacherIds("?1", "TRUE"), args: [at] }]);
+    const move = (at: number) => driver.batch([moveTeacherIds(at)]);
     const count = await status.teachers();
     expect(await come("S/T/A/3")).toBeNull();
     await move(1_800_000_000_999);

@@ -13,10 +13,10 @@ import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
-import { chunkStatements } from "../../src/store/import-statements.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
+import { storeWrites } from "../../src/store/teacher-writes.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { lagos } from "../harness/clock.ts";
 import { describeDrivers } from "../harness/drivers.ts";
@@ -130,7 +130,7 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
         (read) => {
           const how = { action: "import", actor: "test", calendar: lagos, at } as const;
           const write = planWrite(read, { ...read, name: "Other" }, how);
-          return driver.batch(chunkStatements([{ ...write, changed: ["name"] }], 1_000_000));
+          return driver.write((tx) => storeWrites(tx, [{ ...write, changed: ["name"] }]));
         },
       ],
       [

@@ -17,7 +17,8 @@ import type { TeacherStore } from "../../src/store/teachers.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { driverKinds } from "../harness/drivers.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { beginImport, type Cells, csv, row } from "../harness/imports.ts";
+import { beginImport, type Cells, commitChunk, csv, row } from "../harness/imports.ts";
+import { rejection } from "../harness/rejection.ts";
 import { aTeacher, aTeacherWrite } from "../harness/samples.ts";
 
 const blindIndex = createBlindIndex(new Uint8Array(32));
@@ -112,30 +113,29 @@ for (const kind of driverKinds) {
       const clash = [newTeacher("A/1/1/1", 5), newTeacher("A/1/1/2", 5)];
       const next = { ...run, applied: 2, inserted: 2 };
       const progress = async () => (await createImportHistory(driver).latest(1))[0];
-      expect(await imports.commit(run, clash, next)).toMatchObject({ outcome: "conflict" });
+      expect(await rejection(commitChunk(imports, run, clash, next))).toMatchObject({
+        code: "STORE_CONSTRAINT",
+      });
       expect(await progress()).toMatchObject({ applied: 0, inserted: 0 });
       expect(await teachers.findStored({ by: "regNo", value: "A/1/1/1" })).toBeNull();
-      expect(await imports.commit(run, [newTeacher("A/1/1/1", 5)], next)).toMatchObject({
-        outcome: "applied",
-      });
+      await commitChunk(imports, run, [newTeacher("A/1/1/1", 5)], next);
       expect(await progress()).toMatchObject({ applied: 2, inserted: 2 });
     });
 
-    test("does not change a record that has moved on", async () => {
+    test("a chunk is planned by the records as its transaction has them", async () => {
       const run = await beginImport(imports);
-      await imports.commit(run, [newTeacher("B/1/1/1")], { ...run, applied: 1 });
-      const stored = await teachers.findStored({ by: "regNo", value: "B/1/1/1" });
-      const change = (version: number) => ({
-        ...aTeacherWrite("B/1/1/1", { name: "Changed" }),
-        replaces: { id: stored?.id ?? 0, version },
-        changed: ["name"] as const,
+      const done = await imports.commit(run, async (transaction) => {
+        expect(await transaction.apply([newTeacher("B/1/1/1")])).toEqual([true]);
+        const [stored] = await transaction.findMany(["B/1/1/1"]);
+        const replaces = { id: stored?.id ?? 0, version: stored?.version ?? 0 };
+        const write = {
+          ...aTeacherWrite("B/1/1/1", { name: "Changed" }),
+          replaces,
+          changed: ["name"] as const,
+        };
+        return { writes: [write], next: { ...run, applied: 1 } };
       });
-      const [now, next] = [
-        { ...run, applied: 1 },
-        { ...run, applied: 2 },
-      ];
-      expect(await imports.commit(now, [change(7)], next)).toMatchObject({ outcome: "conflict" });
-      expect(await imports.commit(now, [change(1)], next)).toMatchObject({ outcome: "applied" });
+      expect(done?.planned.next.applied).toBe(1);
       expect(await teachers.findStored({ by: "regNo", value: "B/1/1/1" })).toMatchObject({
         name: "Changed",
         version: 2,
@@ -149,12 +149,12 @@ for (const kind of driverKinds) {
       const run = await beginImport(imports);
       const other = await database.open();
       try {
-        const first = await imports.commit(run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
-        expect(first).toMatchObject({ outcome: "applied", othersWrote: false });
+        const first = await commitChunk(imports, run, [newTeacher("P/1/1/1")], { ...run, applied: 1 });
+        expect(first).toMatchObject({ othersWrote: false });
         await other.batch([statement("UPDATE revision SET value = value + 1")]);
-        const second = await imports.commit(run, [], { ...run, applied: 2 });
-        expect(second).toMatchObject({ outcome: "applied", othersWrote: true });
-        expect(second.outcome === "applied" && second.heldMs).toBeGreaterThan(0);
+        const second = await commitChunk(imports, run, [], { ...run, applied: 2 });
+        expect(second).toMatchObject({ othersWrote: true });
+        expect(second?.heldMs).toBeGreaterThan(0);
       } finally {
         await other.close();
       }
@@ -175,7 +175,7 @@ for (const kind of driverKinds) {
       const run = await beginImport(imports);
       await imports.tune(true);
       const many = Array.from({ length: 200 }, (_, n) => newTeacher(`L/1/1/${n}`));
-      await imports.commit(run, many, { ...run, applied: 200, inserted: 200 });
+      await commitChunk(imports, run, many, { ...run, applied: 200, inserted: 200 });
       // The file alone, without its log.
       const [main] = await driver.query("PRAGMA database_list");
       await copyFile(String(main?.file), join(folder, "copy.db"));
@@ -189,7 +189,7 @@ for (const kind of driverKinds) {
     test("stops an import during which another one has begun", async () => {
       const run = await beginImport(imports);
       const other = await beginImport(imports);
-      expect(await imports.commit(run, [], { ...run, applied: 1 })).toEqual({ outcome: "superseded" });
+      expect(await commitChunk(imports, run, [], { ...run, applied: 1 })).toBeNull();
       const end = { codes: [], fields: [], rejections: null, rows: 1, rejected: 0, warnings: 0, at: 2 };
       expect(await imports.finish(run, end)).toBe(false);
       expect(await imports.finish(other, end)).toBe(true);
@@ -218,7 +218,7 @@ test("rows that wait come out in the order of the file, without those that chang
     expect(staging.pending(0, 100).map(({ seq }) => seq)).toEqual(changing);
     expect(staging.pending(5, 7).map(({ seq }) => seq)).toEqual(changing.slice(4, 11));
     const expected = waitingRow(7);
-    expect(staging.pending(5, 1)).toEqual([{ seq: 7, line: 8, isNew: true, patch: expected.patch }]);
+    expect(staging.pending(5, 1)).toEqual([{ seq: 7, line: 8, patch: expected.patch }]);
   } finally {
     staging.close();
     await folder.remove();

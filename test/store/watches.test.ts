@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
+import { Superseded } from "../../src/domain/configuration.ts";
 import { keepToldMs, pruneTold } from "../../src/domain/told.ts";
 import { statement } from "../../src/store/driver/driver.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
+import { createSettingsStore } from "../../src/store/settings.ts";
 import { createToldStore } from "../../src/store/told.ts";
 import { createWatchStore } from "../../src/store/watches.ts";
+import { createWebhookStore } from "../../src/store/webhooks.ts";
 import { describeDrivers } from "../harness/drivers.ts";
+import { rejection } from "../harness/rejection.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
 describeDrivers("what a partner is told of", (_kind, database) => {
@@ -56,6 +60,23 @@ describeDrivers("what a partner is told of", (_kind, database) => {
     } finally {
       await other.close();
     }
+  });
+
+  test("a partner's change is refused when its credential or its terms have changed since it was authenticated", async () => {
+    const driver = database.driver();
+    const [watches, webhooks] = [createWatchStore(driver), createWebhookStore(driver)];
+    const partners = createPartnerStore(driver);
+    await partners.add(aPartner("own"), anApiKey("own", "key-own"));
+    const before = await createSettingsStore(driver).revision();
+    const change = { add: ["R/A/B/1"], remove: [] };
+    expect(await watches.change("own", change, before)).toBe(1);
+    expect(await webhooks.retry("none", 1, { partnerId: "own", revision: before })).toBe("not known");
+    await partners.revokeKey("key-own", 1);
+    const late = { add: ["R/A/B/2"], remove: ["R/A/B/1"] };
+    expect(await rejection(watches.change("own", late, before))).toBeInstanceOf(Superseded);
+    const retried = webhooks.retry("none", 1, { partnerId: "own", revision: before });
+    expect(await rejection(retried)).toBeInstanceOf(Superseded);
+    expect(await watches.page("own", { after: "", limit: 9 })).toEqual(["R/A/B/1"]);
   });
 
   test("is forgotten after thirty days, from the oldest on, but for the last one of before that", async () => {

@@ -1,17 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ImportStore } from "../../store/imports.ts";
-import type { TeacherStore } from "../../store/teachers.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { TvsError } from "../errors.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { planWrite } from "../teachers/store.ts";
+import { type Holdings, planWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
 import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
-import type { ImportRun, ImportWrite, PendingRow, Staging } from "./store.ts";
+import type { ImportedTeachers, ImportRun, ImportWrite, PendingRow, Staging } from "./store.ts";
 
 /**
  * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random
@@ -23,11 +22,8 @@ const restFactor = 2;
 /** Rows of the first chunk: how long a row takes is not known yet. */
 const firstRows = 20;
 const minRows = 10;
-/** How often a chunk, and then a row alone, is planned before it is refused because its record changes. */
-const maxAttempts = 5;
 
 type ApplyDependencies = {
-  readonly teachers: TeacherStore;
   readonly imports: ImportStore;
   readonly staging: Staging;
   readonly calendar: Calendar;
@@ -46,8 +42,6 @@ type ApplyDependencies = {
   readonly onRow: (seq: number) => void;
 };
 
-type Committed = { readonly run: ImportRun; readonly heldMs: number; readonly othersWrote: boolean };
-
 /**
  * Applies the staged rows in chunks of one commit each. A commit holds rows, their events and the progress.
  * @returns the run at its end, or where it was stopped
@@ -62,8 +56,12 @@ export async function applyStaged(run: ImportRun, context: ApplyDependencies): P
     while (stop?.aborted !== true) {
       const rows = staging.pending(reached.applied, chunkRows);
       if (rows.length === 0) break;
-      const { run: next, heldMs, othersWrote } = await applyRows(reached, rows, context);
-      reached = next;
+      const run = reached;
+      const done = await imports.commit(run, (teachers) => planChunk(run, rows, { ...context, teachers }));
+      if (done === null) throw supersededError(run.applied);
+      const { planned, heldMs, othersWrote } = done;
+      staging.addIssues(planned.refused);
+      reached = planned.next;
       onRow(reached.applied);
       const isBeside = await imports.isBesideService();
       const target = isBeside ? lockMs.besideService : lockMs.alone;
@@ -78,70 +76,28 @@ export async function applyStaged(run: ImportRun, context: ApplyDependencies): P
   }
 }
 
-/** Applies rows in one commit. If records changed, plans the rows again; at last one by one, or not at all. */
-async function applyRows(
-  run: ImportRun,
-  rows: readonly PendingRow[],
-  context: ApplyDependencies,
-): Promise<Committed> {
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const plan = await planRows(rows, { ...context, recheck: attempt > 0 });
-    const done = await commit(run, { rows, plan }, context);
-    if (done !== null) return done;
-  }
-  if (rows.length > 1) {
-    let done: Committed = { run, heldMs: 0, othersWrote: true };
-    for (const row of rows) done = await applyRows(done.run, [row], context);
-    return done;
-  }
-  const refused = rows.map(({ line, patch }) => changedMeanwhile(patch.regNo, line));
-  const done = await commit(run, { rows, plan: { ...emptyPlan(), refused } }, context);
-  if (done === null) throw supersededError(run.applied);
-  return done;
-}
-
-type ChunkPlan = ReturnType<typeof emptyPlan>;
-
-function emptyPlan() {
-  return {
-    writes: [] as ImportWrite[],
-    refused: [] as ImportIssue[],
-    unchanged: 0,
-    /** What the writes take away. */
-    lost: { ...noHoldings },
-  };
-}
-
-/** @returns how far the run has come; null, having written nothing, when a record has changed */
-async function commit(
-  run: ImportRun,
-  { rows, plan }: { rows: readonly PendingRow[]; plan: ChunkPlan },
-  { imports, staging }: ApplyDependencies,
-): Promise<Committed | null> {
-  const next = progressAfter(run, rows, plan);
-  const done = await imports.commit(run, plan.writes, next);
-  if (done.outcome === "superseded") throw supersededError(run.applied);
-  if (done.outcome === "conflict") return null;
-  staging.addIssues(plan.refused);
-  return { run: next, heldMs: done.heldMs, othersWrote: done.othersWrote };
-}
-
 export function supersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
-async function planRows(
-  rows: readonly PendingRow[],
-  context: ApplyDependencies & { readonly recheck: boolean },
-): Promise<ChunkPlan> {
+type PlanContext = ApplyDependencies & { readonly teachers: ImportedTeachers };
+
+/** Plans a chunk by the records as its transaction has them. */
+async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
   const { teachers, calendar, clock, actor, announce, format, today } = context;
   const known = await findCurrent(rows, context);
   const effects = rows.map(({ patch, line }) => ({
     line,
     ...effectOf(known.get(patch.regNo) ?? null, patch, context),
   }));
-  const taken = context.recheck ? await findTaken(teachers, effects) : new Map<unknown, never>();
-  const plan = emptyPlan();
+  const taken = await findTaken(teachers, effects);
+  const plan = {
+    writes: [] as ImportWrite[],
+    refused: [] as ImportIssue[],
+    unchanged: 0,
+    /** What the writes take away. */
+    lost: { ...noHoldings },
+  };
   for (const effect of effects) {
     const { line, before, content, changed } = effect;
     const duplicate = taken.get(effect);
@@ -156,7 +112,7 @@ async function planRows(
       addLosses(plan.lost, effect, today);
     }
   }
-  return plan;
+  return { ...plan, next: progressAfter(run, rows, plan) };
 }
 
 function changedMeanwhile(regNo: string, line: number): ImportIssue {
@@ -180,22 +136,15 @@ function takesBack({ set, before, content }: RowEffect, checkedAt: number): bool
  */
 async function findCurrent(
   rows: readonly PendingRow[],
-  { teachers, calendar, clock, actor, announce, recheck }: ApplyDependencies & { readonly recheck: boolean },
+  { teachers, calendar, clock, actor, announce }: PlanContext,
 ): Promise<Map<string, StoredTeacher>> {
-  // Records that were not there are not looked for again: if one is there by now, the commit says so.
-  const looked = recheck ? rows : rows.filter((row) => !row.isNew);
-  const known = await findKnown(
-    teachers,
-    looked.map((row) => row.patch.regNo),
-  );
+  const regNos = rows.map((row) => row.patch.regNo);
+  const known = await findKnown(teachers, regNos);
   const today = calendar.dateAt(clock.now());
   for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
     await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
-    for (const [regNo, teacher] of await findKnown(
-      teachers,
-      due.map((one) => one.regNo),
-    ))
-      known.set(regNo, teacher);
+    const stepped = due.map((one) => one.regNo);
+    for (const [regNo, teacher] of await findKnown(teachers, stepped)) known.set(regNo, teacher);
   }
   return known;
 }
@@ -207,7 +156,7 @@ function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): Stored
 function progressAfter(
   run: ImportRun,
   rows: readonly PendingRow[],
-  { writes, unchanged, lost }: ChunkPlan,
+  { writes, unchanged, lost }: { writes: readonly ImportWrite[]; unchanged: number; lost: Holdings },
 ): ImportRun {
   const inserted = writes.filter((write) => write.replaces === null).length;
   return {

@@ -149,7 +149,7 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
 }
 
 export async function findKnown(
-  teachers: TeacherStore,
+  teachers: Pick<TeacherStore, "findMany">,
   regNos: readonly string[],
 ): Promise<Map<string, StoredTeacher>> {
   if (regNos.length === 0) return new Map();
@@ -158,7 +158,7 @@ export async function findKnown(
 
 /** The rows whose teacher id or NIN another teacher of the register has. */
 export async function findTaken<T extends RowEffect>(
-  teachers: TeacherStore,
+  teachers: Pick<TeacherStore, "findOwners">,
   rows: readonly T[],
 ): Promise<Map<T, ("tId" | "nin")[]>> {
   const asked = rows.flatMap((row) => newKeys(row).map((key) => ({ row, key })));

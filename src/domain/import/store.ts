@@ -1,3 +1,4 @@
+import type { TeacherStore } from "../../store/teachers.ts";
 import type { TeacherWrite } from "../teachers/store.ts";
 import type { TeacherContent } from "../teachers/teachers.ts";
 import type { ArrivedField } from "./fields.ts";
@@ -13,10 +14,7 @@ export type StagedRow = RowEffect & {
 };
 
 /** A row that changes something, as it waits there. */
-export type PendingRow = Pick<StagedRow, "seq" | "line" | "patch"> & {
-  /** True when the register had no such record when the row was checked. */
-  readonly isNew: boolean;
-};
+export type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
 
 /** Which identifier of a row an earlier row of the file has already. */
 export type Duplicate = { readonly seq: number; readonly of: "regNo" | "tId" | "nin" };
@@ -72,19 +70,11 @@ export type ImportDetails = ImportRecord & {
 /** A write with the fields that it changes, null for a new teacher: what stays is not written again. */
 export type ImportWrite = TeacherWrite & { readonly changed: readonly (keyof TeacherContent)[] | null };
 
-/** What became of a commit. */
-export type CommitOutcome =
-  | {
-      readonly outcome: "applied";
-      /** How long the commit kept everybody else from writing, in milliseconds. */
-      readonly heldMs: number;
-      /** Whether another connection has written since the last commit. */
-      readonly othersWrote: boolean;
-    }
-  /** A record has changed, or another one holds an identifier; nothing was written. */
-  | { readonly outcome: "conflict" }
-  /** Another import has begun; nothing was written. */
-  | { readonly outcome: "superseded" };
+/** The register as the transaction of a chunk has it. */
+export type ImportedTeachers = Pick<TeacherStore, "findMany" | "findOwners" | "apply">;
+
+/** What a chunk writes, and how far the import has come then. */
+export type PlannedChunk = { readonly writes: readonly ImportWrite[]; readonly next: ImportProgress };
 
 /** How an import begins. */
 export type ImportStart = Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {

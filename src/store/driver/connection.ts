@@ -1,15 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
 import { createSerial } from "../../domain/serial.ts";
-import {
-  bindable,
-  type Row,
-  type RowsTarget,
-  type Statement,
-  storeError,
-  type Transaction,
-  type Value,
-} from "./driver.ts";
+import { bindable, type Row, type Statement, storeError, type Transaction, type Value } from "./driver.ts";
 import { openNative } from "./native.ts";
 
 type Prepared = {
@@ -34,10 +26,6 @@ const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
 export const lockRetryMs = 1;
 const maxPrepared = 500;
-/** Rows in one statement of bound values: more of them are no quicker. */
-export const blockRows = 10;
-/** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
-const maxBlockColumns = 10;
 
 /**
  * Opens a connection.
@@ -96,26 +84,13 @@ function createStatements(db: Libsql.Database) {
 
   return {
     run,
-    /** As bound values, narrow rows a block at a time: to take JSON apart costs SQLite three times as much. */
-    insertRows(target: RowsTarget, rows: readonly Value[][]): Row[] {
-      const whole = target.columns.length > maxBlockColumns ? 0 : rows.length - (rows.length % blockRows);
-      const [one, block] = [insertOf(target, 1), insertOf(target, blockRows)];
-      for (let at = 0; at < whole; at += blockRows) run(block, rows.slice(at, at + blockRows).flat());
-      for (const row of rows.slice(whole)) run(one, row);
-      return [];
-    },
     /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
     release: () => prepared.clear(),
   };
 }
 
 function createConnection(db: Libsql.Database) {
-  const { run, insertRows, release } = createStatements(db);
-
-  function runOne(statement: Statement): Row[] {
-    if ("sql" in statement) return run(statement.sql, statement.args);
-    return insertRows(statement.insert, JSON.parse(statement.rows) as Value[][]);
-  }
+  const { run, release } = createStatements(db);
 
   function all(sql: string, args: readonly Value[] = []): Row[] {
     return untilUnlocked(() => run(sql, args), readWaitMs);
@@ -137,7 +112,7 @@ function createConnection(db: Libsql.Database) {
   return {
     all,
     /** Runs statements in order, inside the transaction that was begun. */
-    run: (statements: readonly Statement[]): Row[][] => statements.map(runOne),
+    run: (statements: readonly Statement[]): Row[][] => statements.map(({ sql, args }) => run(sql, args)),
     /**
      * Takes the write lock at the start: a transaction that reads first and writes after a foreign commit would fail,
      * however long it was ready to wait.
@@ -258,12 +233,6 @@ export function guarded<T>(act: () => T): T {
 
 export function busy() {
   return storeError(new Error("SQLITE_BUSY: another process or thread writes"));
-}
-
-function insertOf({ table, columns, bytes = [] }: RowsTarget, rowCount: number): string {
-  const row = `(${columns.map((column) => (bytes.includes(column) ? "unhex(?)" : "?")).join(", ")})`;
-  const rows = new Array<string>(rowCount).fill(row).join(", ");
-  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${rows}`;
 }
 
 function untilUnlocked<T>(act: () => T, waitMs: number): T {

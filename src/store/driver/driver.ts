@@ -4,25 +4,8 @@ import { TvsError } from "../../domain/errors.ts";
 /** What may be bound to a statement. Booleans are bound as 0 and 1: a raw boolean aborts the process. */
 export type Value = null | number | string | boolean | Uint8Array;
 export type Row = Record<string, unknown>;
-/** A statement in the words of SQL, with the values that it is bound to. */
-export type SqlStatement = { readonly sql: string; readonly args: readonly Value[] };
-
-/** A table and the columns of it that rows are inserted into. */
-export type RowsTarget = {
-  readonly table: string;
-  readonly columns: readonly string[];
-  /** Those of the columns that hold bytes; in the rows they are hex. */
-  readonly bytes?: readonly string[];
-};
-
-/** An insert of many rows, which each driver renders as is quickest for its database. */
-type RowsStatement = {
-  readonly insert: RowsTarget;
-  /** A JSON array of arrays: one text is small beside its objects. */
-  readonly rows: string;
-};
-
-export type Statement = SqlStatement | RowsStatement;
+/** SQL and the values that are bound to it. */
+export type Statement = { readonly sql: string; readonly args: readonly Value[] };
 
 /** One write transaction: nobody else writes between its first statement and its commit. */
 export type Transaction = {
@@ -75,8 +58,30 @@ export type Driver = {
   close(): Promise<void>;
 };
 
-export function statement(sql: string, args: readonly Value[] = []): SqlStatement {
+export function statement(sql: string, args: readonly Value[] = []): Statement {
   return { sql, args };
+}
+
+/** Rows in one statement of bound values: more of them are no quicker. */
+export const blockRows = 10;
+/** Rows with more columns go one by one: a statement of many rows carries each value to its row once more. */
+const maxBlockColumns = 10;
+
+/** Inserts rows as bound values, narrow rows a block at a time: SQLite takes three times as long to read them from JSON. */
+export function insertRows(
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+): Statement[] {
+  const size = columns.length > maxBlockColumns ? 1 : blockRows;
+  const whole = rows.length - (rows.length % size);
+  const row = `(${columns.map(() => "?").join(", ")})`;
+  const insert = (some: readonly (readonly Value[])[]): Statement => ({
+    sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${some.map(() => row).join(", ")}`,
+    args: some.flat(),
+  });
+  const blocks = Array.from({ length: whole / size }, (_, at) => rows.slice(at * size, (at + 1) * size));
+  return [...blocks.map(insert), ...rows.slice(whole).map((one) => insert([one]))];
 }
 
 /**

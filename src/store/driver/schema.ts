@@ -1,6 +1,6 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
-import { type Driver, type Row, type SqlStatement, statement } from "./driver.ts";
+import { type Driver, type Row, type Statement, statement } from "./driver.ts";
 import { openNative } from "./native.ts";
 import schema from "./schema.sql" with { type: "text" };
 
@@ -92,7 +92,7 @@ export async function inspectSchema(query: (sql: string) => Row[] | Promise<Row[
 }
 
 /** Splits at semicolons that end a line, and leaves comments out. */
-function statements(text: string): SqlStatement[] {
+function statements(text: string): Statement[] {
   const parts = text.replace(/^\s*--.*\n/gm, "").split(/;[ \t]*$/m);
   return parts.filter((sql) => sql.trim() !== "").map((sql) => statement(sql.trim()));
 }

@@ -11,7 +11,7 @@ import type {
 import { partBits } from "../../domain/evidence/evidence.ts";
 import { hashBytes, type ReadTiles, type Tile, tileHashes } from "../../domain/evidence/tree.ts";
 import { createRecorder } from "../changes.ts";
-import type { Driver, Row, SqlStatement } from "../driver/driver.ts";
+import { type Driver, insertRows, type Row, type Statement, statement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
 import { moveTeacherIds } from "../status-lists.ts";
 
@@ -35,21 +35,16 @@ export const nextSignedId = `SELECT first_id + max(0, ${signedSizeOf("tree.epoch
  */
 export const nextFirstId = `coalesce(min((${nextSignedId}), (SELECT coalesce(max(id), 0) + 1 FROM attestations)),
     (SELECT min(id) FROM attestations), 1)`;
-const openEpoch = `INSERT INTO log_epochs (${epochColumns}) SELECT ?1, ?2, ?3, ?4, ${nextFirstId}, ?8, ?5, ?6, ?7
-  WHERE coalesce((SELECT max(epoch) FROM log_epochs), 0) = ?9 AND ${signedSizeOf("?9")} = ?10 AND (?11 IS NULL
-    OR (${nextFirstId} = ?11 AND (SELECT mark FROM attestation_upkeep WHERE id = 1) IS ?12)) RETURNING epoch`;
-const isOpened = "EXISTS (SELECT 1 FROM log_epochs WHERE epoch = ?1 AND public_key = ?2)";
-const destroyKeys = `UPDATE log_epochs SET sealed = NULL WHERE epoch < ?1 AND ${isOpened}`;
+const selectOpening = `SELECT coalesce((SELECT max(epoch) FROM log_epochs), 0) AS epoch, ${signedSizeOf("?1")} AS signed_size,
+  ${nextFirstId} AS first_id, (SELECT mark FROM attestation_upkeep WHERE id = 1) AS mark`;
+const insertEpoch = `INSERT INTO log_epochs (${epochColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const destroyKeys = "UPDATE log_epochs SET sealed = NULL WHERE epoch < ?";
 /** A closed tree is as long as it was signed for: what followed has been shown to nobody, and is in the next one. */
-const cutSize = `UPDATE log_epochs SET size = ?4 WHERE epoch = ?3 AND ${isOpened}`;
-const cutTiles = `DELETE FROM log_tiles WHERE epoch = ?3 AND level = ?4 AND position >= ?5 AND ${isOpened}`;
-const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?6)
-  WHERE epoch = ?3 AND level = ?4 AND position = ?5 AND ${isOpened}`;
-const endDue = `DELETE FROM settings WHERE name = '${epochDueName}' AND ${isOpened}`;
-/** A log goes on in a new epoch because its database was replaced, or may have been. */
-const moveIds = moveTeacherIds("?3", `?1 > 1 AND ${isOpened}`);
-const insertFirstTile = `INSERT INTO log_tiles (epoch, level, position, hashes)
-  SELECT ?1, ?3, ?4, ?5 WHERE ${isOpened}`;
+const cutSize = "UPDATE log_epochs SET size = ?2 WHERE epoch = ?1";
+const cutTiles = "DELETE FROM log_tiles WHERE epoch = ? AND level = ? AND position >= ?";
+const cutTile = `UPDATE log_tiles SET hashes = substr(hashes, 1, ?4)
+  WHERE epoch = ?1 AND level = ?2 AND position = ?3`;
+const endDue = `DELETE FROM settings WHERE name = '${epochDueName}'`;
 const rename = `UPDATE log_epochs SET origin = ?2, sealed = ?3 WHERE epoch = ?1 AND size = 0
   AND epoch = (SELECT max(epoch) FROM log_epochs) RETURNING epoch`;
 
@@ -130,28 +125,22 @@ export function createEvidenceStore(driver: Driver, acting = service) {
      * @returns false when another epoch was opened, or another checkpoint signed, since `after` was read, or when what was
      *   noted does not hold any more
      */
-    async open(
-      { epoch, origin, publicKey, sealed, openedAt, reason, previous, after, noted }: EpochOpening,
-      tiles: readonly Tile[],
-    ) {
-      const named = [epoch, origin, publicKey, sealed, openedAt, reason, previous];
-      const size = previous === null ? 0 : 1;
-      const [opened] = await driver.batch([
-        {
-          sql: openEpoch,
-          args: [...named, size, after.epoch, after.signedSize, noted?.firstId ?? null, noted?.mark ?? null],
-        },
-        recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
-        { sql: destroyKeys, args: [epoch, publicKey] },
-        { sql: endDue, args: [epoch, publicKey] },
-        ...cutStatements({ epoch, publicKey, after }),
-        { sql: moveIds, args: [epoch, publicKey, openedAt] },
-        ...tiles.map(({ level, position, hashes }) => ({
-          sql: insertFirstTile,
-          args: [epoch, publicKey, level, position, hashes],
-        })),
-      ]);
-      return opened?.length === 1;
+    open(opening: EpochOpening, tiles: readonly Tile[]) {
+      const { epoch, origin, after, noted } = opening;
+      return driver.write(async (tx) => {
+        const [[now = {}] = []] = await tx.batch([statement(selectOpening, [after.epoch])]);
+        const firstId = integer(now, "first_id");
+        const isAsRead =
+          integer(now, "epoch") === after.epoch && integer(now, "signed_size") === after.signedSize;
+        const isAsNoted =
+          noted === undefined || (noted.firstId === firstId && noted.mark === textOrNull(now, "mark"));
+        if (!isAsRead || !isAsNoted) return false;
+        await tx.batch([
+          ...openingStatements({ ...opening, firstId }, tiles),
+          recorded({ action: "epoch opened", kind: "log", id: String(epoch), detail: origin }),
+        ]);
+        return true;
+      });
     },
     /** Gives an epoch that has no leaf yet another origin, and its key sealed under that. @returns whether it had none */
     async rename(epoch: number, { origin, sealed }: Pick<LogEpoch, "origin" | "sealed">) {
@@ -204,17 +193,33 @@ export function createEvidenceStore(driver: Driver, acting = service) {
   };
 }
 
-/** Takes off a tree that is being closed what no checkpoint covers, on every level that a tree can have. */
-function cutStatements({ epoch, publicKey, after }: Pick<EpochOpening, "epoch" | "publicKey" | "after">) {
-  const statements: SqlStatement[] = [
-    { sql: cutSize, args: [epoch, publicKey, after.epoch, after.signedSize] },
+function openingStatements(opening: EpochOpening & { firstId: number }, tiles: readonly Tile[]): Statement[] {
+  const { epoch, origin, publicKey, sealed, firstId, openedAt, reason, previous, after } = opening;
+  const size = previous === null ? 0 : 1;
+  const named = [epoch, origin, publicKey, sealed, firstId, size, openedAt, reason, previous];
+  return [
+    statement(insertEpoch, named),
+    statement(destroyKeys, [epoch]),
+    statement(endDue),
+    ...cutStatements(after),
+    // A log goes on in a new epoch because its database was replaced, or may have been.
+    ...(epoch > 1 ? [moveTeacherIds(openedAt)] : []),
+    ...insertRows(
+      "log_tiles",
+      ["epoch", "level", "position", "hashes"],
+      tiles.map(({ level, position, hashes }) => [epoch, level, position, hashes]),
+    ),
   ];
-  for (let level = 0, left = after.signedSize; level < maxLevels; level++) {
+}
+
+/** Takes off a tree that is being closed what no checkpoint covers, on every level that a tree can have. */
+function cutStatements({ epoch, signedSize }: EpochOpening["after"]): Statement[] {
+  const statements = [statement(cutSize, [epoch, signedSize])];
+  for (let level = 0, left = signedSize; level < maxLevels; level++) {
     const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
     const first = rest === 0 ? full : full + 1;
-    statements.push({ sql: cutTiles, args: [epoch, publicKey, after.epoch, level, first] });
-    if (rest > 0)
-      statements.push({ sql: cutTile, args: [epoch, publicKey, after.epoch, level, full, rest * hashBytes] });
+    statements.push(statement(cutTiles, [epoch, level, first]));
+    if (rest > 0) statements.push(statement(cutTile, [epoch, level, full, rest * hashBytes]));
     left = full;
   }
   return statements;
@@ -223,11 +228,11 @@ function cutStatements({ epoch, publicKey, after }: Pick<EpochOpening, "epoch" |
 const placeOf = (checkpoint: StoredCheckpoint | null) => [checkpoint?.epoch ?? 0, checkpoint?.size ?? 0];
 
 function appendStatements({ epoch, from, to, tiles, firstId, prefixes, checkpoint, previous }: Appended) {
-  const tileStatement = ({ level, position, hashes }: Tile): SqlStatement => {
+  const tileStatement = ({ level, position, hashes }: Tile): Statement => {
     return { sql: putTile, args: [epoch, to, level, position, hashes] };
   };
   const named = placeOf(previous);
-  const move: SqlStatement =
+  const move: Statement =
     checkpoint === null
       ? { sql: moveSize, args: [epoch, from, to] }
       : { sql: moveSigned, args: [epoch, from, to, ...named] };

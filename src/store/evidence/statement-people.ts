@@ -1,5 +1,5 @@
 import type { StatedPerson } from "../../domain/attestations.ts";
-import { rowsInJson, type SqlStatement } from "../driver/driver.ts";
+import { rowsInJson, type Statement } from "../driver/driver.ts";
 
 /** Whom statements speak of: beside the attestations, because a statement's own row there names nobody. */
 
@@ -15,7 +15,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
   WHERE attestations.verification_id = ? AND told.teacher_id IS NOT NULL ORDER BY told.teacher_id`;
 
 /** Keeps whom a statement speaks of, if that is stored. */
-export function peopleStatements(people: readonly StatedPerson[], statementId: string): SqlStatement[] {
+export function peopleStatements(people: readonly StatedPerson[], statementId: string): Statement[] {
   const rows = people.map((one) => [one.row, one.teacherId, one.ninIndex, one.status, one.eligible]);
   return [
     { sql: insert, args: [rowsInJson(rows), statementId] },

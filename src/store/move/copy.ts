@@ -40,7 +40,7 @@ export async function copyTable(table: MovedTable, { source, target }: Sides, on
     const page = await pages.read(source, after);
     const last = page.at(-1);
     if (last === undefined) return;
-    await target.batch([{ insert: table.into, rows: `[${page.join(",")}]` }]);
+    await target.batch([{ sql: table.insert, args: [`[${page.join(",")}]`] }]);
     pages.learn(page);
     onRows(page.length);
     after = keyOf(table, last);

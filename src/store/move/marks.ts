@@ -1,4 +1,4 @@
-import type { Driver, SqlStatement } from "../driver/driver.ts";
+import type { Driver, Statement } from "../driver/driver.ts";
 import { text } from "../driver/rows.ts";
 import { copyOfName, masterKeyCheckName, movedToName } from "../settings.ts";
 
@@ -53,27 +53,27 @@ export async function readMarks(driver: Driver) {
  * Makes a database a copy that every command refuses.
  * @param only a condition in SQL, and what it is bound to, without which nothing is changed
  */
-export function markCopy({ from, register, stand }: CopyOf, only?: SqlStatement): SqlStatement {
+export function markCopy({ from, register, stand }: CopyOf, only?: Statement): Statement {
   return putAll({ [copyOfName]: from, [copyRegisterName]: register, [copyStandName]: stand ?? "" }, only);
 }
 
 /** Makes a database one that was moved, under a condition as {@link markCopy} has it. */
-export function markMoved({ to, at }: MovedTo, only: SqlStatement): SqlStatement {
+export function markMoved({ to, at }: MovedTo, only: Statement): Statement {
   return putAll({ [movedToName]: to, [movedAtName]: at }, only);
 }
 
 /** As one statement, which stores all of it or nothing, and returns a row for each. */
 function putAll(
   values: Readonly<Record<string, string>>,
-  { sql, args }: SqlStatement = { sql: "true", args: [] },
-): SqlStatement {
+  { sql, args }: Statement = { sql: "true", args: [] },
+): Statement {
   const put = `INSERT INTO settings (name, value) SELECT key, value FROM json_each(?) WHERE ${sql}
     ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING name`;
   return { sql: put, args: [JSON.stringify(values), ...args] };
 }
 
 /** Takes a database's marks off. */
-export const removeMarks: SqlStatement = {
+export const removeMarks: Statement = {
   sql: `DELETE FROM settings WHERE name IN (${markNames.map((name) => `'${name}'`).join(", ")})`,
   args: [],
 };

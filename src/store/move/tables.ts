@@ -1,4 +1,4 @@
-import type { Driver, RowsTarget } from "../driver/driver.ts";
+import type { Driver } from "../driver/driver.ts";
 import { integer, text } from "../driver/rows.ts";
 import { movedToName } from "../settings.ts";
 import { markNames } from "./marks.ts";
@@ -9,7 +9,8 @@ import { markNames } from "./marks.ts";
  */
 export type MovedTable = {
   readonly name: string;
-  readonly into: RowsTarget;
+  /** Inserts the rows of a JSON array, in which bytes are hex. */
+  readonly insert: string;
   /** SQL that renders a row as its line. */
   readonly line: string;
   /** What the rows are ordered by; of a table with row ids those, so that the order of their coming is kept. */
@@ -72,10 +73,13 @@ function describe(name: string, stored: readonly Column[], isWithoutRowId: boole
     place: columns.indexOf(column),
     isInteger: column.type === "INTEGER",
   }));
-  const bytes = columns.filter(({ type }) => type === "BLOB").map((column) => column.name);
+  const values = columns.map(({ type }, place) =>
+    type === "BLOB" ? `unhex(value ->> ${place})` : `value ->> ${place}`,
+  );
   return {
     name,
-    into: { table: name, columns: columns.map((column) => column.name), bytes },
+    insert: `INSERT INTO ${name} (${columns.map((column) => column.name).join(", ")})
+      SELECT ${values.join(", ")} FROM json_each(?)`,
     line: `json_array(${columns.map((column) => rendered(name, column)).join(", ")})`,
     key,
     only: name === "settings" ? `name NOT IN (${markNames.map((one) => `'${one}'`).join(", ")})` : null,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import DataLoader from "dataloader";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
+import { createSerial } from "../../domain/serial.ts";
 import { openCommitLock } from "../driver/commit-lock.ts";
 import {
   type Driver,
@@ -69,11 +70,16 @@ export async function openRemote({
     });
   }
 
+  /** One after the other: the server has one writer, and refuses whoever comes in between. */
+  const inTurn = createSerial();
   async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
-    return whenFree(atMostMs, (leftMs) => {
-      onRequest("commit");
-      return requests.transaction(work, leftMs);
-    }).catch((error) => {
+    const endsAt = performance.now() + atMostMs;
+    const transact = () =>
+      whenFree(endsAt - performance.now(), (leftMs) => {
+        onRequest("commit");
+        return requests.transaction(work, leftMs);
+      });
+    return inTurn(transact).catch((error) => {
       throw asUnknown(error);
     });
   }
@@ -150,7 +156,9 @@ async function whenFree<T>(waitMs: number, ask: (leftMs: number) => Promise<T>):
       return await ask(end - performance.now());
     } catch (error) {
       const failure = storeError(error);
-      if (failure.code !== "STORE_BUSY" || performance.now() + pauseMs >= end) throw failure;
+      // What the work of a transaction has thrown is its answer.
+      const isServers = failure !== error && failure.code === "STORE_BUSY";
+      if (!isServers || performance.now() + pauseMs >= end) throw failure;
     }
     await sleep(pauseMs);
   }

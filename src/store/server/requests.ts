@@ -1,14 +1,7 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { ServerAddress } from "../../config.ts";
 import { isTvsError } from "../../domain/errors.ts";
-import {
-  bindable,
-  type Row,
-  type RowsTarget,
-  type Statement,
-  storeError,
-  type Transaction,
-} from "../driver/driver.ts";
+import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
 import { askServer } from "./answers.ts";
 import { isAnswer, isTimeout } from "./errors.ts";
 
@@ -65,7 +58,8 @@ export async function createServerRequests({ url, token }: ServerAddress) {
       const transaction = await clientFor(waitMs).transaction("write");
       try {
         const result = await work({
-          batch: async (statements) => rowsOf(await transaction.batch(statements.map(sentStatement))),
+          batch: async (statements) =>
+            statements.length === 0 ? [] : rowsOf(await transaction.batch(statements.map(sentStatement))),
         });
         await transaction.commit();
         return result;
@@ -104,19 +98,10 @@ function rowsOf(results: readonly { readonly rows: readonly unknown[] }[]): Row[
 }
 
 /** @throws TvsError for a value that no column can hold unchanged */
-export function sentStatement(statement: Statement): SentStatement {
+export function sentStatement({ sql, args }: Statement): SentStatement {
   try {
-    if ("sql" in statement) return { sql: statement.sql, args: statement.args.map(bindable) };
-    return { sql: insertFromJson(statement.insert), args: [statement.rows] };
+    return { sql, args: args.map(bindable) };
   } catch (error) {
     throw storeError(error);
   }
-}
-
-/** An insert of many rows as one text, which the server takes apart: bound values would all travel by themselves. */
-function insertFromJson({ table, columns, bytes = [] }: RowsTarget): string {
-  const values = columns.map((column, place) =>
-    bytes.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`,
-  );
-  return `INSERT INTO ${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM json_each(?)`;
 }

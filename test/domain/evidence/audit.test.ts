@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { sealMark } from "../../../src/domain/evidence/retention-mark.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
-import type { SqlStatement } from "../../../src/store/driver/driver.ts";
+import type { Statement } from "../../../src/store/driver/driver.ts";
 import { sharedFolder } from "../../harness/folder.ts";
 import { anAttestation, secrets } from "../../harness/samples.ts";
 import {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   oldRegister = await makeRegister(oldFolder, { isOld: true });
 });
 
-type Written = readonly (string | SqlStatement)[];
+type Written = readonly (string | Statement)[];
 type Among = Partial<Audited> & { readonly of?: AuditedRegister; readonly from?: string };
 /** What was written by hand, and what the audit says of it; over the newest register unless another one is audited. */
 type Case = readonly [

@@ -19,7 +19,7 @@ import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { Secrets } from "../../../src/domain/secrets.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import type { Driver, SqlStatement, Value } from "../../../src/store/driver/driver.ts";
+import type { Driver, Statement, Value } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
@@ -230,7 +230,7 @@ export async function query(file: string, sql: string, args: readonly Value[] = 
 export async function tamper(
   from: string,
   to: string,
-  statements: readonly (string | SqlStatement)[],
+  statements: readonly (string | Statement)[],
 ): Promise<void> {
   copyFileSync(from, to);
   const driver = await openEmbedded({ file: to });
@@ -253,7 +253,7 @@ let copies = 0;
 /** Audits a copy of a register that was changed by hand, of its newest state unless another one is named. */
 export async function auditTampered(
   { file, head: newest }: Pick<AuditedRegister, "file" | "head">,
-  statements: readonly (string | SqlStatement)[],
+  statements: readonly (string | Statement)[],
   { from = file, head = newest, ...options }: Partial<Audited> & { readonly from?: string } = {},
 ) {
   const copy = `${file}-tampered-${++copies}`;
@@ -267,7 +267,7 @@ export const insertLike2 = (own: {
   verificationId: string;
   jws: string;
   issuedAt?: number;
-}): SqlStatement => ({
+}): Statement => ({
   sql: `INSERT INTO attestations SELECT ?1, ?2, partner_id, coalesce(?4, issued_at), kid, endpoint, purpose, policy_version,
     teacher_id, reference, nin_index, status, eligible, context, credential, request_id, ?3 FROM attestations WHERE id = 2`,
   args: [own.id, own.verificationId, own.jws, own.issuedAt ?? null],

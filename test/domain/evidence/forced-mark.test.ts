@@ -6,7 +6,7 @@ import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
 import { noteBegin, noteEnd } from "../../../src/domain/evidence/retention-mark.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
-import type { Driver, SqlStatement } from "../../../src/store/driver/driver.ts";
+import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { aClock } from "../../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
@@ -36,10 +36,7 @@ beforeAll(async () => {
   register = await makeRegister(folder);
 });
 
-async function copy(
-  statements: readonly (string | SqlStatement)[] = [],
-  from = register.file,
-): Promise<string> {
+async function copy(statements: readonly (string | Statement)[] = [], from = register.file): Promise<string> {
   const file = join(folder, `forced-${++copies}.db`);
   await tamper(from, file, statements);
   return file;
@@ -53,7 +50,7 @@ function anOldJws(n: number): string {
 }
 
 /** Makes rows old, and has the log say the same. */
-const plant = (ids: readonly number[]): SqlStatement[] =>
+const plant = (ids: readonly number[]): Statement[] =>
   ids.flatMap((id) => [
     { sql: "UPDATE attestations SET jws = ?, issued_at = 1000000000 WHERE id = ?", args: [anOldJws(id), id] },
     {

@@ -1,11 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
-import { blockRows } from "../../../src/store/driver/connection.ts";
-import type { Driver, RowsTarget } from "../../../src/store/driver/driver.ts";
+import { blockRows, type Driver, insertRows } from "../../../src/store/driver/driver.ts";
 import { describeDrivers } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 const columns = ["k", "n", "b", "t"] as const;
-const insert: RowsTarget = { table: "bulk", columns, bytes: ["b"] };
 
 describeDrivers("an insert of many rows", (_kind, database) => {
   let driver: Driver;
@@ -29,11 +27,11 @@ describeDrivers("an insert of many rows", (_kind, database) => {
       const rows = Array.from({ length: count }, (_, n) => [
         first + n + 1,
         n % 3 === 0 ? null : Number.MAX_SAFE_INTEGER - n,
-        n % 2 === 0 ? null : "00FF1A",
+        n % 2 === 0 ? null : new Uint8Array([0, 255, 26]),
         `it's "é" \u{1F600} ${n}`,
       ]);
-      await driver.batch([{ insert, rows: JSON.stringify(rows) }]);
-      const expected = rows.map(([k, n, b, t]) => [k, n, b ?? "", t]);
+      await driver.batch(insertRows("bulk", columns, rows));
+      const expected = rows.map(([k, n, b, t]) => [k, n, b === null ? "" : "00FF1A", t]);
       expect((await stored(first)).slice(0, count)).toEqual(expected);
     },
   );
@@ -42,14 +40,14 @@ describeDrivers("an insert of many rows", (_kind, database) => {
     const names = Array.from({ length: 24 }, (_, n) => `c${n}`);
     await driver.batch([{ sql: `CREATE TABLE wide (${names.join(", ")})`, args: [] }]);
     const rows = Array.from({ length: blockRows + 2 }, (_, n) => names.map((name) => `${name} of ${n}`));
-    await driver.batch([{ insert: { table: "wide", columns: names }, rows: JSON.stringify(rows) }]);
+    await driver.batch(insertRows("wide", names, rows));
     const found = await driver.query("SELECT * FROM wide ORDER BY rowid");
     expect(found.map((row) => names.map((name) => row[name]))).toEqual(rows);
   });
 
   test("all of them or none", async () => {
     const rows = Array.from({ length: 25 }, (_, n) => [100_000 + (n === 24 ? 0 : n), n, null, "x"]);
-    const twice = driver.batch([{ insert, rows: JSON.stringify(rows) }]);
+    const twice = driver.batch(insertRows("bulk", columns, rows));
     expect(await rejection(twice)).toMatchObject({ code: "STORE_CONSTRAINT" });
     expect(await stored(99_999)).toEqual([]);
   });

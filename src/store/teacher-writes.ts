@@ -1,0 +1,167 @@
+import { hexOf } from "../domain/import/patch.ts";
+import type { TeacherWrite } from "../domain/teachers/store.ts";
+import type { TeacherContent } from "../domain/teachers/teachers.ts";
+import { createRecorder } from "./changes.ts";
+import {
+  insertRows,
+  type Row,
+  rowsInJson,
+  type Statement,
+  statement,
+  type Transaction,
+} from "./driver/driver.ts";
+import { integer, textOrNull } from "./driver/rows.ts";
+import { eventsOf } from "./events.ts";
+import { nextTeacherId } from "./status-lists.ts";
+import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
+import { historyColumns, historyValues } from "./teacher-history.ts";
+
+/** Changes of teachers, each with its history and its events. */
+
+/** A write, and which fields it changes if the others need not be written again. */
+type PlannedWrite = TeacherWrite & { readonly changed?: readonly (keyof TeacherContent)[] | null };
+type IdentifiedWrite = PlannedWrite & { readonly id: number };
+
+/** Rows in one JSON text: its parsed form is held in memory beside it. */
+const sliceRows = 500;
+
+const selectId = statement(`SELECT ${nextTeacherId} AS id`);
+
+/**
+ * Stores writes whose records are as they were read, and whose identifiers nobody else has.
+ * The ids of new teachers follow one another.
+ */
+export async function storeWrites(tx: Transaction, writes: readonly PlannedWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  const [[next = {}] = []] = await tx.batch([selectId]);
+  let newId = integer(next, "id");
+  const identified = writes.map((write) => ({ ...write, id: write.replaces?.id ?? newId++ }));
+  for (let start = 0; start < identified.length; start += sliceRows)
+    await tx.batch(sliceStatements(identified.slice(start, start + sliceRows)));
+}
+
+/**
+ * Stores those writes that still hold, in order.
+ * @returns for each whether its record was at the version that it was computed from, and its identifiers are nobody
+ *   else's
+ */
+export async function applyWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<boolean[]> {
+  const { versions, owners } = await readRecords(tx, writes);
+  const isApplied = writes.map(({ replaces, content }) => {
+    const owner = replaces?.id ?? "new";
+    const keys = keysOf(content);
+    const isFree = keys.every((key) => (owners.get(key) ?? replaces?.id) === replaces?.id);
+    if (!isFree || (replaces !== null && versions.get(replaces.id) !== replaces.version)) return false;
+    for (const key of keys) owners.set(key, owner);
+    if (replaces !== null) versions.delete(replaces.id);
+    return true;
+  });
+  const applied = writes.filter((_, index) => isApplied[index]);
+  await storeWrites(tx, applied);
+  await tx.batch(applied.flatMap(operatorsChange));
+  return isApplied;
+}
+
+const keysOf = ({ regNo, tId, ninIndex }: TeacherContent): string[] => [
+  `regNo ${regNo}`,
+  ...(tId === null ? [] : [`tId ${tId}`]),
+  ...(ninIndex === null ? [] : [`nin ${hexOf(ninIndex)}`]),
+];
+
+const selectCurrent = `SELECT id, version, reg_no, t_id, lower(hex(nin_index)) AS nin FROM teachers
+  WHERE id IN (SELECT value FROM json_each(?1)) OR reg_no IN (SELECT value FROM json_each(?2))
+    OR t_id IN (SELECT value FROM json_each(?3)) OR nin_index IN (SELECT unhex(value) FROM json_each(?4))`;
+
+/** The versions of the records that writes replace, and who has the identifiers that they write. */
+async function readRecords(tx: Transaction, writes: readonly TeacherWrite[]) {
+  const listOf = (pick: (write: TeacherWrite) => number | string | null | undefined) =>
+    JSON.stringify(writes.map(pick).filter((value) => value !== null && value !== undefined));
+  const [rows = []] = await tx.batch([
+    statement(selectCurrent, [
+      listOf(({ replaces }) => replaces?.id),
+      listOf(({ content }) => content.regNo),
+      listOf(({ content }) => content.tId),
+      listOf(({ content }) => hexOf(content.ninIndex)),
+    ]),
+  ]);
+  return {
+    versions: new Map(rows.map((row) => [integer(row, "id"), integer(row, "version")])),
+    owners: new Map<string, number | "new">(rows.flatMap(ownedKeys)),
+  };
+}
+
+function ownedKeys(row: Row): [string, number][] {
+  const [tId, nin] = [row.t_id, textOrNull(row, "nin")];
+  const keys = [`regNo ${row.reg_no}`, `tId ${tId}`, `nin ${nin}`];
+  return keys.map((key) => [key, integer(row, "id")]);
+}
+/** What an operator changed in a teacher's record is also listed among all that this operator changed. */
+function operatorsChange({ history, content }: TeacherWrite): Statement[] {
+  if (history === null || history.action === "import" || history.action === "sweep") return [];
+  const { action, actor, at } = history;
+  const recorded = createRecorder({ actor, clock: { now: () => at } });
+  return [recorded({ action, kind: "teacher", id: content.regNo })];
+}
+
+function sliceStatements(writes: readonly IdentifiedWrite[]): Statement[] {
+  return [
+    ...insertTeachers(writes.filter((write) => write.replaces === null)),
+    ...updateTeachers(writes.filter((write) => write.replaces !== null)),
+    ...insertHistory(writes),
+    ...eventsOf(writes),
+  ];
+}
+
+const teacherColumns = ["id", ...writtenFields.map(columnOf), "version"];
+
+function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+  const rows = writes.map((write) => [
+    write.id,
+    ...writtenFields.map((field) => writtenValue(write, field)),
+    1,
+  ]);
+  return insertRows("teachers", teacherColumns, rows);
+}
+
+/**
+ * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
+ * its value stays, and the indexes of blind indexes cost most: each entry is on another page of the disk.
+ */
+function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
+  if (writes.length === 0) return [];
+  const changed = new Set<string>(["announcedStatus", "updatedAt"]);
+  for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
+  const fields = writtenFields.filter((field) => changed.has(field));
+  const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValue(write, field))]);
+  const set = fields.map((field, index) => `${columnOf(field)} = ${valueAt(columnOf(field), index + 1)}`);
+  const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
+    FROM json_each(?) WHERE teachers.id = value ->> 0`;
+  return [statement(sql, [rowsInJson(rows)])];
+}
+
+/** The history of newcomers, taken from their records: nothing was before them. */
+const newcomersHistory = `INSERT INTO history (teacher_id, at, action, actor, reason, license_to, certificate_to, active_to)
+  SELECT id, updated_at, ?, ?, ?, announced_status, certificate_status, active
+  FROM teachers WHERE id BETWEEN ? AND ? ORDER BY id`;
+
+function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
+  const [first] = writes;
+  const last = writes.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const { action, actor, reason } = first.history ?? {};
+  const areNewcomers = writes.every(
+    ({ replaces, history: entry }) =>
+      replaces === null && entry?.action === action && entry?.actor === actor && entry?.reason === reason,
+  );
+  // The ids of a slice of newcomers follow one another.
+  if (areNewcomers && action !== undefined && actor !== undefined)
+    return [statement(newcomersHistory, [action, actor, reason ?? null, first.id, last.id])];
+  const entries = writes.flatMap(({ id, history: entry }) =>
+    entry === null ? [] : [[id, ...historyValues(entry)]],
+  );
+  return insertRows("history", historyColumns, entries);
+}
+
+function valueAt(column: string, place: number): string {
+  return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
+}
