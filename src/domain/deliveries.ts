@@ -113,11 +113,8 @@ export type Outbox = {
   finish(attempt: FinishedAttempt): Promise<boolean>;
   /** Gives leases back, due at once, without an attempt. */
   release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number): Promise<void>;
-  /**
-   * Gives back what nodes that are gone have leased (decision D12.2): nobody waits until their leases end. Who was only
-   * thought to be gone, and comes back, can finish nothing of it any more.
-   */
-  releaseGone(now: number): Promise<void>;
+  /** Ends all leases, for the one service over a file as it starts: nobody else can hold one. */
+  releaseAll(now: number): Promise<void>;
 };
 
 export type OpenEndpoint = {
@@ -138,7 +135,7 @@ export type LeaseRequest = {
   readonly except: readonly number[];
 };
 
-/** Who holds deliveries, and until when. The token begins with the node's id: a lease is its node's. */
+/** By which token deliveries are held, and until when. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = {

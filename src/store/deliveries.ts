@@ -21,7 +21,6 @@ import type { Commit } from "./driver/commits.ts";
 import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
-import { liveNodeIds } from "./server/served.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
 const disorderMs = 120_000;
@@ -275,19 +274,13 @@ const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(fa
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** The node that holds a lease stands before its token, and both have this form. */
-const uuidLength = 36;
-
 /**
- * The end of the leases of nodes that are gone. Whatever has a lease has a time, so a backlog of fresh deliveries is not
- * read; the join makes it one probe of the index for each partner.
+ * The end of all leases. What has one has a time, so a backlog of fresh deliveries is not read; the join makes it one
+ * probe of the index for each partner.
  */
-const releaseGone = (
-  kind: Driver["kind"],
-) => `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
+const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
-    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL
-      AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds(kind)}))`;
+    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
 
 /** The outbox as the sender works it off. Its writes go through the group commit that all calls share. */
 export function createOutbox(driver: Driver, commit: Commit): Outbox {
@@ -315,8 +308,8 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
         leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
-    async releaseGone(now) {
-      await commit([{ sql: releaseGone(driver.kind), args: [now] }, bumpRevision]);
+    async releaseAll(now) {
+      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
     },
   };
 }
