@@ -17,7 +17,7 @@ import type {
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
-import type { Commit } from "./driver/commits.ts";
+import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type SqlStatement, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
@@ -258,18 +258,19 @@ const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     (SELECT event_type FROM events WHERE events.id = deliveries.event) AS event_type,
     (SELECT content FROM events WHERE events.id = deliveries.event) AS body`;
 
-const finishDelivery = `UPDATE deliveries SET state = ?1, due_at = ?2, finished_at = ?3, lease = NULL,
-  attempts = attempts + 1 WHERE id = ?4 AND lease = ?5 AND state = 'pending' RETURNING id`;
-/** The record of an attempt. Each statement after the first runs only if the one before it changed a row. */
+const leasesOf = `SELECT id, lease FROM deliveries
+  WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending' AND lease IS NOT NULL`;
+const finishDelivery = `UPDATE deliveries SET state = ?, due_at = ?, finished_at = ?, lease = NULL,
+  attempts = attempts + 1 WHERE id = ?`;
 const insertAttempt = `INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms)
-  SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5 AND changes() = 1`;
+  SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5`;
 const endpointSucceeded = `UPDATE webhook_endpoints SET failing_since = NULL, last_error = NULL
-  WHERE partner_id = ?1 AND url = ?2 AND failing_since IS NOT NULL AND changes() = 1`;
+  WHERE partner_id = ?1 AND url = ?2 AND failing_since IS NOT NULL`;
 const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ?1), last_error = ?2,
     disabled_at = CASE WHEN disabled_at IS NULL AND (?3 OR failing_since <= ?4) THEN ?1 ELSE disabled_at END,
     disabled_reason = CASE WHEN disabled_at IS NOT NULL THEN disabled_reason WHEN ?3 THEN 'gone'
       WHEN failing_since <= ?4 THEN 'failing' END
-  WHERE partner_id = ?5 AND url = ?6 AND changes() = 1`;
+  WHERE partner_id = ?5 AND url = ?6`;
 
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
@@ -298,10 +299,7 @@ export function createOutbox(driver: Driver, commit: Commit): Outbox {
         some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
       );
     },
-    async finish(attempt) {
-      const rows = await commit(finishStatements(attempt));
-      return rows[0]?.length === 1;
-    },
+    finish: (attempt) => commit.inGroup(finishing, attempt),
     async release(leased, now) {
       if (leased.length === 0) return;
       await commit(
@@ -318,13 +316,26 @@ function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
+/** Attempts that ended, each recorded if its lease is still the one under which it was made. */
+const finishing: GroupedWrite<FinishedAttempt, boolean> = {
+  weigh: () => 3,
+  async write(tx, attempts) {
+    const ids = JSON.stringify(attempts.map(({ delivery: { id } }) => id));
+    const [rows = []] = await tx.batch([{ sql: leasesOf, args: [ids] }]);
+    const leases = new Map(rows.map((row) => [integer(row, "id"), text(row, "lease")]));
+    const isHeld = ({ delivery: { id, lease } }: FinishedAttempt) => leases.get(id) === lease;
+    await tx.batch(attempts.filter(isHeld).flatMap(finishStatements));
+    return attempts.map(isHeld);
+  },
+};
+
 function finishStatements(attempt: FinishedAttempt): Statement[] {
   const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
   const isPending = typeof next === "object";
   const state = isPending ? "pending" : next;
   const dueAt = isPending ? next.dueAt : finishedAt;
   return [
-    { sql: finishDelivery, args: [state, dueAt, isPending ? null : finishedAt, one.id, one.lease] },
+    { sql: finishDelivery, args: [state, dueAt, isPending ? null : finishedAt, one.id] },
     { sql: insertAttempt, args: [at, status, error, durationMs, one.id] },
     endpointStatement(attempt),
   ];
