@@ -14,7 +14,6 @@ const sections: Readonly<Record<string, Commands>> = {
     init: () => import("./register/init.ts").then((file) => file.initCommand),
     serve: () => import("./serve/serve.ts").then((file) => file.serveCommand),
     console: () => import("./serve/console.ts").then((file) => file.consoleCommand),
-    nodes: () => import("./serve/nodes.ts").then((file) => file.nodesCommand),
     status: () => import("./doctor/status.ts").then((file) => file.statusCommand),
     doctor: () => import("./doctor/doctor.ts").then((file) => file.doctorCommand),
   },
@@ -38,7 +37,6 @@ const sections: Readonly<Record<string, Commands>> = {
   "KEEP IT SAFE": {
     backup: () => import("./safe/backup.ts").then((file) => file.backupCommand),
     restore: () => import("./safe/restore.ts").then((file) => file.restoreCommand),
-    migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },
   "TRY IT IN A SANDBOX": {
     trigger: () => import("./sandbox/trigger.ts").then((file) => file.triggerCommand),

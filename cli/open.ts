@@ -2,10 +2,10 @@ import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Acting, service } from "../src/domain/changes.ts";
 import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
+import { requireRightClock } from "../src/domain/database-clock.ts";
 import type { TvsError } from "../src/domain/errors.ts";
 import type { ImportDependencies } from "../src/domain/import/import.ts";
 import { ensureKeys } from "../src/domain/keys.ts";
-import { requireClockOf } from "../src/domain/nodes.ts";
 import type { Secrets } from "../src/domain/secrets.ts";
 import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
@@ -23,7 +23,7 @@ import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
 import { createKeyStore } from "../src/store/keys.ts";
-import { createNodeStore } from "../src/store/nodes.ts";
+import { readDatabaseClock } from "../src/store/leader.ts";
 import { createPartnerStore } from "../src/store/partners.ts";
 import { createQuotaStore } from "../src/store/quota.ts";
 import { openRemote, type RequestKind, serverWaitMs } from "../src/store/server/remote.ts";
@@ -84,7 +84,7 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
   if (!isThere) await prepareNew(config, options);
   const driver = await openDriver(config, options);
   try {
-    await requireClockOf(createNodeStore(driver), clock);
+    await requireRightClock(() => readDatabaseClock(driver), clock);
     const version = await readSchema(driver);
     if (isThere && !(await holdsRegister(driver))) await prepareNew(config, options, driver);
     if (version < schemaVersion) await makeSchema(driver);
@@ -207,7 +207,6 @@ export function createStores(
     quotaStore: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver, acting),
     outbox: createOutbox(driver, commit),
-    nodes: createNodeStore(driver),
     evidence: createEvidenceStore(driver, acting),
     changes: createChangeStore(driver),
     statusLists: createStatusListStore(driver),

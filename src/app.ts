@@ -70,7 +70,7 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
     limit: createPublicLimit({
       clock: service.clock,
       sourceOf,
-      perMinute: () => Math.ceil(options.publicPerMinute / (options.liveNodes?.() ?? 1)),
+      perMinute: () => options.publicPerMinute,
       counts: options.addressCounts,
     }),
     evidence,

@@ -12,14 +12,6 @@ export const count = (max: number) =>
     v.transform(Number),
     v.maxValue(max, `must be at most ${max}`),
   );
-/** A duration such as `5s`, as its number of seconds. */
-export const seconds = (max: number) =>
-  v.pipe(
-    v.string(),
-    v.regex(/^\d{1,3}s$/, "must be a duration in seconds, such as 5s"),
-    v.transform((text) => Number(text.slice(0, -1))),
-    v.maxValue(max, `must be at most ${max}s`),
-  );
 export const flag = v.union(
   [
     v.boolean(),

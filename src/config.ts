@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
-import { count, flag, issuer, networks, seconds, text, timeZone } from "./config-values.ts";
+import { count, flag, issuer, networks, text, timeZone } from "./config-values.ts";
 import { TvsError } from "./domain/errors.ts";
 import { parseRetention } from "./domain/retention.ts";
 
@@ -52,8 +52,6 @@ const commonSchema = v.object({
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
 const maxThreads = 64;
-/** Together with the nine seconds of the drain less than the thirty after which a supervisor ends the service. */
-const maxDrainWait = 15;
 
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
@@ -62,7 +60,6 @@ const serveSchema = v.object({
   spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
   "access-log": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
-  "drain-wait": v.optional(seconds(maxDrainWait), "0s"),
   "trusted-proxy": v.optional(networks, ""),
   "client-cert-from": v.optional(networks, ""),
   "admin-port": v.optional(count(65_535)),
@@ -125,7 +122,6 @@ export function readServeConfig(flags: Flags, environment: Environment) {
     spread: given.spread,
     publicPerMinute: given["public-per-minute"],
     /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
-    drainWaitMs: given["drain-wait"] * 1_000,
     /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
     trustedProxies: given["trusted-proxy"],
     /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */
@@ -220,10 +216,25 @@ export function dueEpochFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): 
   return masterKeyFile.replace(/master\.key$/, "log.due");
 }
 
-/** The access log's file. Its name begins with the database's, because several databases may share a data folder. */
+/** The access log's file. */
 function accessLogFile(dataDir: string, database: DatabaseAddress, fileName: string): string {
-  const name = basename(database.kind === "file" ? database.file : fileName).replace(/\.db$/, "");
-  return join(dataDir, name === "tvs" ? "access.log" : `${name}-access.log`);
+  return ownFile("access.log", dataDir, database.kind === "file" ? database.file : fileName);
+}
+
+/** Where a service keeps which port its console has. */
+export function consoleFile({
+  dataDir,
+  database,
+  sandbox,
+}: Pick<Config, "dataDir" | "database" | "sandbox">) {
+  const ofServer = sandbox ? "sandbox.db" : "tvs.db";
+  return ownFile("console", dataDir, database.kind === "file" ? database.file : ofServer);
+}
+
+/** A service's own file. Its name begins with the database's, because several databases may share a data folder. */
+function ownFile(name: string, dataDir: string, databaseFile: string): string {
+  const prefix = basename(databaseFile).replace(/\.db$/, "");
+  return join(dataDir, prefix === "tvs" ? name : `${prefix}-${name}`);
 }
 
 function tlsOptions(given: v.InferOutput<typeof serveSchema>) {

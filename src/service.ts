@@ -25,8 +25,6 @@ export type Service = {
   readonly clock: Clock;
   /** Whether the clock is so wrong that partners are refused (decision D12.4). */
   readonly isClockWrong: () => boolean;
-  /** Whether this node still answers, and its health says that it is about to end (decision D12.7). */
-  readonly isEnding: () => boolean;
   /** Resolves when the database and the signer answer. @throws what they throw */
   readonly probe: () => Promise<void>;
   /** Notes that a believed proxy sent a `Client-Cert` that nobody can read; the call counts as one without. */
@@ -42,8 +40,6 @@ export type AppOptions = {
   readonly clientCertFrom?: readonly string[];
   /** What addresses have spent, where several threads share it (address-limit.ts). */
   readonly addressCounts?: SharedArrayBuffer;
-  /** How many nodes the public limit is divided among (decision D12.5); this one alone where it is left out. */
-  readonly liveNodes?: () => number;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
   /** Causes an event for the button of a sandbox's getting-started page. */

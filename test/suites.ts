@@ -34,8 +34,6 @@ const faults = filesOf([
   "blackbox/operators-day",
   "ci/package",
   "cli/sandbox/trigger",
-  "cli/serve/drain-wait",
-  "cli/serve/nodes",
   "cli/serve/serving-threads",
   "cli/terminal/completion",
   "data/examples/",
@@ -44,7 +42,6 @@ const faults = filesOf([
   "faults/",
   "histories/node-services",
   "histories/one-process",
-  "store/move/",
   "store/server/remote",
 ]);
 

@@ -3,19 +3,12 @@ import type { Config } from "../../src/config.ts";
 import { explainError } from "../../src/delivery/outcome.ts";
 import { type Check, checkNamed, fail, ok } from "../../src/domain/check.ts";
 import { judge } from "../../src/domain/checks.ts";
-import { createCalendar, isoTime } from "../../src/domain/clock.ts";
+import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
+import { judgeClock, readAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
-import {
-  clockAhead,
-  clockBoundsMs,
-  describeClock,
-  type Node,
-  type NodeStore,
-} from "../../src/domain/nodes.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
-import { nodesWithout } from "../../src/domain/rotation.ts";
 import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
 import { openConnection } from "../../src/store/driver/connection.ts";
@@ -24,6 +17,7 @@ import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
+import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createStores, openDriver, type Stores } from "../open.ts";
@@ -65,7 +59,7 @@ type Options = {
   readonly now: number;
 };
 
-/** Checks the database as it is: nothing is created, migrated or repaired. */
+/** Checks the database as it is: nothing is created or repaired. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;
@@ -134,7 +128,9 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       integrity,
       service,
       checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now),
-      ...(await checkDatabaseClock(stores.nodes)),
+      ...(driver.kind === "remote"
+        ? [judgeClock(await readAhead(() => readDatabaseClock(driver), systemClock))]
+        : []),
       ...(areKeysThere
         ? await checkReadings(driver, { stores, stored, keys, options })
         : [fail("signing-keys", "no active or no pending key", "restore a backup")]),
@@ -158,7 +154,6 @@ type Found = {
 /** Judges what the console judges too, and what of it only an operator looks into. */
 async function checkReadings(driver: Driver, { stores, stored, keys, options: { config, now } }: Found) {
   const ring = keyRing(keys);
-  const nodes = await stores.nodes.list();
   const readings = await takeReadings({
     ...stores,
     imports: createImportHistory(driver),
@@ -170,8 +165,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
   const credentials = await loadCredentialBook(stores.partners);
   const areWebhooksHeld = stored.get(holdWebhooksName) === "true";
   return [
-    ...judge({ now, readings, nodes, keys: ring, credentials, areWebhooksHeld, explainError }),
-    ...(nodes.some(({ state }) => state === "live") ? [judgeLoaded(nodes, ring.pending.kid)] : []),
+    ...judge({ now, readings, keys: ring, credentials, areWebhooksHeld, explainError }),
     ...(await checkLog(readings.log, stores.evidence, {
       config,
       issuer: config.issuer ?? stored.get("issuer"),
@@ -248,38 +242,4 @@ export async function checkEngine(): Promise<Check> {
   } catch {
     return fail("it cannot be loaded", "set BUN_TMPDIR to a folder that is writable and not mounted noexec");
   }
-}
-
-// What `tvs doctor` says of the nodes besides what the console says of them: their keys, and this machine's clock.
-
-/** Judges whether every node could sign with the next key, which a rotation would wait for. */
-export function judgeLoaded(nodes: readonly Node[], pendingKid: string): Check {
-  const { ok, warn } = checkNamed("node-keys");
-  const behind = nodesWithout(pendingKid, nodes);
-  if (behind.length === 0) return ok("all have loaded the pending key");
-  const advice =
-    "a node loads a key within a second: if it still has not, look at its log and restart it; tvs keys rotate is " +
-    "refused until then";
-  return warn(`the pending key is not loaded by ${behind.map(({ url }) => url).join(", ")}`, advice);
-}
-
-/** Compares this machine's clock with the database's, where that is another one's. */
-async function checkDatabaseClock(nodes: Pick<NodeStore, "now">): Promise<Check[]> {
-  const before = Date.now();
-  const databaseNow = await nodes.now();
-  return databaseNow === null
-    ? []
-    : [judgeDatabaseClock(clockAhead(databaseNow, { before, after: Date.now() }))];
-}
-
-/** @param aheadMs by how much this machine's clock is ahead of the database's */
-export function judgeDatabaseClock(aheadMs: number): Check {
-  const { ok, warn, fail } = checkNamed("database-clock");
-  const off = Math.abs(aheadMs);
-  if (off <= clockBoundsMs.warned) return ok("this machine's clock and the database's agree");
-  const found = `this machine's clock is ${describeClock(aheadMs)} the database's`;
-  const advice = "set the clock that is wrong (timedatectl, chronyc tracking)";
-  return off > clockBoundsMs.refused
-    ? fail(found, `${advice}; until then commands and tvs serve are refused here`)
-    : warn(found, advice);
 }

@@ -7,7 +7,6 @@ import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
-import { describeNode } from "../serve/nodes.ts";
 import { print, record } from "../terminal/output.ts";
 
 export const statusCommand = command({
@@ -19,14 +18,13 @@ export const statusCommand = command({
 });
 
 async function readStatus(operator: Operator) {
-  const { keys, webhooks, nodes, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
+  const { keys, webhooks, evidence, driver, keyKind, settingsInForce, calendar, clock } = operator;
   const store = createStatusStore(driver);
   const figures = await readFigures(store, await keys.list(), { calendar, now: clock.now() });
   const { issuer, site, timeZone, policy } = settingsInForce;
   return {
     at: isoTime(clock.now()),
     serviceRunning: await driver.serviceRunning(),
-    nodes: (await nodes.list()).map(describeNode),
     environment: keyKind === "live" ? "live" : "sandbox",
     issuer,
     site: site.name,
@@ -51,7 +49,6 @@ function statusText(status: Status): string {
   const about = teachers.approximate ? ", estimated" : "";
   return record({
     service: status.serviceRunning ? "running" : "not running",
-    nodes: nodesText(status.nodes),
     environment: status.environment,
     issuer: status.issuer,
     site: status.site,
@@ -74,15 +71,6 @@ function statusText(status: Status): string {
     "last import": lastImport === null ? null : importText(lastImport),
     database: `${database.kind}, schema ${database.schemaVersion}, ${sizeText(database.sizeBytes)}`,
   });
-}
-
-/** Such as `2 live (1.4.0), 1 gone (1.3.2)`: several versions are a rolling upgrade, under way or forgotten. */
-function nodesText(nodes: Status["nodes"]): string | null {
-  const parts = [...Map.groupBy(nodes, ({ state }) => state)].map(([state, those]) => {
-    const versions = [...new Set(those.map(({ version }) => version))].join(" and ");
-    return `${those.length} ${state} (${versions})`;
-  });
-  return parts.length === 0 ? null : parts.sort().reverse().join(", ");
 }
 
 function keyText(key: Status["keys"]["active"], since: string): string | null {

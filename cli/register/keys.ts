@@ -8,8 +8,7 @@ import {
   keyRing,
   signKeyHistory,
 } from "../../src/domain/keys.ts";
-import type { Node } from "../../src/domain/nodes.ts";
-import { rotateKeys, untilRotatable } from "../../src/domain/rotation.ts";
+import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { checkpointOfAll } from "../evidence/open-evidence.ts";
@@ -61,14 +60,14 @@ const rotateCommand = operatorCommand({
   args: { now: flag(), ...bitsArg, ...yesArg, ...byArg },
   async act(operator, args) {
     const { secrets, clock } = operator;
-    const options = { immediately: args.now === true, now: clock.now(), onWait: noteWaiting };
-    const { active, pending } = await untilRotatable(operator, options);
+    const options = { immediately: args.now === true, now: clock.now() };
+    const { active, pending } = await requireRotatable(operator.keys, options);
     await confirm(
       args,
       `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
     );
     await checkpointOfAll(operator);
-    const { early, ...kids } = await rotateKeys(operator, secrets, { ...options, bits: args.bits });
+    const { early, ...kids } = await rotateKeys(operator.keys, secrets, { ...options, bits: args.bits });
     if (early)
       note(
         "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
@@ -82,9 +81,6 @@ const rotateCommand = operatorCommand({
     );
   },
 });
-
-const noteWaiting = (nodes: readonly Node[]) =>
-  note(`waiting for the pending key to be loaded by ${nodes.map(({ url }) => url).join(", ")}`);
 
 const noteUnsigned = (error: unknown) =>
   note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);

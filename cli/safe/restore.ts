@@ -5,7 +5,7 @@ import type { Config } from "../../src/config.ts";
 import { isoTime, systemClock } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { type BackupFacts, inspectBackup } from "../../src/store/driver/backup.ts";
-import { type Driver, statement } from "../../src/store/driver/driver.ts";
+import type { Driver } from "../../src/store/driver/driver.ts";
 import {
   holdWebhooksName,
   type Restored,
@@ -50,8 +50,7 @@ export const restoreCommand = command({
     let log: RestoredLog | null = null;
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
-      // Who served the database when the backup was made does not serve this copy, and is not missed in it.
-      await driver.batch([statement("DELETE FROM nodes"), moveTeacherIds(systemClock.now())]);
+      await driver.batch([moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
       log = await settleRestoredLog(driver, { config, settings, clock: systemClock });

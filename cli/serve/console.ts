@@ -1,36 +1,43 @@
 /** The operator's console: the command that prints a link to it, and the server that `tvs serve --admin-port` opens. */
 
-import { hostname } from "node:os";
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import words from "../../data/commands.json" with { type: "json" };
-import { type Config, hasUsualDatabase } from "../../src/config.ts";
+import { type Config, consoleFile, hasUsualDatabase } from "../../src/config.ts";
 import { createSessions } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
-import { findConsole, mintLink } from "../../src/console/console-link.ts";
+import { type ConsolePlace, mintLink, readPlace, writePlace } from "../../src/console/console-link.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
 import { explainError } from "../../src/delivery/outcome.ts";
 import { isoTime } from "../../src/domain/clock.ts";
+import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
 import { listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
+import { discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
-import { option, version } from "../command.ts";
+import { version } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { note, parseCount, print } from "../terminal/output.ts";
+import { readSmallFile } from "../safe/input-file.ts";
+import { note, print } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
 import type { ServingThreads } from "./serving-threads.ts";
 
 export const consoleCommand = operatorCommand({
   ...words.console,
-  args: { port: option("PORT", parseCount) },
-  async act({ stores: { nodes }, driver, secrets, clock }, args) {
-    // Who can open the file reaches the console, whatever the machine is called meanwhile.
-    const host = driver.kind === "remote" ? hostname() : null;
-    const place = findConsole(await nodes.list(), { host, port: args.port });
+  async act({ driver, config, secrets, clock }, args) {
+    if (!(await driver.serviceRunning()))
+      throw new TvsError(
+        "REFUSED",
+        "no service is running on this data; start `tvs serve --admin-port 9464`",
+      );
+    const file = consoleFile(config);
+    const place = readPlace(existsSync(file) ? readSmallFile(file).toString("utf8") : null);
     const { url, expiresAt } = mintLink(secrets, place, clock.now());
     print(args, { url, expiresAt: isoTime(expiresAt) }, () => url);
     if (args.json !== true) note("the link works once, within five minutes, on this machine");
@@ -41,10 +48,10 @@ export const consoleCommand = operatorCommand({
 export type ConsolePort = {
   readonly port: number;
   /**
-   * Opens the console and the metrics of the node that has told the others of the port.
+   * Opens the console and the metrics, and keeps for `tvs console` where they are.
    * @returns a link that opens the console once
    */
-  open(service: OpenService, parts: Pick<Parts, "config" | "threads">): string;
+  open(service: OpenService, parts: Pick<Parts, "config" | "threads">): Promise<string>;
   close(): Promise<void>;
 };
 
@@ -66,17 +73,22 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
     limits: { maxConnections },
     onError: (error) => log.error("the console failed", { detail: String(error) }),
   });
+  const place = { port: listener.port, id: randomUUID() };
   let history: History | undefined;
+  let file: string | undefined;
   return {
     port: listener.port,
-    open(service, parts) {
+    async open(service, parts) {
       const { secrets, clock } = service.operator;
       history = startHistory({ ...service.metrics, clock });
-      opening.resolve({ pages: createAdmin(service, { ...parts, history, port: listener.port }) });
-      return mintLink(secrets, { port: listener.port, nodeId: service.node.nodeId }, clock.now()).url;
+      file = consoleFile(parts.config);
+      placeOver(await writeBeside(file, writePlace(place)), file);
+      opening.resolve({ pages: createAdmin(service, { ...parts, history, place }) });
+      return mintLink(secrets, place, clock.now()).url;
     },
     async close() {
       history?.stop();
+      if (file !== undefined) discard(file);
       opening.reject(new Error("the service did not open"));
       await listener.close();
     },
@@ -87,10 +99,10 @@ type Parts = {
   readonly config: Config;
   readonly threads: Pick<ServingThreads, "figures">;
   readonly history: History;
-  readonly port: number;
+  readonly place: ConsolePlace;
 };
 
-function createAdmin(open: OpenService, { config, threads, history, port }: Parts) {
+function createAdmin(open: OpenService, { config, threads, history, place }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
   const { secrets, clock, stores, driver, blindIndex } = operator;
@@ -102,7 +114,7 @@ function createAdmin(open: OpenService, { config, threads, history, port }: Part
     ...{ blindIndex, imports, configuration, clock, history },
     threads: threads.figures,
     startedAt: clock.now(),
-    node: open.node.figures,
+    clockAheadMs: open.clockAheadMs,
     readings: createReadings({
       ...stores,
       ...{ imports, clock, onError },
@@ -123,7 +135,7 @@ function createAdmin(open: OpenService, { config, threads, history, port }: Part
   return createAdminApp({
     sources,
     exposition: createExposition(sources),
-    sessions: createSessions({ secrets, place: { nodeId: open.node.nodeId, port }, clock }),
+    sessions: createSessions({ secrets, place, clock }),
   });
 }
 

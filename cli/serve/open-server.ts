@@ -2,13 +2,14 @@
 
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
+import type { Check } from "../../src/domain/check.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
+import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
-import { type NodeMemory, newNodeMemory, openNodeMemory } from "../../src/domain/node-memory.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
@@ -34,6 +35,7 @@ import { newSigningBoards } from "../../src/signing/board.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk, newEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { readDatabaseClock } from "../../src/store/leader.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import type { Operator } from "../open.ts";
@@ -47,7 +49,6 @@ export type ProcessMemory = {
   readonly disk: SharedArrayBuffer;
   readonly commitLock: SharedArrayBuffer;
   readonly signingBoards: SharedArrayBuffer;
-  readonly node: SharedArrayBuffer;
 };
 
 export function newProcessMemory(threads: number): ProcessMemory {
@@ -59,7 +60,6 @@ export function newProcessMemory(threads: number): ProcessMemory {
     disk: newEvidenceDisk(),
     commitLock: newCommitLock(threads),
     signingBoards: newSigningBoards(threads),
-    node: newNodeMemory(threads),
   };
 }
 
@@ -87,8 +87,8 @@ export type OpenServer = {
   readonly service: Service;
   readonly requests: RequestCounters;
   readonly signer: ChosenSigner;
-  /** What the threads of this node know of it. */
-  readonly node: NodeMemory;
+  /** This machine's clock beside the database's. */
+  readonly clockWatch: ClockWatch;
   isDiskRefusing(): boolean;
   /** Stops looking for changes, and signing. */
   close(): Promise<void>;
@@ -113,17 +113,20 @@ export async function openServer(basis: ServerBasis, options: ServerOptions): Pr
       requests.observe(call.route, call.method, call.status, call.ms);
       onCall(call);
     };
-    const node = openNodeMemory(memory.node);
-    const service = await createService(basis, { signer, disk, work, observe, node });
-    const loaded = () => node.loaded(thread, service.configuration.current().revision);
-    loaded();
+    const clockWatch = createClockWatch(
+      () => readDatabaseClock(basis.driver),
+      basis.clock,
+      // Each thread looks by itself, and all would say the same.
+      thread === 0 ? logClock : undefined,
+    );
+    const service = await createService(basis, { signer, disk, work, observe, clockWatch });
     const everyMs = refreshMs[basis.driver.kind];
-    const stops = [keepFresh(service, { everyMs, onFresh: loaded, onLost }), watchLag(work)];
+    const stops = [keepFresh(service, { everyMs, clockWatch, onLost }), watchLag(work)];
     return {
       service,
       requests,
       signer,
-      node,
+      clockWatch,
       isDiskRefusing: disk.isRefusing,
       async close() {
         await Promise.all(stops.map((stop) => stop()));
@@ -141,13 +144,13 @@ type ServiceParts = {
   readonly disk: ReturnType<typeof createEvidenceDisk>;
   readonly work: WorkCounters;
   readonly observe: CallObserver;
-  readonly node: NodeMemory;
+  readonly clockWatch: ClockWatch;
 };
 
 async function createService(basis: ServerBasis, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = basis;
   const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, work, observe, node } = parts;
+  const { signer, disk, work, observe, clockWatch } = parts;
   const configuration = await createConfiguration({
     settings,
     partners,
@@ -182,14 +185,13 @@ async function createService(basis: ServerBasis, parts: ServiceParts): Promise<S
     secrets,
     keyKind,
     clock,
-    isClockWrong: node.isClockWrong,
-    isEnding: node.isEnding,
+    isClockWrong: clockWatch.isWrong,
     probe: createProbe(clock, () =>
       Promise.all([
         disk.probe(),
         configuration.refresh(),
         sign(),
-        requireClock(node),
+        requireClock(clockWatch),
         requireLoaded(stores.teachers),
       ]),
     ),
@@ -211,6 +213,11 @@ function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (pro
   };
 }
 
+function logClock({ result, found, advice }: Check): void {
+  const write = { ok: log.info, warn: log.warn, fail: log.error }[result];
+  write(found, advice === null ? {} : { advice });
+}
+
 function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
   let last: { at: number; outcome: Promise<void> } | undefined;
   const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
@@ -228,20 +235,22 @@ async function requireLoaded(teachers: Pick<TeacherStore, "isLoaded">): Promise<
   if (!(await teachers.isLoaded())) throw new TvsError("REGISTER_EMPTY", "the register is empty");
 }
 
-async function requireClock({ isClockWrong }: NodeMemory): Promise<void> {
-  if (isClockWrong())
-    throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
+async function requireClock({ isWrong }: ClockWatch): Promise<void> {
+  if (isWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
 }
 
-/** Re-reads what commands have changed. @returns ends it */
+/** Re-reads what commands have changed, and the database's clock, in one request to a server. @returns ends it */
 function keepFresh(
   { configuration }: Service,
-  { everyMs, onFresh, onLost }: { everyMs: number; onFresh: () => void } & Pick<ServerOptions, "onLost">,
+  {
+    everyMs,
+    clockWatch,
+    onLost,
+  }: { everyMs: number; clockWatch: ClockWatch } & Pick<ServerOptions, "onLost">,
 ): () => Promise<void> {
   let failure = "";
   async function refresh(): Promise<void> {
-    await configuration.refresh();
-    onFresh();
+    await Promise.all([configuration.refresh(), clockWatch.look()]);
     failure = "";
   }
   // A failure shows itself in the health probe and in the calls too; the next turn tries again.

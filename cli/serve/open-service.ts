@@ -6,7 +6,7 @@ import { type Sender, startSender } from "../../src/delivery/sender.ts";
 import type { Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { isTvsError } from "../../src/domain/errors.ts";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { startFollowing } from "../../src/domain/evidence/schedule.ts";
 import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
@@ -23,7 +23,7 @@ import { createSettingsStore } from "../../src/store/settings.ts";
 import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { actorOf } from "../register/operator-name.ts";
-import { admitNode, newNodeId, type RunningNode, runNode } from "./node.ts";
+import { startLeading } from "./leader.ts";
 import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
 
 /** What `serve` adds: the service that the HTTP layer calls. */
@@ -36,8 +36,8 @@ export type OpenService = {
     readonly work: WorkCounters;
     readonly refusals: Refusals;
   };
-  /** This process among those that serve the database. */
-  readonly node: RunningNode;
+  /** By how many milliseconds this machine's clock is ahead of the database's. */
+  clockAheadMs(): number;
   /** What further threads share with this one. */
   readonly memory: ProcessMemory;
   /** Takes the calls that another thread has answered, for the refusals and the access log. */
@@ -59,17 +59,14 @@ export type OpenService = {
 /** How often a node on a server looks whether there is something to send: each look is a request. */
 const remotePollMs = 500;
 
-/** Where a service listens, and where its console. */
-type Place = { readonly url?: string; readonly consolePort?: number | null };
-
 /**
  * Opens everything that the main thread of `serve` needs and keeps it fresh. A sandbox is made where there is none.
- * The process becomes a node: the only one of a database file, one of several on a server.
+ * Over a database file this is the only service, over a server one of any number.
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
-  { url = "", consolePort = null, ...options }: OpenOptions & Place = {},
+  options: OpenOptions = {},
 ): Promise<OpenService> {
   const memory = newProcessMemory(config.threads ?? 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
@@ -84,15 +81,13 @@ export async function openService(
   });
   let calls: AccessLog | undefined;
   let server: OpenServer | undefined;
-  let node: RunningNode | undefined;
-  let stopFollowing = async () => {};
+  let [stopLeading, stopFollowing] = [async () => {}, async () => {}];
   const closeParts = async () => {
-    await Promise.all([calls?.close(), server?.close(), node?.leave(), stopFollowing()]);
+    await Promise.all([calls?.close(), server?.close(), stopLeading(), stopFollowing()]);
     await operator.driver.close();
   };
   try {
-    const nodeId = newNodeId();
-    await admitNode(operator, nodeId);
+    await admit(operator);
     await rememberSettings(operator, config);
     await openLog(operator);
     calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
@@ -105,26 +100,19 @@ export async function openService(
     const { onLost } = options;
     const opened = await openServer(operator, { signing, memory, thread: 0, work, onCall, onLost });
     server = opened;
-    const { configuration } = opened.service;
+    const { configuration, isClockWrong } = opened.service;
     const onLogError = evidenceFailureHandler(onLost);
-    const running = await runNode(operator, {
-      nodeId,
-      url,
-      consolePort,
-      configuration,
-      memory: opened.node,
-      onLogError,
-    });
-    node = running;
+    stopLeading = startLeading(operator, { configuration, isClockWrong, onLogError });
     stopFollowing = startFollowing({
       builder: evidenceBuilderOf(operator),
       clock: operator.clock,
       onError: onLogError,
     });
-    const stopSending = startSending(operator, { node: running, configuration, work });
+    const { aheadMs: clockAheadMs } = opened.clockWatch;
+    const stopSending = startSending(operator, { clockAheadMs, configuration, work });
     return {
       operator,
-      node: running,
+      clockAheadMs,
       service: opened.service,
       metrics: { requests: opened.requests, work, refusals },
       memory,
@@ -156,6 +144,27 @@ function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown)
   };
 }
 
+/**
+ * Lets this process serve the database.
+ * @throws TvsError DATABASE_IN_USE when another process serves the file, REFUSED when other services answer under another
+ *   issuer or time zone
+ */
+async function admit({ driver, stores, settingsInForce, remembered, clock }: Operator): Promise<void> {
+  if (await driver.lockService()) return stores.outbox.releaseAll(clock.now());
+  if (!(await driver.serviceRunning())) return;
+  for (const [name, option, own] of [
+    ["issuer", "--issuer", settingsInForce.issuer],
+    ["time_zone", "--time-zone", settingsInForce.timeZone],
+  ] as const) {
+    const theirs = remembered.get(name);
+    if (theirs === undefined || theirs === own) continue;
+    const message =
+      `another service answers for this register with ${option} ${theirs}, and this one would with ${own}; start it with ` +
+      `${option} ${theirs}, or stop all services before you change it (one that was killed counts for 15 seconds more)`;
+    throw new TvsError("REFUSED", message);
+  }
+}
+
 /** Tells the commands, and the other nodes, what is agreed on. */
 async function rememberSettings(operator: Operator, { keepAttestations }: Config): Promise<void> {
   const { driver, clock, config, settingsInForce, remembered, issuerTold, secrets } = operator;
@@ -174,13 +183,16 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
  */
 function startSending(
   { driver, stores, secrets, keyKind, clock: own }: Operator,
-  { node, configuration, work }: { node: RunningNode; configuration: Configuration; work: WorkCounters },
+  {
+    clockAheadMs,
+    configuration,
+    work,
+  }: { clockAheadMs: () => number; configuration: Configuration; work: WorkCounters },
 ): () => Promise<void> {
-  const clock = { now: () => own.now() - node.clockAheadMs() };
+  const clock = { now: () => own.now() - clockAheadMs() };
   const exchange = createExchange({ clock });
   const sender: Sender = startSender({
     outbox: countedOutbox(stores.outbox, work),
-    nodeId: node.nodeId,
     exchange,
     secrets,
     clock,

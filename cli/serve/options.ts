@@ -12,7 +12,6 @@ export const serveArgs = {
   issuer: option("URL"),
   "access-log": flag(),
   "public-per-minute": option("N"),
-  "drain-wait": option("TIME"),
   "time-zone": option("ZONE"),
   policy: option("FILE"),
   site: option("FILE"),

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
+  consoleFile,
   type Environment,
   type Flags,
   readServeConfig,
@@ -11,13 +11,13 @@ import {
 } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
-import { openNodeMemory } from "../../src/domain/node-memory.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
+import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { workerEntry } from "../entry.ts";
@@ -88,17 +88,16 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
     open = await openService(config, {
       defaultIssuer: isPrivate ? listener.url : null,
-      url: listener.url,
-      consolePort: consolePort?.port ?? null,
       onLost: lost.resolve,
     });
     const sandbox = config.sandbox ? await prepareSandbox(open, listener.url) : undefined;
     const demo = sandbox?.demo;
-    const { liveNodes } = openNodeMemory(open.memory.node);
     const { operator, service } = open;
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
     const addressCounts = open.memory.addresses;
-    openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts, liveNodes }));
+    // One that was killed has left it.
+    if (consolePort === undefined) discard(consoleFile(config));
+    openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
     if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
       const { work } = open.metrics;
@@ -110,11 +109,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
       });
     }
     threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
-    const link = consolePort?.open(open, { config, threads });
+    const link = await consolePort?.open(open, { config, threads });
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
     const signal = await untilTheEnd(stopped, lost.promise);
-    if (signal === "SIGTERM") await letProxiesSee(open, config);
     if (signal !== null) log.info("draining", { signal });
   } catch (error) {
     refuse(error);
@@ -200,17 +198,6 @@ async function untilTheEnd(stopped: Promise<string>, lost: Promise<TvsError>): P
   process.exitCode = exitCodes.refused;
   setTimeout(() => process.exit(exitCodes.refused), lossPatienceMs).unref();
   return null;
-}
-
-/**
- * Lets the health document say that this node ends while it answers as before. A proxy that asks for it sends nothing
- * more by then; at once, the drain would close connections on which a call is already on its way.
- */
-async function letProxiesSee({ memory }: OpenService, { drainWaitMs }: ServeConfig): Promise<void> {
-  if (drainWaitMs === 0) return;
-  log.info("leaving", { seconds: drainWaitMs / 1_000 });
-  openNodeMemory(memory.node).announceEnd();
-  await sleep(drainWaitMs);
 }
 
 /**

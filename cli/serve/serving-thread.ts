@@ -126,7 +126,6 @@ async function openThread(
     demo: data.demo,
     causeEvent: data.demo && (() => triggerRevocation({ stores, ...server.service })),
     addressCounts: memory.addresses,
-    liveNodes: server.node.liveNodes,
   });
   const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
   return {

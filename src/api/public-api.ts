@@ -130,7 +130,7 @@ export function serviceDocuments(service: Service) {
   const keyHistory: PageHandler = async (c) =>
     sendDocument(c, publicDocument((await configuration.recent()).keyHistory, "application/jose"));
   const health: PageHandler = async (c) => {
-    const status = service.isEnding() ? "unavailable" : await healthOf(service);
+    const status = await healthOf(service);
     // The probe has read again what commands have changed.
     const { settings, keys } = service.configuration.current();
     c.header("Cache-Control", "no-store");

@@ -90,7 +90,7 @@ export type Opening =
 /** The browsers that are signed in. A good link begins one session, and is then used up. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Everything is in memory: a restart signs everybody out, and its new node id makes every earlier link unknown. */
+/** Everything is in memory: a restart signs everybody out, and its new id makes every earlier link unknown. */
 export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
   const { secrets, place, clock } = dependencies;
   /** Tokens that were used, until when they would have been good. */

@@ -1,54 +1,39 @@
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { TvsError } from "../domain/errors.ts";
-import type { Node } from "../domain/nodes.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
 
 /** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running node has its console. Its id, another one at each start, is part of every link, which ends with it;
- * so is the port, so that a row that names another one leads nobody with a token to whoever listens there.
+ * Where a running service has its console. The id, another one at each start, is part of every link, which ends with it;
+ * so is the port, so that a file that names another one leads nobody with a token to whoever listens there.
  */
-export type ConsolePlace = { readonly port: number; readonly nodeId: string };
+export type ConsolePlace = { readonly port: number; readonly id: string };
 
 export type LinkVerdict = "good" | "expired" | "unknown";
 
 /**
- * Finds the console that can be opened from here: each is reached from its node's own machine alone.
- * @param nodes of which those that live count
- * @param options `host` is this machine's name, null where every node runs on it; `port` chooses among several consoles
- * @throws TvsError REFUSED when there is none here, USAGE when there are several and none was chosen
+ * Reads what a service has kept of its console.
+ * @param text of its file; null when there is none
+ * @throws TvsError REFUSED
  */
-export function findConsole(nodes: readonly Node[], options: Whereabouts): ConsolePlace {
-  const live = nodes.filter(({ state }) => state === "live");
-  const here = live.filter((node) => options.host === null || node.host === options.host);
-  const places = here.flatMap(({ nodeId, consolePort: port }) => (port === null ? [] : [{ nodeId, port }]));
-  const [place, ...others] = places.filter(({ port }) => (options.port ?? port) === port);
-  const ports = places.map(({ port }) => port);
-  if (place === undefined) throw noConsole(live, here, ports);
-  if (others.length === 0) return place;
-  const message = `several nodes on this machine have a console; say which: --port ${ports.join(" or ")}`;
-  throw new TvsError("USAGE", message);
+export function readPlace(text: string | null): ConsolePlace {
+  const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
+  if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
+  const message =
+    "the running service has no console, or keeps its data elsewhere; restart it with `tvs serve --admin-port 9464`";
+  throw new TvsError("REFUSED", message);
 }
 
-type Whereabouts = { readonly host: string | null; readonly port?: number | undefined };
-
-function noConsole(live: readonly Node[], here: readonly Node[], ports: readonly number[]): TvsError {
-  const refused = (message: string) => new TvsError("REFUSED", message);
-  if (live.length === 0)
-    return refused("no service is running on this data; start `tvs serve --admin-port 9464`");
-  if (ports.length > 0) return refused(`no console has this port; --port may be ${ports.join(" or ")}`);
-  if (here.length > 0)
-    return refused("the running service has no console; restart it with `tvs serve --admin-port 9464`");
-  const hosts = [...new Set(live.map(({ host }) => host))].join(", ");
-  return refused(`no node runs on this machine, and a console opens on its node's own: ${hosts}`);
+export function writePlace({ port, id }: ConsolePlace): string {
+  return `${port} ${id}\n`;
 }
 
 /**
  * Makes a link that opens the console once. Its token is a message authentication code under a key derived from the
- * master key, so only who can read the master key and the database can make one, and nothing is stored for it.
+ * master key, so only who can read the master key can make one, and nothing is stored for it.
  * @returns the address, and when it ends in milliseconds since the epoch
  */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
@@ -75,6 +60,6 @@ export function checkToken(token: string, { secrets, place, now }: CheckOptions)
 /** `place` is the console's own, whatever the database says of it. */
 type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
 
-function macOf(secrets: Secrets, { nodeId, port }: ConsolePlace, content: string): string {
-  return Buffer.from(secrets.mac("console-link", `${nodeId}.${port}.${content}`)).toString("base64url");
+function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): string {
+  return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }

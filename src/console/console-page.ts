@@ -10,7 +10,6 @@ import {
   importsSection,
   keysSection,
   logSection,
-  nodesSection,
   quotaSection,
   webhooksSection,
 } from "./state-sections.ts";
@@ -25,7 +24,6 @@ const sections = {
   quotas: { title: "Quotas", render: quotaSection },
   keys: { title: "Signing keys", render: keysSection },
   log: { title: "Evidence log", render: logSection },
-  nodes: { title: "Nodes", render: nodesSection },
   imports: { title: "Imports", render: importsSection },
   refusals: { title: "Refused calls", render: refusalsSection },
   answers: { title: "Answers since the start", render: answersSection },
@@ -65,7 +63,6 @@ ${panel("attention", state)}
 ${panel("webhooks", state)}
 <div class="pair">${panel("quotas", state)}${panel("keys", state)}</div>
 ${panel("log", state)}
-${panel("nodes", state)}
 ${panel("refusals", state)}
 ${panel("imports", state)}
 <div class="pair">${panel("answers", state)}${panel("statuses", state)}</div>

@@ -1,13 +1,13 @@
-/** The console's sections on what the service knows: concerns, quotas, keys, nodes, webhooks, imports, the log. */
+/** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports, the log. */
 
 import { html } from "hono/html";
 import { type Check, fail, warn } from "../domain/check.ts";
 import { judge } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
+import { judgeClock } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import type { SigningKey } from "../domain/keys.ts";
-import { clockBoundsMs, type Node } from "../domain/nodes.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
@@ -95,30 +95,6 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
-}
-
-/** Who serves the register, as this node's last beat found it. */
-export function nodesSection({ node, snapshot, commandLine }: ConsoleState): Markup {
-  const at = (time: number) => moment(time, snapshot.settings.timeZone);
-  const rows = node().nodes.map((one) => [
-    one.host,
-    html`${nodeBadge(one)}${one.keepsHouse ? html` ${badge("quiet", "keeps house")}` : ""}`,
-    one.url,
-    one.version,
-    at(one.startedAt),
-    at(one.seenAt),
-  ]);
-  return html`${tableOf("Nodes that serve this register", {
-    head: ["Machine", "State", "Address", "Version", "Since", "Last seen"],
-    rows,
-  })}${commandBox(commandLine("nodes list"))}`;
-}
-
-function nodeBadge({ state, clockAheadMs }: Node): Markup {
-  if (state === "gone") return badge("bad", "gone");
-  const off = Math.abs(clockAheadMs);
-  if (off <= clockBoundsMs.warned) return badge("good", "live");
-  return badge(off > clockBoundsMs.refused ? "bad" : "warn", "live, clock wrong");
 }
 
 function keyBadge({ state }: SigningKey): Markup {
@@ -252,14 +228,13 @@ const deathConcernMs = 60 * 60_000;
 
 /** What needs attention, the worst first. */
 export function concernsOf(state: ConsoleState): Concern[] {
-  const { readings, snapshot, node, commandLine } = state;
+  const { readings, snapshot, commandLine } = state;
   const { timeZone } = snapshot.settings;
   const checks = [...judgeProcess(state)];
   if (readings !== null) {
-    const { nodes } = node();
     const areWebhooksHeld = readings.backlog.some(({ heldBy }) => heldBy === "restore");
     const { keys, credentials } = snapshot;
-    checks.push(...judge({ ...state, readings, nodes, keys, credentials, areWebhooksHeld }));
+    checks.push(...judge({ ...state, readings, keys, credentials, areWebhooksHeld }));
   }
   const concerns = checks
     .filter(({ result }) => result !== "ok")
@@ -281,8 +256,8 @@ function sentence(words: string): string {
 
 /** What only this process knows of itself. */
 function judgeProcess(state: ConsoleState): Check[] {
-  const { hasFailed, readings, isDiskRefusing, history, threads, now } = state;
-  const checks: Check[] = [];
+  const { hasFailed, readings, isDiskRefusing, history, threads, clockAheadMs, now } = state;
+  const checks: Check[] = [judgeClock(clockAheadMs())];
   if (hasFailed) {
     const since =
       readings === null ? "" : `; the figures below are ${describeSpan(now - readings.readAt)} old`;

@@ -43,8 +43,6 @@ const errorPauseMs = 2_000;
 
 export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly outbox: Outbox;
-  /** Whose leases they are. */
-  readonly nodeId: string;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly limits?: Partial<SenderLimits>;
@@ -62,11 +60,11 @@ export type Sender = ReturnType<typeof startSender>;
  * once and finished once, whatever dies and however many senders there are.
  */
 export function startSender(dependencies: SenderDependencies) {
-  const { outbox, nodeId, clock, random = Math.random, onError } = dependencies;
+  const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
-  const intake = createIntake({ outbox, nodeId, clock, queues, limits });
+  const intake = createIntake({ outbox, clock, queues, limits });
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -163,13 +161,13 @@ export function startSender(dependencies: SenderDependencies) {
   };
 }
 
-type IntakeOptions = Pick<SenderDependencies, "outbox" | "nodeId" | "clock"> & {
+type IntakeOptions = Pick<SenderDependencies, "outbox" | "clock"> & {
   readonly queues: EndpointQueues;
   readonly limits: SenderLimits;
 };
 
 /** How deliveries come from the outbox into the queues, and back. */
-function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) {
+function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
   const { elapsed } = timersOf(clock);
   let revision = "";
   let isStale = true;
@@ -197,7 +195,7 @@ function createIntake({ outbox, nodeId, clock, queues, limits }: IntakeOptions) 
       if (requests.length === 0) return false;
       const leasedAtMs = elapsed();
       const now = clock.now();
-      const lease = { token: `${nodeId}:${randomUUID()}`, now, until: now + limits.leaseMs };
+      const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
       // What an endpoint has left for later is read again at the next turn.
       isStale = true;

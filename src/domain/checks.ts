@@ -1,13 +1,12 @@
 /** What of the register and its service is as it should be: each thing is judged here, once, from the readings. */
 
-import { type Check, fail, ok, warn } from "./check.ts";
+import { type Check, ok, warn } from "./check.ts";
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
 import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
-import { clockBoundsMs, describeClock, type Node } from "./nodes.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
 import { rotationOf } from "./rotation.ts";
 import { describeLicensed, type TeacherCounts } from "./status.ts";
@@ -16,7 +15,6 @@ import { describeLicensed, type TeacherCounts } from "./status.ts";
 export type Judged = {
   readonly now: number;
   readonly readings: Readings;
-  readonly nodes: readonly Node[];
   readonly keys: KeyRing;
   readonly credentials: CredentialBook;
   /** Whether the database was restored with `--hold-webhooks`, and nobody has released them. */
@@ -34,11 +32,10 @@ const [renewalMs, missedMs] = [14 * 86_400_000, 7 * 86_400_000];
 
 /** Everything that the database tells, whoever asks. */
 export function judge(judged: Judged): Check[] {
-  const { now, readings, nodes, keys, credentials, areWebhooksHeld, explainError } = judged;
+  const { now, readings, keys, credentials, areWebhooksHeld, explainError } = judged;
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
-    ...judgeNodes(nodes, now),
     ...(log === null ? [] : [judgeCheckpoint(log, now), ...judgeAnchors(log, now)]),
     judgeTeachers(teachers, appliedAt),
     judgeImport(imports[0], now),
@@ -73,56 +70,6 @@ function judgeKeys(keys: Judged["keys"], now: number): Check {
   if (!isDue) return ok(name, `one active, one pending that may be promoted${from}`);
   const text = `the signing key has been due for rotation for ${describeSpan(now - dueAt)}`;
   return warn(name, isPossible ? text : `${text}, which is possible${from}`, { command: ["keys", "rotate"] });
-}
-
-/** Judges the nodes as they stand in the database; where none serves, there is nothing to compare. */
-function judgeNodes(nodes: readonly Node[], now: number): Check[] {
-  const live = nodes.filter(({ state }) => state === "live");
-  const gone = nodes.filter(({ state }) => state === "gone");
-  const all = allOr(
-    ok("nodes", `${live.length} live`),
-    gone.map(({ url, seenAt }) =>
-      warn("nodes", `the node at ${url} has not been seen for ${describeSpan(now - seenAt)}`, {
-        advice:
-          "its machine's log says why; a machine that was taken away is forgotten after a day, and of a restored copy " +
-          "that is expected",
-        command: ["nodes", "list"],
-      }),
-    ),
-  );
-  return live.length === 0 ? all : [...all, judgeVersions(live), ...judgeClocks(live)];
-}
-
-function judgeVersions(live: readonly Node[]): Check {
-  const name = "node-versions";
-  const byVersion = [...Map.groupBy(live, ({ version }) => version)];
-  if (byVersion.length === 1) return ok(name, `all run ${byVersion[0]?.[0]}`);
-  const found = byVersion.map(
-    ([version, those]) => `${version} at ${those.map(({ url }) => url).join(", ")}`,
-  );
-  return warn(
-    name,
-    `the nodes run different versions, ${found.join("; ")}: a rolling upgrade is not finished`,
-    {
-      advice: "put the newest version on every machine",
-      command: ["nodes", "list"],
-    },
-  );
-}
-
-function judgeClocks(live: readonly Node[]): Check[] {
-  const name = "node-clocks";
-  const advice = "set the clock there (timedatectl, chronyc tracking); beyond 30 s partners are refused";
-  const wrong = live.filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > clockBoundsMs.warned);
-  return allOr(
-    ok(name, `every clock is within ${clockBoundsMs.warned / 1_000} s`),
-    wrong.map(({ url, clockAheadMs }) => {
-      const found = `the clock of the node at ${url} is ${describeClock(clockAheadMs)} the database's`;
-      return Math.abs(clockAheadMs) > clockBoundsMs.refused
-        ? fail(name, `${found}, and partners are refused there`, { advice })
-        : warn(name, found, { advice });
-    }),
-  );
 }
 
 /** @param now in milliseconds since the epoch */

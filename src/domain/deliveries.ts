@@ -93,7 +93,7 @@ export type LeaseRequest = {
   readonly except: readonly number[];
 };
 
-/** Who holds deliveries, and until when. The token begins with the node's id: a lease is its node's. */
+/** By which token deliveries are held, and until when. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
 export type LeasedDelivery = {

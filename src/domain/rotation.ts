@@ -1,58 +1,28 @@
 /** When the pending key takes over, and what has to be so before it does. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { KeyStore } from "../store/keys.ts";
 import { isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 import { generateKey, type KeyRing, keyRing, type SigningKey } from "./keys.ts";
-import { type Node, type NodeStore, nodeTimes } from "./nodes.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** How long a pending key must have been public before it may sign: partners cache the JWKS. */
 export const publishAheadMs = 24 * 3_600_000;
 
-/** How long a rotation waits for nodes, and how often it looks. One that was killed is gone by then. */
-const patience = { forMs: nodeTimes.goneMs + 500, everyMs: 200 };
-
-type RotationStores = { readonly keys: KeyStore; readonly nodes: Pick<NodeStore, "list"> };
-
 type RotationOptions = {
   /** Without waiting for the pending key to have been public for a day. */
   readonly immediately: boolean;
   readonly now: number;
-  /** Told once, when nodes are waited for, which they are. */
-  readonly onWait?: (nodes: readonly Node[]) => void;
-  /** In milliseconds; what is usual unless given. */
-  readonly wait?: { readonly forMs: number; readonly everyMs: number };
 };
 
-type Rotatable = Pick<KeyRing, "active" | "pending"> & { readonly early: boolean };
-
 /**
- * Waits until the pending key may take over: partners can know it, and every node that lives has loaded it, so that
- * none is without a key to sign with (decisions D5.2, D12.6). Asked before an operator is, who need not confirm in vain.
+ * Asked before an operator is, who need not confirm in vain (decision D5.2).
  * @returns the two keys, and whether partners may not have seen the pending one yet, which only `immediately` allows
- * @throws TvsError REFUSED while partners may not have seen the pending key yet, and when nodes have still not loaded it
+ * @throws TvsError REFUSED while partners may not have seen the pending key yet
  */
-export async function untilRotatable(
-  { keys, nodes }: RotationStores,
-  { onWait, wait = patience, ...options }: RotationOptions,
-): Promise<Rotatable> {
-  const begunMs = performance.now();
-  for (let looks = 0; ; looks++) {
-    const { active, pending } = keyRing(await keys.list());
-    const early = requirePublic(pending, options);
-    const behind = nodesWithout(pending.kid, await nodes.list());
-    if (behind.length === 0) return { active, pending, early };
-    if (performance.now() - begunMs >= wait.forMs) throw notLoaded(pending, behind);
-    if (looks === 0) onWait?.(behind);
-    await sleep(wait.everyMs);
-  }
-}
-
-/** The nodes that live and have not loaded a pending key. */
-export function nodesWithout(pendingKid: string, nodes: readonly Node[]): Node[] {
-  return nodes.filter((node) => node.state === "live" && node.pendingKid !== pendingKid);
+export async function requireRotatable(keys: KeyStore, options: RotationOptions) {
+  const { active, pending } = keyRing(await keys.list());
+  return { active, pending, early: requirePublic(pending, options) };
 }
 
 /** @throws TvsError REFUSED */
@@ -68,26 +38,18 @@ function requirePublic(pending: SigningKey, { immediately, now }: RotationOption
   return early;
 }
 
-function notLoaded({ kid }: SigningKey, behind: readonly Node[]): TvsError {
-  const urls = behind.map(({ url }) => url).join(", ");
-  const message =
-    `the pending key ${kid} is not loaded by ${urls}: nothing was changed; a node loads a key within a second, ` +
-    "so look at its log, restart or stop it, and rotate again";
-  return new TvsError("REFUSED", message);
-}
-
 /**
  * Promotes the pending key (decision D5.2).
- * @throws TvsError as {@link untilRotatable} does, REFUSED also when another rotation was faster
+ * @throws TvsError as {@link requireRotatable} does, REFUSED also when another rotation was faster
  */
 export async function rotateKeys(
-  stores: RotationStores,
+  keys: KeyStore,
   secrets: Secrets,
   options: RotationOptions & { bits: number },
 ): Promise<{ activeKid: string; previousKid: string; pendingKid: string; early: boolean }> {
-  const { active, pending, early } = await untilRotatable(stores, options);
+  const { active, pending, early } = await requireRotatable(keys, options);
   const next = await generateKey(secrets, options.bits, options.now);
-  await stores.keys.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
+  await keys.rotate({ active: active.kid, pending: pending.kid, next, at: options.now });
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 

@@ -2,7 +2,6 @@
 
 import type { Clock } from "../domain/clock.ts";
 import type { Configuration, Snapshot } from "../domain/configuration.ts";
-import type { Node } from "../domain/nodes.ts";
 import type { Readings, ReadingsNow } from "../domain/readings.ts";
 import type { History } from "./history.ts";
 import type { Refusals } from "./refusals.ts";
@@ -19,14 +18,6 @@ export type ThreadFigures = {
   readonly lastDeathAt: number | null;
 };
 
-/** This node among the others, as its last beat found them. */
-export type NodeFigures = {
-  readonly nodes: readonly Node[];
-  /** By how many milliseconds this node's clock is ahead of the database's. */
-  readonly clockAheadMs: number;
-  readonly keepsHouse: boolean;
-};
-
 /** Given by the composition root. */
 export type Sources = {
   readonly requests: RequestCounters;
@@ -40,8 +31,8 @@ export type Sources = {
   /** What signs just now, in words. */
   readonly signingEngine: () => string;
   readonly threads: () => ThreadFigures;
-  /** All nodes, as this one last saw them. */
-  readonly node: () => NodeFigures;
+  /** By how many milliseconds this machine's clock is ahead of the database's. */
+  readonly clockAheadMs: () => number;
   /** Whether the disk refused the evidence of the last answer. */
   readonly isDiskRefusing: () => boolean;
   readonly build: Readonly<Record<"version" | "runtime" | "environment", string>>;

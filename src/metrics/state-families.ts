@@ -1,4 +1,4 @@
-/** What is read when a scrape comes: the process, the keys, the nodes, and what the database says. */
+/** What is read when a scrape comes: the process, the keys, and what the database says. */
 
 import { credentialEnds } from "../domain/credentials.ts";
 import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
@@ -76,13 +76,7 @@ export const stateFamilies: Families = {
     Math.max(0, ...history.points(now - lagWindowMs).map(({ lagMs }) => lagMs)) / 1000,
   tvs_serving_threads: ({ threads }) => threads().serving,
   tvs_serving_thread_deaths_total: ({ threads }) => threads().deaths,
-  tvs_nodes: ({ node }) => {
-    const { nodes } = node();
-    const count = (wanted: string) => nodes.filter(({ state }) => state === wanted).length;
-    return byLabel("state", { live: count("live"), gone: count("gone") });
-  },
-  tvs_node_clock_ahead_seconds: ({ node }) => node().clockAheadMs / 1000,
-  tvs_node_keeps_house: ({ node }) => Number(node().keepsHouse),
+  tvs_clock_ahead_seconds: ({ clockAheadMs }) => clockAheadMs() / 1000,
   tvs_signing_engine_info: ({ signingEngine }) => [{ value: 1, labels: { engine: signingEngine() } }],
   tvs_build_info: ({ build }) => [{ value: 1, labels: build }],
   process_cpu_seconds_total: () => readProcessUse().cpuSeconds,

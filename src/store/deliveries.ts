@@ -15,11 +15,10 @@ import type {
 import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
-import type { Commit } from "./driver/commits.ts";
+import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
 import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
-import { liveNodeIds } from "./server/served.ts";
 import { requireRevision } from "./settings.ts";
 
 /** How far apart the order of ids and that of times may be: clocks of nodes differ by up to a minute. */
@@ -282,35 +281,30 @@ const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
     (SELECT event_type FROM events WHERE events.id = deliveries.event) AS event_type,
     (SELECT content FROM events WHERE events.id = deliveries.event) AS body`;
 
-const finishDelivery = `UPDATE deliveries SET state = ?1, due_at = ?2, finished_at = ?3, lease = NULL,
-  attempts = attempts + 1 WHERE id = ?4 AND lease = ?5 AND state = 'pending' RETURNING id`;
-/** The record of an attempt. Each statement after the first runs only if the one before it changed a row. */
+const leasesOf = `SELECT id, lease FROM deliveries
+  WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending' AND lease IS NOT NULL`;
+const finishDelivery = `UPDATE deliveries SET state = ?, due_at = ?, finished_at = ?, lease = NULL,
+  attempts = attempts + 1 WHERE id = ?`;
 const insertAttempt = `INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms)
-  SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5 AND changes() = 1`;
+  SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5`;
 const endpointSucceeded = `UPDATE webhook_endpoints SET failing_since = NULL, last_error = NULL
-  WHERE partner_id = ?1 AND url = ?2 AND failing_since IS NOT NULL AND changes() = 1`;
+  WHERE partner_id = ?1 AND url = ?2 AND failing_since IS NOT NULL`;
 const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ?1), last_error = ?2,
     disabled_at = CASE WHEN disabled_at IS NULL AND (?3 OR failing_since <= ?4) THEN ?1 ELSE disabled_at END,
     disabled_reason = CASE WHEN disabled_at IS NOT NULL THEN disabled_reason WHEN ?3 THEN 'gone'
       WHEN failing_since <= ?4 THEN 'failing' END
-  WHERE partner_id = ?5 AND url = ?6 AND changes() = 1`;
+  WHERE partner_id = ?5 AND url = ?6`;
 
 const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id = ? AND lease = ? AND state = 'pending'`;
 
-/** The node that holds a lease stands before its token, and both have this form. */
-const uuidLength = 36;
-
 /**
- * The end of the leases of nodes that are gone. Whatever has a lease has a time, so a backlog of fresh deliveries is not
- * read; the join makes it one probe of the index for each partner.
+ * The end of all leases. What has one has a time, so a backlog of fresh deliveries is not read; the join makes it one
+ * probe of the index for each partner.
  */
-const releaseGone = (
-  kind: Driver["kind"],
-) => `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
+const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
   WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
-    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL
-      AND substr(lease, 1, ${uuidLength}) NOT IN (${liveNodeIds(kind)}))`;
+    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
@@ -331,19 +325,16 @@ export function createOutbox(driver: Driver, commit: Commit) {
       );
     },
     /** @returns false, having changed nothing, when the lease is somebody else's by now */
-    async finish(attempt: FinishedAttempt) {
-      const rows = await commit(finishStatements(attempt));
-      return rows[0]?.length === 1;
-    },
+    finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
     async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
       if (leased.length === 0) return;
       await commit(
         leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
       );
     },
-    /** Gives back what nodes that are gone have leased (decision D12.2). */
-    async releaseGone(now: number) {
-      await commit([{ sql: releaseGone(driver.kind), args: [now] }, bumpRevision]);
+    /** Ends all leases, for the one service over a file as it starts: nobody else can hold one. */
+    async releaseAll(now: number) {
+      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
     },
   };
 }
@@ -352,13 +343,26 @@ function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now
   return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
 }
 
+/** Attempts that ended, each recorded if its lease is still the one under which it was made. */
+const finishing: GroupedWrite<FinishedAttempt, boolean> = {
+  weigh: () => 3,
+  async write(tx, attempts) {
+    const ids = JSON.stringify(attempts.map(({ delivery: { id } }) => id));
+    const [rows = []] = await tx.batch([{ sql: leasesOf, args: [ids] }]);
+    const leases = new Map(rows.map((row) => [integer(row, "id"), text(row, "lease")]));
+    const isHeld = ({ delivery: { id, lease } }: FinishedAttempt) => leases.get(id) === lease;
+    await tx.batch(attempts.filter(isHeld).flatMap(finishStatements));
+    return attempts.map(isHeld);
+  },
+};
+
 function finishStatements(attempt: FinishedAttempt): Statement[] {
   const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
   const isPending = typeof next === "object";
   const state = isPending ? "pending" : next;
   const dueAt = isPending ? next.dueAt : finishedAt;
   return [
-    { sql: finishDelivery, args: [state, dueAt, isPending ? null : finishedAt, one.id, one.lease] },
+    { sql: finishDelivery, args: [state, dueAt, isPending ? null : finishedAt, one.id] },
     { sql: insertAttempt, args: [at, status, error, durationMs, one.id] },
     endpointStatement(attempt),
   ];

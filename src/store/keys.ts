@@ -28,8 +28,8 @@ const flag = `UPDATE signing_keys SET state = 'compromised', sealed = NULL,
   compromised_since = min(coalesce(compromised_since, ?), ?) WHERE kid = ?`;
 
 /**
- * A register begins at a revision of its own, and below where a thread's memory of it ends (node-memory.ts): a service
- * whose database was replaced by a new one must not take the two for each other.
+ * A register begins at a revision of its own: a service whose database was replaced by a new one must not take the two
+ * for each other.
  */
 const beginRevision = "UPDATE revision SET value = value + abs(random() % 1000000000)";
 

@@ -307,7 +307,10 @@ export const errorSituations: Readonly<Record<ApiErrorCode, Readonly<Record<stri
     "a clock that is wrong": withKey("full", { but: { isClockWrong: () => true } }),
     "a database that is gone": failing(new TvsError("STORE_UNAVAILABLE", "a secret cause")),
     "a health probe that fails": ({ ask }, headers) =>
-      ask(`${api}/health`, { headers, but: { isEnding: () => true } }),
+      ask(`${api}/health`, {
+        headers,
+        but: { probe: () => Promise.reject(new TvsError("STORE_UNAVAILABLE", "a secret cause")) },
+      }),
   },
   REGISTER_EMPTY: {
     "a check, of a register without teachers": failing(registerEmpty),

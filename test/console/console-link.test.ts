@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { checkToken, findConsole, linkLifeMs, mintLink } from "../../src/console/console-link.ts";
+import { checkToken, linkLifeMs, mintLink, readPlace, writePlace } from "../../src/console/console-link.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { aNode } from "../harness/samples.ts";
 
 const secrets = deriveSecrets(newMasterKey());
-const place = { port: 9090, nodeId: "this-node" };
+const place = { port: 9090, id: "this-service" };
 const now = Date.parse("2026-03-01T09:30:00Z");
 const tokenOf = (url: string) => new URL(url).searchParams.get("token") ?? "";
 const judge = (token: string, change: Partial<Parameters<typeof checkToken>[1]> = {}) =>
@@ -30,12 +29,12 @@ describe("a link to the console", () => {
     expect(judge(tokenOf(foreign.url))).toBe("unknown");
   });
 
-  test("dies with the node that it was made for", () => {
-    const next = { ...place, nodeId: "the-next-one" };
+  test("dies with the service that it was made for", () => {
+    const next = { ...place, id: "the-next-one" };
     expect(judge(tokenOf(mintLink(secrets, place, now).url), { place: next })).toBe("unknown");
   });
 
-  test("that a database bent to another port opens nothing, so whoever listens there has a useless token", () => {
+  test("that a changed file leads to another port opens nothing, so whoever listens there has a useless token", () => {
     const bent = mintLink(secrets, { ...place, port: 9191 }, now);
     expect(bent.url).toStartWith("http://127.0.0.1:9191/");
     expect(judge(tokenOf(bent.url))).toBe("unknown");
@@ -63,30 +62,13 @@ describe("a link to the console", () => {
   });
 });
 
-describe("the console that can be opened from here", () => {
-  const here = aNode({ nodeId: "here", host: "one", consolePort: 9464 });
-  const bare = aNode({ nodeId: "bare", host: "one", consolePort: null });
-  const elsewhere = aNode({ nodeId: "elsewhere", host: "two", consolePort: 9464 });
-  const find = (nodes: Parameters<typeof findConsole>[0], port?: number) =>
-    findConsole(nodes, { host: "one", port });
-
-  test("is that of the node on this machine, whoever started after it", () => {
-    expect(find([here, bare, elsewhere])).toEqual({ nodeId: "here", port: 9464 });
-    const gone = aNode({ nodeId: "gone", host: "one", consolePort: 9465, state: "gone" });
-    expect(find([gone, here])).toMatchObject({ nodeId: "here" });
-    expect(findConsole([elsewhere], { host: null })).toMatchObject({ nodeId: "elsewhere" });
+describe("what a service keeps of its console", () => {
+  test("is read as it was written", () => {
+    const kept = { port: 9464, id: "01890000-0000-7000-8000-000000000001" };
+    expect(readPlace(writePlace(kept))).toEqual(kept);
   });
 
-  test("is chosen by its port where there are several", () => {
-    const second = { ...here, nodeId: "second", consolePort: 9465 };
-    expect(find([here, second], 9465)).toMatchObject({ nodeId: "second" });
-    expect(() => find([here, second])).toThrow("say which: --port 9464 or 9465");
-    expect(() => find([here, second], 80)).toThrow("no console has this port; --port may be 9464 or 9465");
-  });
-
-  test("is refused with what to do where there is none", () => {
-    expect(() => find([])).toThrow("no service is running on this data");
-    expect(() => find([bare, elsewhere])).toThrow("restart it with `tvs serve --admin-port 9464`");
-    expect(() => find([elsewhere])).toThrow("a console opens on its node's own: two");
+  test.each([[null], [""], ["9464"], ["9464 x\n"]])("is refused with what to do where it is %p", (text) => {
+    expect(() => readPlace(text)).toThrow("restart it with `tvs serve --admin-port 9464`");
   });
 });

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
 import { createApp } from "../../src/app.ts";
-import type { ConsoleState } from "../../src/console/console-state.ts";
-import { nodesSection } from "../../src/console/state-sections.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { createImportStore } from "../../src/store/imports.ts";
 import { answerOf } from "../harness/answer.ts";
@@ -10,7 +8,7 @@ import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
 import { beginImport } from "../harness/imports.ts";
-import { aNode, anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
+import { anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;
 beforeAll(async () => {
@@ -51,20 +49,6 @@ describe("the console", () => {
     const { issuer } = world.service.configuration.current().settings;
     expect(page).toMatch(/(\d) of \1 active teachers have a licence\. No extract was applied yet\./);
     expect(page).toContain(`<a href="${issuer}/v1/inter-agency/help/">The operator’s manual</a>`);
-  });
-
-  test("shows the nodes: this one, which keeps house, and one that is gone", async () => {
-    const page = await pageWith("keeps house");
-    expect(page).toMatch(/class="badge good">live<\/span> <span class="badge quiet">keeps house</);
-    expect(page).toContain(`tvs nodes list --data ${world.folder}`);
-    // Over a file there is no second node.
-    const seenAt = Date.parse("2026-03-01T09:30:00Z");
-    const gone = aNode({ host: "<two>", version: "0.9.0", state: "gone", seenAt });
-    const state = { node: () => ({ nodes: [gone] }), snapshot: world.service.configuration.current() };
-    const row = String(nodesSection({ ...state, commandLine: () => "" } as unknown as ConsoleState));
-    expect(row).toMatch(
-      /<th scope="row">&lt;two&gt;<.*class="badge bad">gone<.*>0\.9\.0<.*>2026-03-01 10:30 WAT</,
-    );
   });
 
   test("shows the log: what waits in it, when it was signed, and where it was handed out", async () => {
@@ -219,7 +203,7 @@ describe("the console", () => {
       /peak .+ at \d\d:\d\d WAT/.test(charts),
     );
     expect(Object.keys(sections).sort().join(" ")).toBe(
-      "answers attention charts figures imports keys log nodes quotas refusals statuses webhooks",
+      "answers attention charts figures imports keys log quotas refusals statuses webhooks",
     );
     expect(sections.statuses).toContain("/teacher/verify-license");
     expect(

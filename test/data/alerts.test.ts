@@ -44,7 +44,7 @@ function seriesIn(text: string, at: number): Series[] {
 
 /** What a service tells that is as the readings say. */
 async function scrape(world: TestConsole, change: Change, own: Partial<Sources>): Promise<Series[]> {
-  const { readings, keys, nodes, credentials } = judgedWith(change);
+  const { readings, keys, credentials } = judgedWith(change);
   const current = () => ({ ...world.service.configuration.current(), keys, credentials });
   const { text } = createExposition({
     ...world.metrics,
@@ -53,7 +53,7 @@ async function scrape(world: TestConsole, change: Change, own: Partial<Sources>)
     history: { points: () => [] } as unknown as Sources["history"],
     signingEngine: () => "any",
     threads: () => ({ serving: 1, deaths: 0, lastDeathAt: null }),
-    node: () => ({ nodes, clockAheadMs: nodes[0]?.clockAheadMs ?? 0, keepsHouse: true }),
+    clockAheadMs: () => 0,
     isDiskRefusing: () => false,
     build: { version: "1", runtime: "any", environment: "live" },
     ...own,

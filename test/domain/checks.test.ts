@@ -10,7 +10,7 @@ import {
   judgedWith,
   now,
 } from "../harness/readings.ts";
-import { aNode, anApiKey, aPartner } from "../harness/samples.ts";
+import { anApiKey, aPartner } from "../harness/samples.ts";
 
 const judged = (change?: Change) => judge(judgedWith(change));
 const notWell = (change: Change) => judged(change).filter(({ result }) => result !== "ok");
@@ -18,16 +18,12 @@ const found = (change: Change, name: string) =>
   judged(change)
     .filter((check) => check.name === name)
     .map((check) => `${check.result}: ${check.found}`);
-const [one, two] = [aNode({ url: "http://one:1" }), aNode({ url: "http://two:2" })];
 
 describe("the checks", () => {
   test("say of each thing once that it is well", () => {
     const checks = judged();
     expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
       "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
-      "ok: nodes: 2 live",
-      "ok: node-versions: all run 1.0.0",
-      "ok: node-clocks: every clock is within 2 s",
       "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
       "ok: log-anchors: the newest at /srv/anchors, 2026-02-28T09:30:00.000Z",
       "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
@@ -43,7 +39,7 @@ describe("the checks", () => {
   });
 
   test("find each thing that is not, and fail by none of what a partner does", () => {
-    const checks = notWell(everythingWrong).filter(({ name }) => !name.startsWith("node"));
+    const checks = notWell(everythingWrong);
     expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
       ["warn", "signing-keys", false],
       ["warn", "log-checkpoint", true],
@@ -180,36 +176,5 @@ describe("the partners' keys and certificates", () => {
     expect(judgedBy([key("a", 1)], [], 1)).toEqual(well);
     const isNamed = expect.stringContaining("the last key of body ends");
     expect(judgedBy([key("old", 1), key("gone", null, { revokedAt: 1 })], [])).toEqual([isNamed]);
-  });
-});
-
-describe("the nodes", () => {
-  test("are not compared where none serves", () => {
-    expect(found({ nodes: [] }, "nodes")).toEqual(["ok: 0 live"]);
-    expect(found({ nodes: [] }, "node-versions")).toEqual([]);
-  });
-
-  test("that are gone are told, and not compared with the others", () => {
-    const gone = aNode({ url: "http://two:2", state: "gone", version: "0.9.0", seenAt: now - 300_000 });
-    expect(notWell({ nodes: [one, gone] })).toMatchObject([
-      { name: "nodes", result: "warn", found: "the node at http://two:2 has not been seen for 5 min" },
-    ]);
-  });
-
-  test("run one version, but while a rolling upgrade is under way", () => {
-    expect(found({ nodes: [one, { ...two, version: "1.1.0" }] }, "node-versions")).toEqual([
-      "warn: the nodes run different versions, 1.0.0 at http://one:1; 1.1.0 at http://two:2: a rolling upgrade is not finished",
-    ]);
-  });
-
-  test.each([
-    [-2_000, "ok: every clock is within 2 s"],
-    [-3_000, "warn: the clock of the node at http://two:2 is 3 s behind the database's"],
-    [
-      31_000,
-      "fail: the clock of the node at http://two:2 is 31 s ahead of the database's, and partners are refused there",
-    ],
-  ])("have clocks that may be off by two seconds, and %d ms is judged so", (clockAheadMs, expected) => {
-    expect(found({ nodes: [one, { ...two, clockAheadMs }] }, "node-clocks")).toEqual([expected]);
   });
 });

@@ -174,7 +174,7 @@ describe("a compromised key", () => {
     withStores(async (world) => {
       const { keys } = world;
       const { active } = await fillRing(keys, now);
-      await rotateKeys(world, secrets, rotation);
+      await rotateKeys(world.keys, secrets, rotation);
       for (const time of [since, since + dayMs, since - dayMs]) {
         await compromiseKey(keys, secrets, { ...change, kid: active.kid, since: time });
       }

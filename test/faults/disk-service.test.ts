@@ -52,7 +52,7 @@ let clock: ReturnType<typeof aClock>;
 let world: TestService;
 let asked = 0;
 
-/** What the housekeeping does meanwhile is not the call's. */
+/** What the leader does meanwhile is not the call's. */
 const kept = /^(log_|attestation_upkeep|settings)/;
 const content = async () => {
   const all = await contentOf(world.operator.dataDir);

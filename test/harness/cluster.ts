@@ -21,6 +21,8 @@ export type ClusterNode = {
   /** Between the node and the libSQL server. */
   readonly link: FaultProxy;
   start(): Promise<Service>;
+  /** What it has logged since its last start. */
+  stderr(): string;
   /** Sends a signal and does not wait: SIGSTOP stops it in the middle of what it does, SIGCONT lets it go on. */
   signal(name: NodeJS.Signals): void;
   /** Sends SIGTERM, or another signal, and waits. @returns the exit code */
@@ -76,6 +78,7 @@ async function makeNode(server: TestServer, { dataDir, env }: Register, args: re
       service = await startService({ dataDir, env: all, args: [...trusted, ...args] });
       return service;
     },
+    stderr: () => service?.stderr() ?? "",
     signal: (name: NodeJS.Signals) => void (service !== null && process.kill(service.pid, name)),
     stop: async (signal?: Signal) => (await service?.stop(signal)) ?? 0,
     async close() {

@@ -1,9 +1,10 @@
+import { readFileSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
 import { takeConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
-import { findConsole, mintLink } from "../../src/console/console-link.ts";
+import { consoleFile, readConfig } from "../../src/config.ts";
+import { mintLink, readPlace } from "../../src/console/console-link.ts";
 import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";
@@ -22,16 +23,15 @@ export async function openTestConsole() {
   const opened = await openService(config, {
     clock,
     defaultIssuer: "https://teachers.example",
-    consolePort: consolePort.port,
   });
   const threads = { figures: () => ({ serving: 1, deaths: 0, lastDeathAt: null }) };
-  const link = consolePort.open(opened, { config, threads });
+  const link = await consolePort.open(opened, { config, threads });
   const { port } = consolePort;
   const { operator } = opened;
 
   /** What `tvs console` prints. */
   async function newLink(): Promise<string> {
-    const place = findConsole(await operator.stores.nodes.list(), { host: null });
+    const place = readPlace(readFileSync(consoleFile(config), "utf8"));
     return mintLink(operator.secrets, place, clock.now()).url;
   }
   const app = createApp(opened.service, { publicPerMinute: 1_000_000, trustedProxies: [] });

@@ -5,7 +5,7 @@ import type { EvidenceFigures } from "../../src/domain/evidence/figures.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
-import { aNode, aPartner, aSigningKey } from "./samples.ts";
+import { aPartner, aSigningKey } from "./samples.ts";
 
 export const now = Date.parse("2026-03-01T09:30:00Z");
 export const hourMs = 3_600_000;
@@ -52,12 +52,11 @@ const wellReadings: Readings = {
 };
 
 export type Change = Partial<Readings> & {
-  nodes?: Judged["nodes"];
   activatedAt?: number;
   credentials?: Judged["credentials"];
 };
 
-export function judgedWith({ nodes, credentials, activatedAt = now, ...readings }: Change = {}): Judged {
+export function judgedWith({ credentials, activatedAt = now, ...readings }: Change = {}): Judged {
   const keys = keyRing([
     { ...aSigningKey("a", "active"), activatedAt },
     { ...aSigningKey("b", "pending"), publishedAt: activatedAt },
@@ -65,7 +64,6 @@ export function judgedWith({ nodes, credentials, activatedAt = now, ...readings 
   return {
     ...{ now, keys, areWebhooksHeld: false, explainError: () => "It says why." },
     credentials: credentials ?? { partners: new Map(), apiKeys: new Map(), certificates: new Map() },
-    nodes: nodes ?? [aNode({ url: "http://one:1" }), aNode({ url: "http://two:2" })],
     readings: { ...wellReadings, ...readings },
   };
 }
@@ -73,11 +71,6 @@ export function judgedWith({ nodes, credentials, activatedAt = now, ...readings 
 /** As much as can be wrong at once. */
 export const everythingWrong: Change = {
   activatedAt: now - 91 * dayMs,
-  nodes: [
-    aNode({ url: "http://one:1", clockAheadMs: 31_000 }),
-    aNode({ url: "http://two:2", version: "1.1.0", clockAheadMs: -3_000 }),
-    aNode({ url: "http://three:3", state: "gone", seenAt: now - 300_000, version: "0.9.0" }),
-  ],
   quotas: [quota("nearly", 95), quota("spent", 100), quota("gone", 100, 1)],
   endpoints: [
     { ...endpoint, partnerId: "failing", failingSince: now - 3 * hourMs, lastError: "TIMEOUT" },

@@ -1,6 +1,5 @@
 import type { Attestation } from "../../src/domain/attestations.ts";
 import type { SigningKey } from "../../src/domain/keys.ts";
-import type { Node } from "../../src/domain/nodes.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { defaultPolicy } from "../../src/domain/policy.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
@@ -59,23 +58,6 @@ export function aSigningKey(kid: string, state: "active" | "pending"): SigningKe
     activatedAt: state === "active" ? 1 : null,
     retiredAt: null,
     compromisedSince: null,
-  };
-}
-
-export function aNode(changes: Partial<Node> = {}): Node {
-  return {
-    nodeId: "01890000-0000-7000-8000-000000000001",
-    host: "one.example",
-    url: "http://one.example:8080",
-    version: "1.0.0",
-    startedAt: 1_700_000_000_000,
-    seenAt: 1_700_000_060_000,
-    state: "live",
-    clockAheadMs: 0,
-    pendingKid: "a-kid",
-    consolePort: null,
-    keepsHouse: false,
-    ...changes,
   };
 }
 

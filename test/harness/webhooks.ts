@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Stores } from "../../cli/open.ts";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
 import { createExchange } from "../../src/delivery/exchange.ts";
@@ -54,9 +53,8 @@ export function withWebhooks(act: (world: TestWebhooks) => Promise<void>): Promi
         return (await setWebhook(world, { partnerId, url, check, ...terms })).secret;
       },
       sender(options = {}) {
-        const nodeId = randomUUID();
         const exchange = createExchange({ clock });
-        const base = { exchange, secrets, clock, allowPrivate: () => true, version: "9.9.9", outbox, nodeId };
+        const base = { exchange, secrets, clock, allowPrivate: () => true, version: "9.9.9", outbox };
         const limits = { pollMs: 3_600_000, ...options.limits };
         const sender = startSender({ ...base, random: () => 0, onError: unexpected, ...options, limits });
         closers.push(async () => {

@@ -5,13 +5,13 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { schemaVersion } from "../../src/store/driver/schema.ts";
 import { lastIdBefore } from "../../src/store/evidence/attestations.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
-import { createNodeStore } from "../../src/store/nodes.ts";
+import { createLeaderStore } from "../../src/store/leader.ts";
 import { createPartnerStore } from "../../src/store/partners.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { createTeacherStore } from "../../src/store/teachers.ts";
 import { describeDrivers } from "../harness/drivers.ts";
 import { attest } from "../harness/evidence.ts";
-import { aNode, anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
+import { anApiKey, anAttestation, aPartner, aSigningKey, aTeacherWrite } from "../harness/samples.ts";
 import { withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-06-15T12:00:00Z");
@@ -106,14 +106,13 @@ describeDrivers("figures", (_kind, database) => {
 
   test("says whether a service holds the database", async () => {
     const service = await database.another();
-    const nodes = createNodeStore(service);
-    const node = aNode();
     expect(await driver.serviceRunning()).toBe(false);
     await service.lockService();
-    await nodes.beat(node);
+    const lease = createLeaderStore(service);
+    await lease.take("one");
     expect(await driver.serviceRunning()).toBe(true);
     expect(await service.serviceRunning()).toBe(true);
-    await nodes.leave(node.nodeId);
+    await lease.giveBack("one");
     await service.close();
     expect(await driver.serviceRunning()).toBe(false);
   });

@@ -1,4 +1,4 @@
-/** When the tree is built and signed for: what whoever keeps house does again and again (decision D13.2). */
+/** When the tree is built and signed for: what the leader does again and again (decision D13.2). */
 
 import type { EvidenceStore } from "../../store/evidence/evidence.ts";
 import type { Clock } from "../clock.ts";

@@ -359,30 +359,13 @@ CREATE TABLE watch_counts (
   watched INTEGER NOT NULL CHECK (watched >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- The services over one libSQL server (src/domain/nodes.ts). Times are those of the database's clock: the clocks of
--- the machines may differ.
-CREATE TABLE nodes (
-  node_id TEXT PRIMARY KEY,
-  host TEXT NOT NULL,
-  url TEXT NOT NULL,
-  version TEXT NOT NULL,
-  started_at INTEGER NOT NULL,
-  seen_at INTEGER NOT NULL,
-  -- How far the node's clock was ahead of the database's, at least; negative when it was late.
-  clock_ahead_ms INTEGER NOT NULL,
-  -- The pending signing key, once all of the node's threads have loaded it.
-  pending_kid TEXT,
-  -- The port of 127.0.0.1 on which the node has its console, if it has one.
-  console_port INTEGER
-) STRICT, WITHOUT ROWID;
-
--- The holder of a lease, and until when. The fence is another number with each new holder.
-CREATE TABLE leases (
-  name TEXT PRIMARY KEY,
-  node_id TEXT NOT NULL,
-  fence INTEGER NOT NULL,
+-- Which of the services over one libSQL server leads, and until when by the database's clock. The holder is another id
+-- each time that a service begins to lead.
+CREATE TABLE leader (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  holder TEXT NOT NULL,
   expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- The evidence log: Merkle trees (RFC 6962) over the attestations in the order of their ids, which is the order of
 -- their commits (src/domain/evidence/).

@@ -13,9 +13,9 @@ import {
   type Value,
 } from "../driver/driver.ts";
 import type { SharedFile } from "../driver/serving.ts";
+import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
 import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
-import { isServed } from "./served.ts";
 
 /**
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
@@ -99,7 +99,7 @@ export async function openRemote({
       throw new TvsError("REFUSED", message);
     },
     lockService: async () => false,
-    serviceRunning: () => isServed(read),
+    serviceRunning: () => isLed(read),
     close: async () => {},
   };
 }

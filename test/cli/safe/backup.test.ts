@@ -232,21 +232,6 @@ describe.concurrent("tvs restore", () => {
       ]);
     }));
 
-  test("beside the service whose backup it is misses no node: none has ever served the copy", () =>
-    withBackup(async ({ folder, dataDir, tvs }) => {
-      const [beside, there] = [`${folder}/beside.db`, `${folder}/new`];
-      const open = await openService(readConfig({ data: dataDir }, {}), { url: "http://127.0.0.1:8080" });
-      expect((await tvs("nodes", "list")).stdout).toContain("live");
-      expect((await tvs("backup", beside)).code).toBe(0);
-      mkdirSync(there);
-      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
-      expect((await tvs("restore", beside, "--data", there)).code).toBe(0);
-      const { stdout } = await tvs("doctor", "--data", there, "--json");
-      const { checks } = JSON.parse(stdout) as { checks: { name: string }[] };
-      expect(checks.find(({ name }) => name === "nodes")).toMatchObject({ result: "ok", found: "0 live" });
-      await open.close();
-    }));
-
   test("over a database needs --force, keeps the old one, and names the keys that were rotated since", () =>
     withBackup(async ({ file, tvs }) => {
       const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);

@@ -1,100 +1,82 @@
-/** What is done once for all nodes: whoever has the lease of the housekeeping does it, and only as long (decision D12.2). */
+/** What one service does for all that share a database: the expiry sweep, the evidence log, pruning (decision D12.2). */
 
+import { v7 as uuidv7 } from "uuid";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startBuilding } from "../../src/domain/evidence/schedule.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { nodeTimes } from "../../src/domain/nodes.ts";
 import { startMaintenance } from "../../src/domain/pruning.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
-import { createSerial, repeat } from "../../src/domain/serial.ts";
+import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
-import { fenced } from "../../src/store/driver/fenced.ts";
-import { housekeepingLease } from "../../src/store/nodes.ts";
+import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
+/** How often is looked whether the lease is free, and how often the leader renews it. */
+const [lookMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
-/** How long after a failure it is begun again. */
-const againMs = 2_000;
 /** Records forgotten in one commit, which keeps the main thread for that long. */
 const pruneRows = 100;
 
-type Housekeeping = {
-  /**
-   * Begins or ends the work, by whether the lease is held; to be called again and again.
-   * @param fence under which it is; null while it is not
-   */
-  tend(fence: number | null): void;
-  /** Ends it, when the step that is under way has ended. */
-  stop(): Promise<void>;
-};
-
-type HousekeepingOptions = {
-  readonly nodeId: string;
+type LeaderOptions = {
   readonly configuration: Configuration;
-  /** Told when this node has the lease, before the work begins. */
-  readonly onBegin: () => Promise<void>;
+  /** A service whose clock is wrong does not lead: by that clock licences would end and evidence be too old to keep. */
+  readonly isClockWrong: () => boolean;
   /** Told when the evidence log cannot be built or signed for. */
   readonly onLogError: (error: unknown) => void;
 };
 
-export function createHousekeeping(
-  operator: Operator,
-  { nodeId, configuration, onBegin, onLogError }: HousekeepingOptions,
-): Housekeeping {
-  const inTurn = createSerial();
-  const { elapsed } = timersOf(operator.clock);
-  let underFence: number | null = null;
+/**
+ * Leads while this service has the lease. Over a file, whose lock keeps every other service out, it always leads.
+ * @returns ends it, when the steps under way have ended, and gives the lease back
+ */
+export function startLeading(operator: Operator, options: LeaderOptions): () => Promise<void> {
+  const { driver, clock } = operator;
+  if (driver.kind === "embedded") return startWork(operator, createStores(driver), options);
+  const lease = createLeaderStore(driver);
+  const { elapsed } = timersOf(clock);
+  let holder: string | null = null;
+  let renewedMs = 0;
   let stopWork = async () => {};
-  let notBeforeMs = Number.NEGATIVE_INFINITY;
 
-  async function turn(fence: number | null): Promise<void> {
+  async function resign(): Promise<void> {
+    const left = holder;
+    holder = null;
     await stopWork();
     stopWork = async () => {};
-    if (fence === null) return;
-    await onBegin();
-    stopWork = startWork(operator, {
-      configuration,
-      stores: storesUnder(operator, nodeId, fence),
-      onLogError,
-    });
+    // Where the database is away, the lease ends by itself.
+    if (left !== null) await lease.giveBack(left).catch(() => {});
   }
 
-  function tend(fence: number | null): void {
-    if (fence === underFence || elapsed() < notBeforeMs) return;
-    underFence = fence;
-    void inTurn(() => turn(fence)).catch((error) => {
-      [underFence, notBeforeMs] = [null, elapsed() + againMs];
-      onError("the housekeeping could not begin")(error);
-    });
+  async function look(): Promise<void> {
+    if (options.isClockWrong()) return resign();
+    if (holder === null ? await lease.isHeld() : elapsed() - renewedMs < renewMs) return;
+    const askedMs = elapsed();
+    const mine = holder ?? uuidv7();
+    if (!(await lease.take(mine))) return resign();
+    renewedMs = askedMs;
+    if (holder !== null) return;
+    holder = mine;
+    stopWork = startWork(operator, createStores(asLeader(driver, mine)), options);
+    log.info("this service leads: it does what one does for all", {});
   }
 
-  return {
-    tend,
-    stop() {
-      underFence = null;
-      return inTurn(() => turn(null));
-    },
+  const stopLooking = repeat(look, {
+    everyMs: lookMs,
+    clock,
+    onError: onError("the lease cannot be renewed"),
+  });
+  return async () => {
+    await stopLooking();
+    await resign();
   };
 }
 
-/** Stores whose every act fails once another node has the lease. */
-function storesUnder({ driver }: Operator, nodeId: string, fence: number): Stores {
-  return createStores(fenced(driver, housekeepingLease(nodeId, fence)));
-}
-
 /** @returns ends it all */
-function startWork(
-  operator: Operator,
-  {
-    stores,
-    configuration,
-    onLogError,
-  }: { stores: Stores } & Pick<HousekeepingOptions, "configuration" | "onLogError">,
-): () => Promise<void> {
+function startWork(operator: Operator, stores: Stores, { configuration, onLogError }: LeaderOptions) {
   const { clock } = operator;
   const stops = [
     repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: onError("pruning failed"), clock }),
@@ -133,10 +115,10 @@ function onError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Forgets idempotency records, quota windows and events to fetch that are over, and nodes that have long been gone. */
-async function prune({ idempotencyStore, quotaStore, nodes, told }: Stores, clock: Clock): Promise<void> {
+/** Forgets idempotency records, quota windows and events to fetch that are over. */
+async function prune({ idempotencyStore, quotaStore, told }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
-  await Promise.all([quotaStore.prune(forgottenWindows(now)), nodes.forget(nodeTimes.forgetMs)]);
+  await quotaStore.prune(forgottenWindows(now));
   // A step at a time, so that no commit of a caller waits behind a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await pruneTold(told, clock);

@@ -1,0 +1,73 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { Driver } from "../../src/store/driver/driver.ts";
+import { asLeader, createLeaderStore, leaseMs, readDatabaseClock } from "../../src/store/leader.ts";
+import { describeDrivers } from "../harness/drivers.ts";
+import { rejection } from "../harness/rejection.ts";
+
+describeDrivers("the leader's lease", (kind, database) => {
+  let driver: Driver;
+  let lease: ReturnType<typeof createLeaderStore>;
+  beforeEach(async () => {
+    driver = database.driver();
+    lease = createLeaderStore(driver);
+    await driver.batch([{ sql: "DELETE FROM leader", args: [] }]);
+  });
+  /** Lets so much time go by, as far as the lease knows. */
+  const age = (ms: number) =>
+    driver.batch([{ sql: "UPDATE leader SET expires_at = expires_at - ?", args: [ms] }]);
+
+  test("is one service's, which renews it, until it ends or is given back", async () => {
+    expect(await lease.isHeld()).toBe(false);
+    expect([await lease.take("one"), await lease.take("other")]).toEqual([true, false]);
+    await age(leaseMs - 2_000);
+    expect([await lease.isHeld(), await lease.take("other")]).toEqual([true, false]);
+    expect(await lease.take("one")).toBe(true);
+    await age(leaseMs + 1_000);
+    expect(await lease.isHeld()).toBe(false);
+    expect([await lease.take("other"), await lease.take("one")]).toEqual([true, false]);
+    await lease.giveBack("one");
+    expect(await lease.take("one")).toBe(false);
+    await lease.giveBack("other");
+    expect(await lease.take("one")).toBe(true);
+  });
+
+  test("goes to one of those that want it at the same time", async () => {
+    const services = await Promise.all([database.another(), database.another(), database.another()]);
+    const taken = await Promise.all(services.map((one, at) => createLeaderStore(one).take(`service ${at}`)));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    for (const one of services) await one.close();
+  });
+
+  test("keeps nobody waiting when the database's clock was set back", async () => {
+    await lease.take("one");
+    await age(-3_600_000);
+    expect([await lease.isHeld(), await lease.take("other")]).toEqual([false, true]);
+  });
+
+  test("is asked for in each transaction, so that who lost it writes nothing any more", async () => {
+    await lease.take("one");
+    const leading = asLeader(driver, "one");
+    const write = (name: string) => ({
+      sql: "INSERT INTO settings (name, value) VALUES (?, 'x') RETURNING name",
+      args: [name],
+    });
+    expect(await leading.batch([write("first")])).toEqual([[{ name: "first" }]]);
+    await age(leaseMs + 1_000);
+    // Nobody has taken it over yet.
+    await leading.write((tx) => tx.batch([write("second")]));
+    await lease.take("other");
+    expect(await rejection(leading.batch([write("third")]))).toMatchObject({ code: "REFUSED" });
+    expect(await rejection(leading.write((tx) => tx.batch([write("third")])))).toMatchObject({
+      code: "REFUSED",
+    });
+    const names = await driver.query("SELECT name FROM settings WHERE value = 'x' ORDER BY name");
+    expect(names.map(({ name }) => name)).toEqual(["first", "second"]);
+    await driver.batch([{ sql: "DELETE FROM settings WHERE value = 'x'", args: [] }]);
+  });
+
+  test("ends by the database's clock, which is told where it is another machine's", async () => {
+    const now = await readDatabaseClock(driver);
+    if (kind.kind === "embedded") expect(now).toBeNull();
+    else expect(Math.abs((now ?? 0) - Date.now())).toBeLessThan(60_000);
+  });
+});
