@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, type Timers, timersOf } from "../domain/clock.ts";
 import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
-import type { Outbox } from "../store/deliveries.ts";
+import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
 import {
   type Attempt,

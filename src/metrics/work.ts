@@ -3,8 +3,8 @@ import type { Signer } from "../domain/envelopes.ts";
 import { operationOfScope } from "../domain/partners.ts";
 import type { PublicLookup } from "../domain/teachers/public-lookup.ts";
 import { licenseStatuses } from "../partner/contract.ts";
-import type { Outbox } from "../store/deliveries.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
+import type { Outbox } from "../store/outbox.ts";
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
 
 /** The operations that answer about teachers: the public lookup and the partner operations. */

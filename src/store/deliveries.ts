@@ -3,21 +3,14 @@ import type {
   DeliveryAttempt,
   DeliveryFilter,
   DeliveryState,
-  FinishedAttempt,
   HeldBy,
-  Lease,
-  LeasedDelivery,
-  LeaseRequest,
-  OpenEndpoint,
   PartnerBacklog,
   RetryOutcome,
 } from "../domain/deliveries.ts";
-import { endpointFailureLimitMs } from "../domain/webhook-schedule.ts";
 import type { EventType } from "../partner/contract.ts";
 import type { Recorder } from "./changes.ts";
-import type { Commit, GroupedWrite } from "./driver/commits.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver/driver.ts";
-import { bytes, bytesOrNull, flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
+import { flag, integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { lastIdBefore } from "./evidence/attestations.ts";
 import { requireRevision } from "./settings.ts";
 
@@ -78,6 +71,7 @@ const backlog = `WITH waiting AS (
   WHERE pending > 0 OR dead > 0 ORDER BY partner_id`;
 
 type DeadFilter = { partnerId?: string | null | undefined; since?: number | undefined };
+
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 /** Deliveries as an operator reads them, and sends, holds or drops them. */
@@ -113,7 +107,8 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
       return { ...delivery(row), body: text(row, "body"), attemptList: attempts.map(attempt) };
     },
     /**
-     * Makes a delivery due now, with its whole schedule before it; of a partner also one that was acknowledged.
+     * Makes a pending or dead delivery due now, with its whole schedule before it.
+     * @param by the partner whose it must be, who may have one sent again that was acknowledged; left out by an operator
      * @throws Superseded, having changed nothing, when the partner's revision is not the newest
      */
     retry(deliveryId: string, now: number, by?: { readonly partnerId: string; readonly revision: number }) {
@@ -131,6 +126,7 @@ export function createDeliveryStore(driver: Driver, recorded: Recorder) {
         return outcome;
       });
     },
+    /** The same for all dead ones whose partner has an endpoint; `since` is when they died. @returns how many */
     retryDead(now: number, { partnerId = null, since = 0 }: DeadFilter) {
       const whose = { kind: partnerId === null ? "delivery" : "partner", id: partnerId ?? "dead" } as const;
       const record = recorded({ action: "dead deliveries retried", ...whose });
@@ -248,157 +244,5 @@ function partnerBacklog(row: Row, now: number): PartnerBacklog {
     dead: integer(row, "dead"),
     oldestDueAt: due.length === 0 ? null : Math.min(...due),
     heldBy: textOrNull(row, "held_by") as HeldBy | null,
-  };
-}
-
-const revision = `SELECT (SELECT value FROM revision WHERE id = 1) AS of_settings,
-  (SELECT value FROM delivery_revision WHERE id = 1) AS of_deliveries`;
-
-/** One probe of the index for each endpoint, however many deliveries wait. */
-const open = `SELECT partner_id, url, secret, previous_secret, previous_until, failing_since,
-    (SELECT due_at FROM deliveries WHERE state = 'pending' AND partner_id = endpoint.partner_id
-      ORDER BY due_at LIMIT 1) AS next_due_at
-  FROM webhook_endpoints AS endpoint JOIN partners USING (partner_id)
-  WHERE endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL
-    AND NOT EXISTS (SELECT 1 FROM settings WHERE name = 'hold_webhooks' AND value = 'true')`;
-
-/**
- * What is due of one endpoint, oldest first. Half of the room is for what was tried before, as far as there
- * is any: a stream of fresh deliveries must not keep a retry waiting for ever.
- */
-const leaseDue = `UPDATE deliveries SET lease = ?1, due_at = ?2 WHERE id IN (
-    SELECT id FROM (
-      SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
-        AND due_at > 0 AND due_at <= ?4 AND id NOT IN (SELECT value FROM json_each(?5)) ORDER BY due_at LIMIT (?6 + 1) / 2)
-      UNION ALL
-      SELECT id FROM (SELECT id FROM deliveries WHERE state = 'pending' AND partner_id = ?3
-        AND due_at = 0 ORDER BY id LIMIT ?6))
-    LIMIT ?6)
-  AND EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint JOIN partners USING (partner_id)
-    WHERE partner_id = ?3 AND endpoint.disabled_at IS NULL AND partners.disabled_at IS NULL)
-  RETURNING id, delivery_id, attempts, schedule_from,
-    (SELECT event_id FROM events WHERE events.id = deliveries.event) AS event_id,
-    (SELECT event_type FROM events WHERE events.id = deliveries.event) AS event_type,
-    (SELECT content FROM events WHERE events.id = deliveries.event) AS body`;
-
-const leasesOf = `SELECT id, lease FROM deliveries
-  WHERE id IN (SELECT value FROM json_each(?)) AND state = 'pending' AND lease IS NOT NULL`;
-const finishDelivery = `UPDATE deliveries SET state = ?, due_at = ?, finished_at = ?, lease = NULL,
-  attempts = attempts + 1 WHERE id = ?`;
-const insertAttempt = `INSERT INTO delivery_attempts (delivery, number, at, status, error, duration_ms)
-  SELECT id, attempts, ?1, ?2, ?3, ?4 FROM deliveries WHERE id = ?5`;
-const endpointSucceeded = `UPDATE webhook_endpoints SET failing_since = NULL, last_error = NULL
-  WHERE partner_id = ?1 AND url = ?2 AND failing_since IS NOT NULL`;
-const endpointFailed = `UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ?1), last_error = ?2,
-    disabled_at = CASE WHEN disabled_at IS NULL AND (?3 OR failing_since <= ?4) THEN ?1 ELSE disabled_at END,
-    disabled_reason = CASE WHEN disabled_at IS NOT NULL THEN disabled_reason WHEN ?3 THEN 'gone'
-      WHEN failing_since <= ?4 THEN 'failing' END
-  WHERE partner_id = ?5 AND url = ?6`;
-
-const release = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
-  WHERE id = ? AND lease = ? AND state = 'pending'`;
-
-/**
- * The end of all leases. What has one has a time, so a backlog of fresh deliveries is not read; the join makes it one
- * probe of the index for each partner.
- */
-const releaseAll = `UPDATE deliveries SET lease = NULL, due_at = CASE WHEN attempts = 0 THEN 0 ELSE ? END
-  WHERE id IN (SELECT deliveries.id FROM partners CROSS JOIN deliveries INDEXED BY deliveries_pending USING (partner_id)
-    WHERE state = 'pending' AND due_at > 0 AND lease IS NOT NULL)`;
-
-export type Outbox = ReturnType<typeof createOutbox>;
-
-/** The outbox for the sender. Only the holder of a lease finishes a delivery; it is due when the lease ends. */
-export function createOutbox(driver: Driver, commit: Commit) {
-  return {
-    async revision() {
-      const [row] = await driver.query(revision);
-      return row === undefined ? "" : `${integer(row, "of_settings")} ${integer(row, "of_deliveries")}`;
-    },
-    async open() {
-      return (await driver.query(open)).map(openEndpoint);
-    },
-    async lease(requests: readonly LeaseRequest[], lease: Lease) {
-      const rows = await commit(requests.map((request) => leaseStatement(request, lease)));
-      return rows.flatMap((some, index) =>
-        some.map((row) => leasedDelivery(row, lease.token, requests[index]?.partnerId ?? "")),
-      );
-    },
-    /** @returns false, having changed nothing, when the lease is somebody else's by now */
-    finish: (attempt: FinishedAttempt) => commit.inGroup(finishing, attempt),
-    async release(leased: readonly Pick<LeasedDelivery, "id" | "lease">[], now: number) {
-      if (leased.length === 0) return;
-      await commit(
-        leased.flatMap(({ id, lease }) => [{ sql: release, args: [now, id, lease] }, bumpRevision]),
-      );
-    },
-    /** Ends all leases, for the one service over a file as it starts: nobody else can hold one. */
-    async releaseAll(now: number) {
-      await commit([{ sql: releaseAll, args: [now] }, bumpRevision]);
-    },
-  };
-}
-
-function leaseStatement({ partnerId, limit, except }: LeaseRequest, { token, now, until }: Lease): Statement {
-  return { sql: leaseDue, args: [token, until, partnerId, now, JSON.stringify(except), limit] };
-}
-
-/** Attempts that ended, each recorded if its lease is still the one under which it was made. */
-const finishing: GroupedWrite<FinishedAttempt, boolean> = {
-  weigh: () => 3,
-  async write(tx, attempts) {
-    const ids = JSON.stringify(attempts.map(({ delivery: { id } }) => id));
-    const [rows = []] = await tx.batch([{ sql: leasesOf, args: [ids] }]);
-    const leases = new Map(rows.map((row) => [integer(row, "id"), text(row, "lease")]));
-    const isHeld = ({ delivery: { id, lease } }: FinishedAttempt) => leases.get(id) === lease;
-    await tx.batch(attempts.filter(isHeld).flatMap(finishStatements));
-    return attempts.map(isHeld);
-  },
-};
-
-function finishStatements(attempt: FinishedAttempt): Statement[] {
-  const { delivery: one, at, finishedAt, status, error, durationMs, next } = attempt;
-  const isPending = typeof next === "object";
-  const state = isPending ? "pending" : next;
-  const dueAt = isPending ? next.dueAt : finishedAt;
-  return [
-    { sql: finishDelivery, args: [state, dueAt, isPending ? null : finishedAt, one.id] },
-    { sql: insertAttempt, args: [at, status, error, durationMs, one.id] },
-    endpointStatement(attempt),
-  ];
-}
-
-function endpointStatement({ delivery: one, url, finishedAt, status, error, isGone }: FinishedAttempt) {
-  if (error === null) return { sql: endpointSucceeded, args: [one.partnerId, url] };
-  const lastError = status === null ? error : `${error} ${status}`;
-  const failingLongerThan = finishedAt - endpointFailureLimitMs;
-  const args = [finishedAt, lastError, isGone, failingLongerThan, one.partnerId, url];
-  return { sql: endpointFailed, args };
-}
-
-function openEndpoint(row: Row): OpenEndpoint {
-  return {
-    partnerId: text(row, "partner_id"),
-    url: text(row, "url"),
-    secret: bytes(row, "secret"),
-    previousSecret: bytesOrNull(row, "previous_secret"),
-    previousUntil: integerOrNull(row, "previous_until"),
-    failingSince: integerOrNull(row, "failing_since"),
-    nextDueAt: integerOrNull(row, "next_due_at"),
-  };
-}
-
-function leasedDelivery(row: Row, lease: string, partnerId: string): LeasedDelivery {
-  const attempts = integer(row, "attempts");
-  return {
-    id: integer(row, "id"),
-    lease,
-    deliveryId: text(row, "delivery_id"),
-    partnerId,
-    eventId: text(row, "event_id"),
-    eventType: text(row, "event_type") as EventType,
-    body: text(row, "body"),
-    attempts,
-    scheduledAttempts: attempts - integer(row, "schedule_from"),
   };
 }
