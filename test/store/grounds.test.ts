@@ -75,6 +75,7 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
       const without = callWritesWith({ ...preconditions, [name]: () => true });
       expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
     }
+    await driver.batch([statement("DELETE FROM idempotency")]);
   });
 
   async function isStored(changes: Partial<AnsweredCall>, answers = anAnswer()): Promise<boolean> {

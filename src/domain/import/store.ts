@@ -92,9 +92,9 @@ export type ImportWrite = TeacherWrite & { readonly changed: readonly (keyof Tea
 export type ImportedTeachers = Pick<TeacherStore, "findMany" | "findOwners" | "apply">;
 
 /** What a chunk writes, and how far the import has come then. */
-export type PlannedChunk = { readonly writes: readonly ImportWrite[]; readonly next: ImportProgress };
+type PlannedChunk = { readonly writes: readonly ImportWrite[]; readonly next: ImportProgress };
 
-export type CommittedChunk<P extends PlannedChunk> = {
+type CommittedChunk<P extends PlannedChunk> = {
   readonly planned: P;
   /** How long the commit kept everybody else from writing, in milliseconds. */
   readonly heldMs: number;
