@@ -288,7 +288,7 @@ describe("every file", () => {
 });
 
 test("events are stored in one place, which makes their deliveries with them", () => {
-  const inserts = /\bINTO events\b|\btable: "events"/;
+  const inserts = /\bINTO events\b|\binsertRows\("events"/;
   const places = [...source, ...commands].filter(({ code }) => inserts.test(code));
   expect(places.map(({ path }) => path)).toEqual(["src/store/events.ts"]);
 });

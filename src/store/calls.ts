@@ -84,7 +84,7 @@ const keyName = ({ by, value }: UniqueKey) => `${by} ${by === "nin" ? hex(value)
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 /** The result is what the call's windows have used at the end of the commit; null for a call that was not stored. */
-export type CallWrites = GroupedWrite<AnsweredCall, WindowsUsed | null>;
+type CallWrites = GroupedWrite<AnsweredCall, WindowsUsed | null>;
 
 export const callWrites = callWritesWith(preconditions);
 

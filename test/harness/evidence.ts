@@ -2,6 +2,7 @@ import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts
 import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
+import { callWrites } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
@@ -43,9 +44,10 @@ export async function attest(
   driver: Driver,
   attestations: readonly Attestation[],
   changes: Partial<AnsweredCall> = {},
+  writes = callWrites,
 ): Promise<WindowsUsed | null> {
   const revision = await createSettingsStore(driver).revision();
-  const store = createAttestationStore(driver, createCommits(driver));
+  const store = createAttestationStore(driver, createCommits(driver), writes);
   return store.record(anAnsweredCall(attestations, { revision, ...changes }));
 }
 

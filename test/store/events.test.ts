@@ -165,6 +165,8 @@ describeDrivers("events", (_kind, database) => {
     // As the service reads: behind a commit of the same connection (D17.10).
     const commit = statement("UPDATE partners SET name = name WHERE partner_id = ?", [partnerId]);
     const read = async () => {
+      // The writers are on this thread too.
+      await new Promise<void>((resolve) => void setImmediate(resolve));
       await others[1].batch([commit]);
       const page = await reader.page(partnerId, { from, limit: 7 });
       const following = page.map(({ eventId }) => eventId).slice(from === null ? 0 : 1);

@@ -8,6 +8,7 @@ import type {
   TeacherContent,
   UniqueKey,
 } from "../../src/domain/teachers/teachers.ts";
+import { callWritesWith, preconditions } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
 import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
@@ -52,6 +53,30 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
 
   const anAnswer = (count = 1): Attestation[] =>
     Array.from({ length: count }, () => anAttestation(++serial, { partnerId: `partner-${serial}` }));
+
+  /** A refused call is stored once the precondition that refuses it is taken away, and only then. */
+  test("each precondition alone refuses the call that breaks it", async () => {
+    const teacher = await put("G/1/A/1");
+    const other = { by: "regNo", value: "G/1/A/1" } as const;
+    const starts = { minute: 1_800_000, day: 86_400_000 };
+    const charge = { partnerId: "guarded", starts, calls: 1, limits: { minute: 5, day: 5 } };
+    const kept = { id: new Uint8Array(32).fill(66), fingerprint: new Uint8Array(32), headers: {}, body: "b" };
+    await attest(driver, anAnswer(), { idempotency: { ...kept, createdAt: at } });
+    const broken: Record<keyof typeof preconditions, Partial<AnsweredCall>> = {
+      revision: { revision: (await revision()) - 1 },
+      record: { read: [{ id: teacher.id, version: teacher.version + 1 }] },
+      nobody: { read: [other] },
+      minute: { charge: { ...charge, limits: { minute: 0, day: 5 } } },
+      day: { charge: { ...charge, limits: { minute: 5, day: 0 } } },
+      idempotency: { idempotency: { ...kept, createdAt: at + 1 } },
+    };
+    for (const [name, changes] of Object.entries(broken)) {
+      expect([name, await attest(driver, anAnswer(), changes)]).toEqual([name, null]);
+      const without = callWritesWith({ ...preconditions, [name]: () => true });
+      expect([name, await attest(driver, anAnswer(), changes, without)]).toEqual([name, expect.anything()]);
+    }
+    await driver.batch([statement("DELETE FROM idempotency")]);
+  });
 
   async function isStored(changes: Partial<AnsweredCall>, answers = anAnswer()): Promise<boolean> {
     const before = await left();

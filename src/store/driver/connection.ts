@@ -24,7 +24,7 @@ export type Connection = ReturnType<typeof createConnection>;
 export const defaultLockWaitMs = 10_000;
 const readWaitMs = 5_000;
 /** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
-export const lockRetryMs = 1;
+const lockRetryMs = 1;
 const maxPrepared = 500;
 
 /**

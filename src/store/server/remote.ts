@@ -20,13 +20,11 @@ import { createServerRequests, type SentStatement, type ServerRequests, sentStat
 /**
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
  * call reads for 2 s at most and commits for 2 s at most, each counted from when it was asked, its place behind others
- * included; what became of a commit whose reply was lost is asked for 0.7 s. So a caller hears within 5 s, even if the
- * server is lost at the very end of each (decision D12.3). Commands, and what a start makes anew, are in no such hurry; a step
- * of the schema may go through every attestation.
+ * included. So a caller hears within 5 s, even if the server is lost at the very end of each (decision D12.3). Commands,
+ * and what a start makes, are in no such hurry; a step of the schema may go through every attestation.
  */
 export const serverWaitMs = {
   serving: 2_000,
-  findingOut: 700,
   command: 60_000,
   schema: 1_800_000,
 } as const;
@@ -44,8 +42,8 @@ type RemoteOptions = ServerAddress & {
 export type RequestKind = "read" | "commit";
 
 /**
- * Reaches a libSQL server. A request that failed may still have been committed: `commits.ts` finds out, and every other
- * act of the store is written to be harmless when it is done twice.
+ * Reaches a libSQL server. A commit whose reply is lost may have been made: it is STORE_UNAVAILABLE, and every act of the
+ * store is harmless when it is done twice.
  * @throws TvsError CONFIG_INVALID when there is no primary to write to at the address, STORE_UNAVAILABLE when nobody
  *   answers
  */

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "bun:test";
+import type { AnsweredCall } from "../../src/domain/attestations.ts";
+import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
+import type { ReadTeacher } from "../../src/domain/teachers/teachers.ts";
+import { type Current, decide, preconditions } from "../../src/store/calls.ts";
+
+const starts = { minute: 600_000, day: 0 };
+const id = new Uint8Array(32).fill(3);
+const nin = new Uint8Array(16).fill(9);
+const ninHex = "09".repeat(16);
+const at = 1_700_000_000_000;
+
+function aCall(changes: Partial<AnsweredCall> = {}): AnsweredCall {
+  const charge = { partnerId: "agency", starts, calls: 1, limits: { minute: 10, day: 100 } };
+  return { revision: 7, attestations: [], read: [], charge, idempotency: null, ...changes };
+}
+
+function keyed(createdAt: number): Partial<AnsweredCall> {
+  return { idempotency: { id, fingerprint: new Uint8Array(32), createdAt, headers: {}, body: "" } };
+}
+
+function costing(calls: number, changes: Partial<AnsweredCall["charge"]> = {}): Partial<AnsweredCall> {
+  return { charge: { ...aCall().charge, calls, ...changes } };
+}
+
+function current(changes: Partial<Current> = {}): Current {
+  return {
+    ...{ revision: 7, versions: new Map(), taken: new Set<string>(), answeredAt: new Map(), used: new Map() },
+    ...changes,
+  };
+}
+
+const used = (minute: number, day: number) =>
+  current({
+    used: new Map([
+      ["minute 600000 agency", minute],
+      ["day 0 agency", day],
+    ]),
+  });
+const versions = (...pairs: [number, number][]) => current({ versions: new Map(pairs) });
+const answered = (createdAt: number) => current({ answeredAt: new Map([["03".repeat(32), createdAt]]) });
+const reading = (...read: ReadTeacher[]): Partial<AnsweredCall> => ({ read });
+const [one, two] = [
+  { id: 1, version: 4 },
+  { id: 2, version: 9 },
+];
+
+type Case = [
+  what: string,
+  call: Partial<AnsweredCall>,
+  now: Current,
+  broken: keyof typeof preconditions | null,
+];
+
+const cases: Case[] = [
+  ["the same revision", {}, current(), null],
+  ["a later revision", {}, current({ revision: 8 }), "revision"],
+  ["an earlier revision, of a restored database", {}, current({ revision: 6 }), "revision"],
+  ["records at their versions", reading(one, two), versions([1, 4], [2, 9]), null],
+  ["one of two records at a later version", reading(one, two), versions([1, 4], [2, 10]), "record"],
+  ["a record that is gone", reading(one), versions([2, 9]), "record"],
+  ["nobody under a number", reading({ by: "regNo", value: "N/1" }), current(), null],
+  [
+    "somebody under a registration number",
+    reading({ by: "regNo", value: "N/1" }),
+    current({ taken: new Set(["regNo N/1"]) }),
+    "nobody",
+  ],
+  [
+    "somebody under a teacher id",
+    reading({ by: "tId", value: 5 }),
+    current({ taken: new Set(["tId 5"]) }),
+    "nobody",
+  ],
+  [
+    "somebody under a NIN",
+    reading({ by: "nin", value: nin }),
+    current({ taken: new Set([`nin ${ninHex}`]) }),
+    "nobody",
+  ],
+  [
+    "somebody under the same number of another kind",
+    reading({ by: "tId", value: 5 }),
+    current({ taken: new Set(["regNo 5"]) }),
+    null,
+  ],
+  ["room for the last call of the minute", {}, used(9, 0), null],
+  ["no room in the minute", {}, used(10, 0), "minute"],
+  ["room in the minute for one of two calls", costing(2), used(9, 0), "minute"],
+  ["room for the last call of the day", {}, used(0, 99), null],
+  ["no room in the day", {}, used(0, 100), "day"],
+  ["a call that costs nothing of a full day", costing(1, { ofDay: 0 }), used(0, 100), null],
+  ["a call that costs more of the day than there is", costing(1, { ofDay: 3 }), used(0, 98), "day"],
+  ["a call that costs nothing of windows above their limits", costing(0), used(11, 101), null],
+  ["an unused idempotency key", keyed(at), current(), null],
+  [
+    "an idempotency key of which the answer is kept",
+    keyed(at + keepIdempotencyMs),
+    answered(at),
+    "idempotency",
+  ],
+  [
+    "an idempotency key of which the answer is not kept",
+    keyed(at + keepIdempotencyMs + 1),
+    answered(at),
+    null,
+  ],
+];
+
+describe("decide", () => {
+  test.each(cases)("%s", (_what, call, now, broken) => {
+    expect(decide(aCall(call), now)).toBe(broken);
+    // Without its precondition, and with nothing else changed, the call is stored.
+    if (broken === null) return;
+    expect(decide(aCall(call), now, { ...preconditions, [broken]: () => true })).toBeNull();
+  });
+
+  test("every precondition is broken by a case", () => {
+    const broken = new Set(cases.map(([, , , name]) => name));
+    expect(
+      Object.keys(preconditions).filter((name) => !broken.has(name as keyof typeof preconditions)),
+    ).toEqual([]);
+  });
+
+  test("a stored call charges its windows and takes its key for the calls after it in the group", () => {
+    const now = used(8, 0);
+    expect(decide(aCall(keyed(at)), now)).toBeNull();
+    expect(decide(aCall(keyed(at + 1)), now)).toBe("idempotency");
+    expect(decide(aCall(), now)).toBeNull();
+    expect(decide(aCall(), now)).toBe("minute");
+    expect([...now.used.values()]).toEqual([10, 2]);
+  });
+
+  test("a refused call charges nothing and leaves its key unused", () => {
+    const now = used(10, 5);
+    expect(decide(aCall(keyed(at)), now)).toBe("minute");
+    expect([[...now.used.values()], now.answeredAt.size]).toEqual([[10, 5], 0]);
+  });
+});
