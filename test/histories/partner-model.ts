@@ -150,9 +150,7 @@ function ran(state: State, call: Check, heard: Heard | null): State[] {
     call.teachers.every((n, at) => signed[at] === saying(state.teachers[n] ?? null, state.takesClaimed));
   if (heard !== null && !isSo(heard)) return [];
   return call.windows
-    .flatMap((windows) =>
-      charged(state, windows, { costs: { minute: cost, day: cost }, heard }),
-    )
+    .flatMap((windows) => charged(state, windows, { costs: { minute: cost, day: cost }, heard }))
     .map((next) => (key === null ? next : remembering(next, { key, body }, heard?.body ?? null)));
 }
 
