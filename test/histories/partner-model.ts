@@ -150,9 +150,7 @@ function ran(state: State, call: Check, heard: Heard | null): State[] {
     call.teachers.every((n, at) => signed[at] === saying(state.teachers[n] ?? null, state.takesClaimed));
   if (heard !== null && !isSo(heard)) return [];
   return call.windows
-    .flatMap((windows) =>
-      charged(state, windows, { costs: { minute: cost, day: cost }, heard, isWork: true }),
-    )
+    .flatMap((windows) => charged(state, windows, { costs: { minute: cost, day: cost }, heard }))
     .map((next) => (key === null ? next : remembering(next, { key, body }, heard?.body ?? null)));
 }
 
@@ -164,9 +162,9 @@ function remembering(state: State, { key, body }: Pick<Check, "key" | "body">, a
 
 /** Pays the minute of a call that leaves nothing else. */
 function paid(state: State, call: Check, heard: Heard | null): State[] {
-  if (!admits(state, call) || state.owed.size > 0) return [];
+  if (!admits(state, call)) return [];
   const costs = { minute: 1, day: 0 };
-  return call.windows.flatMap((windows) => charged(state, windows, { costs, heard, isWork: false }));
+  return call.windows.flatMap((windows) => charged(state, windows, { costs, heard }));
 }
 
 /**
@@ -176,7 +174,7 @@ function paid(state: State, call: Check, heard: Heard | null): State[] {
 function charged(
   state: State,
   { minute, day }: Windows,
-  { costs, heard, isWork }: { costs: Amounts; heard: Heard | null; isWork: boolean },
+  { costs, heard }: { costs: Amounts; heard: Heard | null },
 ): State[] {
   const { perMinute, perDay } = state;
   const now = {
@@ -189,9 +187,7 @@ function charged(
   if (account === null) return settled({ ...state, used });
   const { limits, left } = account;
   const isTold = limits.minute === perMinute && limits.day === perDay;
-  const isExact = left.minute === perMinute - now.minute && left.day === Math.max(0, perDay - now.day);
-  if (!isTold || !(isWork || isExact)) return [];
-  if (!isWork) return settled({ ...state, used });
+  if (!isTold) return [];
   const told = new Map([
     [minute, limits.minute - left.minute] as const,
     [day, limits.day - left.day] as const,
