@@ -101,22 +101,6 @@ describe("an endpoint", () => {
       ),
     ));
 
-  test("that fails all the time keeps its own retries to itself, and none waits for fresh ones", () =>
-    withBoard(
-      ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
-      async ({ world, received }) => {
-        const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
-        await world.putMany(regNos(1));
-        await sender.settle();
-        world.clock.add(5_000);
-        await world.putMany(regNos(50, 1));
-        await sender.settle();
-        const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
-        expect(place).toBeLessThan(5);
-        expect(received.length).toBe(52);
-      },
-    ));
-
   test("gets nothing while it or its partner is disabled, then what was held", () =>
     withBoard(takesAll, async ({ world, received }) => {
       const sender = world.sender();

@@ -22,14 +22,7 @@ describe("the deadline", () => {
       },
       null,
     ],
-    [
-      "drips one endless header",
-      (socket) => {
-        socket.write("HTTP/1.1 200 OK\r\nX: ");
-        drip(socket, "x");
-      },
-      null,
-    ],
+
     [
       "drips its body",
       (socket) => {
@@ -39,7 +32,6 @@ describe("the deadline", () => {
       200,
     ],
     ["never ends its body", (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"), 200],
-    ["sends only interim answers", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), null],
   ];
 
   test.each(cases)(

@@ -161,31 +161,6 @@ describe("a sender", () => {
       expect(received.length).toBe(3);
     }));
 
-  test("and another on the same database never finish a delivery twice", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count % 3 === 0 ? 500 : 200 }),
-        async ({ url, received }) => {
-          for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
-          const senders = [world.sender(), world.sender({ outbox: world.other.outbox })];
-          await world.putMany(regNos(40));
-          for (const step of [0, ...retryStepsMs]) {
-            world.clock.add(step);
-            await Promise.all(senders.map((sender) => sender.settle()));
-          }
-          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
-          const acknowledged = await world.rows(
-            "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
-          );
-          expect(acknowledged).toEqual([]);
-          const [attempts] = await world.rows("SELECT count(*) AS n FROM delivery_attempts");
-          expect(Number(attempts?.n)).toBe(received.length);
-          const ids = received.map(({ headers }) => headers["x-agency-delivery-id"]);
-          expect(new Set(ids).size).toBe(120);
-        },
-      ),
-    ));
-
   test("is woken by another process's commit and by the time at which a retry is due", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 500 : 200 }),

@@ -145,18 +145,6 @@ describe("the windows of the clock", () => {
     expect(quota.state(daily)).toMatchObject({ limit: 3, remaining: 1, resetAt: dayEnd + 60 });
     expect(work(quota, daily)).toBeNull();
   });
-
-  test("a new minute gives nothing back to the day", () => {
-    const clock = aClock(start);
-    const quota = aQuota(clock);
-    const few = partner({ perDay: 2 });
-    for (let i = 0; i < 2; i++) {
-      work(quota, few);
-      clock.add(minuteMs);
-    }
-    expect(quota.state(few).remaining).toBe(0);
-    expect(work(quota, few)).toMatchObject({ window: "day", retryAfterSeconds: 12 * 3600 - 120 });
-  });
 });
 
 describe("a spent day", () => {

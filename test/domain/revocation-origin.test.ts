@@ -52,18 +52,7 @@ describe("a revocation that the operator made by a command", () => {
       ...([{ ...empty, state: "Oyo" }, {}, { updated: 1, rejected: 0, events: 0 }, kept()] as const),
       { ...byBoard, state: "Oyo", announcedStatus: "REVOKED" },
     ],
-    ["a row without the column", { state: "Oyo" }, {}, { updated: 1 }, [], byBoard],
-    ["another date", another, {}, { unchanged: 1, events: 0 }, kept(), byBoard],
-    [
-      "a date to come",
-      ...([{ ...empty, license_revoked_on: "2027-01-01" }, {}, { unchanged: 1 }, kept(), byBoard] as const),
-    ],
-    [
-      "another reason",
-      { license_revoked_on: today, license_revoked_reason: "x" },
-      ...([{}, { unchanged: 1 }, kept("license_revoked_reason"), byBoard] as const),
-    ],
-    ["a baseline", empty, { baseline: true }, { unchanged: 1 }, kept(), byBoard],
+
     [
       "an empty cell under --lift-revocations, which lifts it",
       ...([empty, lifting, { updated: 1, events: 1 }, cleared] as const),
@@ -136,14 +125,6 @@ describe("a revocation that the operator made by a command", () => {
 describe("a revocation that an extract made", () => {
   const theirs = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
 
-  test("is lifted by the next one's empty cell, with a warning", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, theirs)]), { baseline: true });
-      const { report } = await add(csv([row(1, empty)]), { allowChange: true });
-      expect(report.warnings).toEqual([{ line: 2, field: "license_revoked_on", code: "REVOCATION_CLEARED" }]);
-      expect(await find(regNo)).toMatchObject({ licenseRevokedOn: null, licenseRevokedBy: null });
-    }));
-
   test("stays in effect when an extract moves it into the future", () =>
     withImports(async ({ add, find, eventTypes }) => {
       await add(csv([row(1, theirs)]), { baseline: true });
@@ -179,16 +160,6 @@ test.each<[TeacherAction, ImportOptions, object, object]>([
       expect(await find(regNo)).toMatchObject({ ...record, licenseExpiryDate: "2091-01-01" });
     }),
 );
-
-test("an extract that puts a deactivated teacher back says so", () =>
-  withImports(async (world) => {
-    const extract = csv(rows(3, { active: "yes" }));
-    await world.add(extract, { baseline: true });
-    await act(world, "deactivate", 2);
-    const { report } = await world.add(extract);
-    expect(report.warnings).toEqual([{ line: 3, field: "active", code: "REACTIVATED" }]);
-    expect(await world.add(extract)).toMatchObject({ unchanged: 3, warnings: 0 });
-  }));
 
 test(
   "whatever the operator and extracts did before, the same file again changes nothing",
@@ -256,20 +227,6 @@ describe("the brake", () => {
       expect(await add(part(100, after, before), { allowChange: true })).toMatchObject({ updated: 98 });
     });
   });
-
-  test("names each kind of which too many would be lost", () =>
-    withImports(async ({ add }) => {
-      await add(csv(rows(10, empty)), { baseline: true });
-      const worse = { ...revoked, certificate_status: "CLAIMED" };
-      expect(await add(csv(rows(2, worse)))).toMatchObject({
-        stopped: {
-          losses: [
-            { kind: "validLicenses", lost: 2, of: 10 },
-            { kind: "verifiedCertificates", lost: 2, of: 10 },
-          ],
-        },
-      });
-    }));
 
   test("counts the revocation of a deactivated teacher too, and not one that is kept", () =>
     withRevoked(async (world) => {

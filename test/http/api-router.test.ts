@@ -159,33 +159,6 @@ describe("a body", () => {
     );
     expect(endless).toStartWith("HTTP/1.1 401 ");
   });
-
-  test("that waits to be asked for is asked for", async () => {
-    const { headers, body } = post(question, "Expect: 100-continue\r\nConnection: close\r\n");
-    const client = await openClient({ port: listener.port });
-    client.write(`POST ${checkPath} HTTP/1.1\r\n${headers}\r\n`);
-    await client.receives("100 Continue");
-    client.write(body);
-    expect(await client.closed).toContain('"found":true');
-  });
-
-  test("that breaks off harms nobody", async () => {
-    const client = await openClient({ port: listener.port });
-    client.write(
-      `POST ${checkPath} HTTP/1.1\r\n${host}${credential()}Content-Length: 1000\r\n\r\n{"identifier":`,
-    );
-    client.socket.destroy();
-    await client.closed;
-    expect((await ask("POST", checkPath, post(question))).status).toBe(200);
-  });
-});
-
-test("pipelined calls are answered in their order", async () => {
-  const get = (tId: number, more = "") =>
-    `GET ${lookupPath}?searchTerm=${tId} HTTP/1.1\r\n${host}${more}\r\n`;
-  const answers = await answersTo(get(204417) + get(99) + get(7, "Connection: close\r\n"));
-  const found = [...answers.matchAll(/"found":(true|false)/g)].map((match) => match[1]);
-  expect(found).toEqual(["true", "false", "true"]);
 });
 
 test("a connection is ended when an answer cannot be written, and the service goes on", async () => {

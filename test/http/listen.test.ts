@@ -138,14 +138,6 @@ describe("listen", () => {
     }
   });
 
-  test("answers a Host that is none with 400, before the handler", async () => {
-    const { port } = await start();
-    const client = await openClient({ port });
-    client.write("GET /env HTTP/1.1\r\nHost: a b\r\n\r\n");
-    expect(json(await client.receives("}"))).toMatchObject({ statusCode: 400 });
-    client.socket.destroy();
-  });
-
   test("serves HTTP/1.0 without a Host", async () => {
     const { port, tlsPort } = await start();
     for (const target of [{ port }, { port: tlsPort, tls: true }]) {

@@ -107,10 +107,7 @@ describe("the claims", () => {
       ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
     ]),
   ])("with %j are refused as %s", (claims, reason, detail) => {
-    expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({
-      reason,
-      detail,
-    } as never);
+    expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
   });
 
   test("that are missing are named", () => {

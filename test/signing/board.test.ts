@@ -175,15 +175,6 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
     }
   });
 
-  test("leave nothing on the board, and count nothing, when all is signed", async () => {
-    const ring = await aRing("active", "pending");
-    await withEngines([ring, ring], async (engines, all) => {
-      await Promise.all(engines.map((engine) => signsRight(engine, ring, inputs)));
-      const last = all.at(-1) as SigningBoard;
-      expect([last.waiting(true), last.waiting(false), last.areOffered(1, anyKey)]).toEqual([0, 0, false]);
-    });
-  });
-
   test("get back what one of them had begun when it died", async () => {
     const ring = await aRing("active", "pending");
     await withEngines([ring], async ([engine], all) => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { TvsError } from "../../../src/domain/errors.ts";
 import type { ImportStore } from "../../../src/domain/import/store.ts";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
 import {
@@ -132,23 +131,6 @@ describe("an import that was killed", () => {
       const stop = AbortSignal.abort();
       expect(String(await rejection(add(extract, { stop })))).toContain("before anything was changed");
       expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
-    }));
-
-  test("says how far it came when the database fails", () =>
-    withImports(async ({ add, imports }) => {
-      const through = failingAt(imports, 3, new TvsError("STORE_FULL", "the disk is full"));
-      const failed = await rejection(add(extract, { ...small, through }));
-      expect(failed).toMatchObject({ code: "STORE_FULL" });
-      expect(String(failed)).toContain("the disk is full; stopped after 13 of 40 rows");
-    }));
-
-  test("leaves what the operator changes before the same command runs again", () =>
-    withImports(async (world) => {
-      await kill(world);
-      const { add, find } = world;
-      await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10" });
-      await add(extract, small);
-      expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBe("2026-03-10");
     }));
 
   test("is given up when another file comes, which says so", () =>

@@ -33,19 +33,6 @@ describe("counts", () => {
       expect(result).toMatchObject({ rows: 60, inserted: 20, updated: 14, unchanged: 26, rejected: 0 });
       expect(await count("SELECT count(*) FROM teachers WHERE state = 'Oyo'")).toBe(20);
     }));
-
-  test("an extract without duplicates of many rows, more than are checked at a time", () =>
-    withImports(async ({ add, count }) => {
-      const many = Array.from({ length: 1201 }, (_, n) =>
-        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
-      );
-      expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
-      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
-        unchanged: 1201,
-        events: 0,
-      });
-      expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
-    }));
 });
 
 /** Some rows of the table of events (decision D7.5), all of which `events.test.ts` has. */
@@ -131,20 +118,6 @@ describe("duplicates", () => {
       const { report, inserted } = await add(csv([row(1, { ...owner, active: "x" }), row(2, owner), row(1)]));
       expect(inserted).toBe(2);
       expect(report.rejected.map((issue) => issue.code)).toEqual(["BOOLEAN_INVALID"]);
-    }));
-
-  test("against the register: a teacher id or NIN belongs to whoever has it", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, owner)]));
-      const { report, inserted } = await add(
-        csv([row(2, { t_id: "7" }), row(3, { nin: owner.nin }), row(4, { t_id: "8" })]),
-      );
-      expect(inserted).toBe(1);
-      expect(report.rejected.map(placeOf)).toEqual([
-        { line: 2, field: "t_id", code: "DUPLICATE_T_ID" },
-        { line: 3, field: "nin", code: "DUPLICATE_NIN" },
-      ]);
-      expect((await find("TR/2019/LA/1"))?.tId).toBe(7);
     }));
 });
 

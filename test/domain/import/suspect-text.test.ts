@@ -166,13 +166,4 @@ describe("suspectIn", () => {
         expect([name, suspectIn(name)]).toEqual([name, null]);
     }
   });
-
-  test("a text of 250 kB is read in less than 50 ms", () => {
-    for (const part of ["á»", "Ã©", "é’", "&", "&a", "?", "a?", "\\", "-", " ", "0", "e\u0301"]) {
-      const text = part.repeat(125_000);
-      const begin = performance.now();
-      suspectIn(text);
-      expect(performance.now() - begin).toBeLessThan(50);
-    }
-  });
 });

@@ -8,31 +8,20 @@ import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { lagos } from "../../harness/clock.ts";
 import { type TestStores, withStores } from "../../harness/store.ts";
 
-/** The draft's example of sixteen places, and its test vector of 2^20 (draft-ietf-oauth-status-list-21, 4.1 and appendix). */
-const small = { bytes: 2, places: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" };
-const large = {
-  bytes: 2 ** 17,
-  places: [0, 1993, 25460, 159495, 495669, 554353, 645645, 723232, 854545, 934534, 1000345],
-  lst:
-    "eNrt3AENwCAMAEGogklACtKQPg9LugC9k_ACvreiogEAAKkeCQAAAAAAAAAAAAAAAAAAAIBylgQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" +
-    "AAAAAAAAAAAAAAAAAAAXG9IAAAAAAAAAPwsJAAAAAAAAAAAAAAAvhsSAAAAAAAAAAAA7KpLAAAAAAAAAAAAAAAAAAAAAJsLCQAAAAAAAAAAAD" +
-    "jelAAAAAAAAAAAKjDMAQAAAACAZC8L2AEb",
-};
+/** The draft's example of sixteen places (draft-ietf-oauth-status-list-21, 4.1). */
+const example = { places: [0, 3, 4, 5, 7, 8, 9, 13, 15], lst: "eNrbuRgAAhcBXQ" };
 
 const unpacked = (lst: string) => new Uint8Array(inflateSync(Buffer.from(lst, "base64url")));
 
 /** What packs bits may do so in other words; what they unpack to is the vector. */
-test.each([small, large])(
-  "bits are those of the draft's vectors: $bytes bytes",
-  async ({ bytes, places, lst }) => {
-    const bits = new Uint8Array(bytes);
-    for (const place of places) setBit(bits, place);
-    expect(bits).toEqual(unpacked(lst));
-    const encoded = await encodeBits(bits);
-    expect(unpacked(encoded)).toEqual(bits);
-    expect(encoded).toMatch(/^eN[\w-]+$/);
-  },
-);
+test("bits are those of the draft's example", async () => {
+  const bits = new Uint8Array(2);
+  for (const place of example.places) setBit(bits, place);
+  expect(bits).toEqual(unpacked(example.lst));
+  const encoded = await encodeBits(bits);
+  expect(unpacked(encoded)).toEqual(bits);
+  expect(encoded).toMatch(/^eN[\w-]+$/);
+});
 
 test("somebody else's reader finds the bits at their places", async () => {
   const bits = new Uint8Array(2 ** 17);
