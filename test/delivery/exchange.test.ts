@@ -30,18 +30,14 @@ describe("the request", () => {
 
 describe("an answer that acknowledges", () => {
   const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+  // biome-ignore format: a table reads better in rows
   test.each([
     ["200 with a body", ok, 200],
-
     ["202 in chunks", chunked.replace("200", "202"), 202],
     ["204", "HTTP/1.1 204 No Content\r\n\r\n", 204],
     ["a 2xx nobody has heard of", "HTTP/1.1 299 Fine\r\nContent-Length: 0\r\n\r\n", 299],
-    [
-      "interim answers before it",
-      `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`,
-      200,
-    ],
-
+    ["interim answers before it",
+      `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}`, 200],
     ["a Location that is not followed", ok.replace("\r\n", "\r\nLocation: http://127.0.0.1:1/\r\n"), 200],
     ["gzip that is not decoded", ok.replace("\r\n", "\r\nContent-Encoding: gzip\r\n"), 200],
   ])("%s", async (_name, answer, status) => {

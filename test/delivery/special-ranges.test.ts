@@ -66,13 +66,9 @@ describe("classifyAddress", () => {
     for (const neighbour of neighbours) expect(classifyAddress(neighbour)).toEqual({ public: true });
   });
 
+  // biome-ignore format: a list reads better in rows
   test.each([
-    "1.1.1.1",
-    "8.8.8.8",
-    "197.210.0.1",
-    "2606:4700:4700::1111",
-    "2a00:1450:4001::1",
-    "2C0F:F248::1",
+    "1.1.1.1", "8.8.8.8", "197.210.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "2C0F:F248::1",
   ])("%s is public", (ip) => expect(classifyAddress(ip)).toEqual({ public: true }));
 
   test.each([

@@ -45,27 +45,13 @@ describe("Client-Cert header", () => {
   test("takes nothing that is malformed", () => {
     const trailing = Buffer.concat([certificate.der, Buffer.from("tail")]).toString("base64");
     const cut = Buffer.from(certificate.der.slice(0, -1)).toString("base64");
+    // biome-ignore format: a table reads better in rows
     const malformed = [
-      undefined,
-      null,
-      "",
-      ":",
-      "::",
-      ": :",
-      base64,
-      `:${base64}`,
-      `${base64}:`,
-      `:${base64}:;q=1`,
-      `:${base64}:, :${base64}:`,
-      `:${base64.slice(0, 40)} ${base64.slice(40)}:`,
-      `:${base64}=:`,
-      `:${base64.replaceAll("=", "")}A:`,
-      `:${Buffer.from(certificate.der).toString("base64url")}_-:`,
-      `:${trailing}:`,
-      `:${cut}:`,
-      `:${Buffer.from(certificate.certPem).toString("base64")}:`,
-      `:${Buffer.from("not a certificate").toString("base64")}:`,
-      `:${"A".repeat(100_000)}:`,
+      undefined, null, "", ":", "::", ": :", base64, `:${base64}`, `${base64}:`, `:${base64}:;q=1`,
+      `:${base64}:, :${base64}:`, `:${base64.slice(0, 40)} ${base64.slice(40)}:`, `:${base64}=:`,
+      `:${base64.replaceAll("=", "")}A:`, `:${Buffer.from(certificate.der).toString("base64url")}_-:`,
+      `:${trailing}:`, `:${cut}:`, `:${Buffer.from(certificate.certPem).toString("base64")}:`,
+      `:${Buffer.from("not a certificate").toString("base64")}:`, `:${"A".repeat(100_000)}:`,
       certificate.certPem,
       encodeURIComponent(certificate.certPem),
     ];
@@ -163,15 +149,9 @@ describe("source address", () => {
   });
 
   test("a wrong network is named", () => {
+    // biome-ignore format: a list reads better in rows
     for (const entry of [
-      "10.0.0.0/33",
-      "10.0.0/8",
-      "proxy.local",
-      "",
-      "10.0.0.0/",
-      "10.0.0.0/8/9",
-      "fd00::/129",
-      "10.0.0.0/-1",
+      "10.0.0.0/33", "10.0.0/8", "proxy.local", "", "10.0.0.0/", "10.0.0.0/8/9", "fd00::/129", "10.0.0.0/-1",
       "::ffff:10.0.0.0/64",
     ]) {
       const attempt = () => createSourceAddress({ trustedProxies: ["10.0.0.0/8", entry] });

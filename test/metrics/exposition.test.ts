@@ -117,17 +117,9 @@ describe("/metrics", () => {
   });
 
   test("has no label whose values are without bound", () => {
+    // biome-ignore format: a list reads better in rows
     const known = [
-      "route",
-      "method",
-      "status",
-      "le",
-      "endpoint",
-      "outcome",
-      "partner",
-      "state",
-      "window",
-      "kind",
+      "route", "method", "status", "le", "endpoint", "outcome", "partner", "state", "window", "kind",
     ];
     const info = ["version", "runtime", "environment", "engine"];
     const labels = [...scraped.values()].flatMap(({ samples }) =>

@@ -33,6 +33,19 @@ describe("counts", () => {
       expect(result).toMatchObject({ rows: 60, inserted: 20, updated: 14, unchanged: 26, rejected: 0 });
       expect(await count("SELECT count(*) FROM teachers WHERE state = 'Oyo'")).toBe(20);
     }));
+
+  test("an extract without duplicates of many rows, more than are checked at a time", () =>
+    withImports(async ({ add, count }) => {
+      const many = Array.from({ length: 1201 }, (_, n) =>
+        row(n, { t_id: String(n + 1), nin: String(99_900_000_000 + n) }),
+      );
+      expect(await add(csv(many), { pieceBytes: 5000 })).toMatchObject({ inserted: 1201, events: 2402 });
+      expect(await add(csv(many.reverse()), { pieceBytes: 5000 })).toMatchObject({
+        unchanged: 1201,
+        events: 0,
+      });
+      expect(await count("SELECT count(DISTINCT nin_index) FROM teachers")).toBe(1201);
+    }));
 });
 
 /** Some rows of the table of events (decision D7.5), all of which `events.test.ts` has. */

@@ -110,27 +110,20 @@ test("a cell above 32,767 characters is a fault of its row", () =>
 
 describe("a file that could not be read", () => {
   const good = csv([row(1), row(2), row(3)]);
+  // biome-ignore format: a table reads better in rows
   const unreadable: [string, string | Uint8Array, RegExp][] = [
     ["is empty", "", /empty/],
     ["has blank lines only", "\n\n", /no header/],
     ["lacks a column", "reg_no,name,source\nA/B/C/D,N,legacy\n", /line 1: .*certificate_status/],
     ["has a column twice", `name,${good}`, /line 1: .*name twice/],
-    [
-      "is not UTF-8",
-      Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
-      /line 5: .*UTF-8/,
-    ],
+    ["is not UTF-8", Buffer.concat([Buffer.from(`${good}TR/1/2/3,Ren`), Buffer.from([0xe9, 10])]),
+      /line 5: .*UTF-8/],
     ["ends within a character", Buffer.concat([Buffer.from(good), Buffer.from([0xc3])]), /line 5: .*UTF-8/],
     ["holds NUL", good.replace("TR/2019/LA/3", "TR/2019\0LA/3"), /line 4: .*NUL/],
     ["has a quote inside a cell", good.replace("TR/2019/LA/2", 'TR/20"19/LA/2'), /line 3: .*quotes/],
-
-    [
-      "is UTF-16 without a mark",
-      Buffer.from(good, "utf16le"),
-      /UTF-16 without a mark: give --encoding utf-16le/,
-    ],
+    ["is UTF-16 without a mark", Buffer.from(good, "utf16le"),
+      /UTF-16 without a mark: give --encoding utf-16le/],
     ["is a workbook", Buffer.from("PK\x03\x04and so on"), /the workbook is damaged/],
-
     ["has a row without end", `${good}"${"x".repeat(1_100_000)}`, /line 5: .*too long/],
   ];
 
