@@ -162,22 +162,6 @@ describe("a kept connection", () => {
     expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
   });
 
-  test("is closed with the exchange", async () => {
-    const receiver = await receive((socket) => socket.write(ok));
-    const exchange = makeExchange();
-    const result = await exchange.deliver(requestTo(receiver.port));
-    exchange.close();
-    await receiver.closed;
-    expect(result.error).toBeNull();
-    expect([receiver.requests.length, receiver.connections()]).toEqual([1, 1]);
-  });
-
-  test("is not idle while its answer is awaited", async () => {
-    const receiver = await receive((socket) => setTimeout(() => socket.write(ok), 80));
-    const result = await makeExchange({ idleTimeoutMs: 20 }).deliver(requestTo(receiver.port));
-    expect(result.error).toBeNull();
-  });
-
   test("is one of a bounded number", async () => {
     const waiting: Socket[] = [];
     const receiver = await receive((socket) => {

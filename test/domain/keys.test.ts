@@ -75,19 +75,18 @@ describe("a key that is brought along", () => {
     expect((await importKey(pem.toString(), secrets, now)).kid).toBe((await fixtureKey("active", now)).kid);
   });
 
-  test("is refused when it is short", async () => {
-    expect(await rejection(importKey(readKey("short"), secrets, now))).toMatchObject({ code: "REFUSED" });
-  });
-
-  test("is refused with another public exponent", async () => {
-    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 3 });
-    const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-    expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED" });
-  });
-
-  test("is refused when its generator is known to be broken: partners would refuse the whole key set", async () => {
-    const refusal = await rejection(importKey(readKey("roca"), secrets, now));
-    expect(refusal).toMatchObject({ code: "REFUSED", message: expect.stringContaining("ROCA") });
+  const { privateKey: ofExponent3 } = generateKeyPairSync("rsa", { modulusLength: 2048, publicExponent: 3 });
+  test.each<[why: string, pem: string, says: string]>([
+    ["it is short", readKey("short"), "2048"],
+    [
+      "it has another public exponent",
+      ofExponent3.export({ type: "pkcs8", format: "pem" }).toString(),
+      "exponent",
+    ],
+    ["its generator is broken, so that partners would refuse the whole key set", readKey("roca"), "ROCA"],
+  ])("is refused when %s", async (_why, pem, says) => {
+    const message = expect.stringContaining(says);
+    expect(await rejection(importKey(pem, secrets, now))).toMatchObject({ code: "REFUSED", message });
   });
 
   test("is refused when it is damaged: its envelopes would verify nowhere", async () => {

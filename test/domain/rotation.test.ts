@@ -147,12 +147,4 @@ describe("rotation over nodes", () => {
       };
       await rotateKeys(world, secrets, { ...rotation, wait: soon, onWait });
     }));
-
-  test("is refused at once, whatever the nodes say, while partners may not know the key", () =>
-    withStores(async (world) => {
-      await world.driver.lockService();
-      await nodesWith(world, [null, null]);
-      const refusal = await rejection(untilRotatable(world, { ...rotation, now, wait: soon }));
-      expect(String(refusal)).toContain("less than 24 h");
-    }));
 });

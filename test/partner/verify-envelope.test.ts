@@ -177,17 +177,6 @@ describe("verifyEnvelope", () => {
     expect(refused.warnings).toEqual([]);
   });
 
-  test("with a JWKS alone the window is not known", async () => {
-    const options = await optionsOf({ jwks: "jwks.json", keyHistory: null });
-    const { checks } = await verifyEnvelope(read("inputs", "valid.json").toString(), options);
-    expect(checks.filter(({ ok }) => ok === null).map(({ name }) => name)).toEqual([
-      "log",
-      "compromise",
-      "window",
-      "status",
-    ]);
-  });
-
   test("what is no envelope is named for what it is, in words of ours", async () => {
     const options = await optionsOf(both);
     const nameOf = async (input: string) => {
@@ -369,10 +358,5 @@ describe("the options", () => {
     expect(`${reason} ${checks[0]?.detail}`).toBe(
       "ENVELOPE_MALFORMED This is neither an envelope nor a signature.",
     );
-  });
-
-  test("a parsed JWKS is taken as it is", async () => {
-    const keys = await createKeySet({ jwks: JSON.parse(read("keys", "jwks.json").toString()) });
-    expect([...keys.keys.keys()]).toHaveLength(3);
   });
 });

@@ -1,16 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { generateKey, type KeyRing, keyRing } from "../../src/domain/keys.ts";
-import { newSigningBoards, openSigningBoard } from "../../src/signing/board.ts";
 import type { Engine } from "../../src/signing/engine.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { openOpenssl } from "../../src/signing/openssl.ts";
 import { openWebCrypto } from "../../src/signing/webcrypto.ts";
 import { aRing, fixtureKey, signOne, verifies } from "../harness/keys.ts";
-import { rejection } from "../harness/rejection.ts";
 import { secrets } from "../harness/samples.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
-const noKey = { code: "SIGNER_UNAVAILABLE" };
 
 async function withEngine(ring: KeyRing | null, act: (engine: Engine) => Promise<void>): Promise<void> {
   const engine = await openOpenssl({ secrets });
@@ -81,20 +78,5 @@ describe.if(findLibcrypto() !== undefined)("signing with OpenSSL in the thread t
       // At a millisecond a turn these are a quarter of a second on a slow machine, and never a handful of turns.
       expect(turns).toBeGreaterThanOrEqual(5);
     });
-  });
-
-  test("ends with what waits refused, and with nothing counted", async () => {
-    const ring = await aRing("active", "pending");
-    const board = openSigningBoard(newSigningBoards(2), 0);
-    const engine = await openOpenssl({ secrets, board });
-    await engine.load(ring);
-    const signing = range(500).map((i) => engine.sign(ring.active.kid, [`${i}`]));
-    await signing[0];
-    expect(board.waiting(false)).toBeGreaterThan(0);
-    await engine.close();
-    const outcomes = await Promise.all(signing.map((one) => one.catch((error) => error.code)));
-    expect(outcomes.at(-1)).toBe("SIGNER_UNAVAILABLE");
-    expect(board.waiting(false)).toBe(0);
-    expect(await rejection(engine.sign(ring.active.kid, ["x"]))).toMatchObject(noKey);
   });
 });

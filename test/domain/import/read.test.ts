@@ -93,14 +93,6 @@ test("a table of CSV has 256 columns at most", () =>
     expect(await add(widened(missing))).toMatchObject({ rows: 1, rejected: 0, inserted: 1 });
   }));
 
-test("a member of NDJSON above 32,767 characters is a fault of its row", () =>
-  withImports(async ({ add }) => {
-    const member = { regNo: "TR/2019/LA/1", name: "x".repeat(32_768), source: "legacy" };
-    const line = JSON.stringify({ ...member, certificateStatus: "VERIFIED" });
-    const { report } = await add(line, { name: "x.ndjson", allowChange: true });
-    expect(report.rejected).toEqual([{ line: 1, field: "name", code: "CELL_TOO_LONG" }]);
-  }));
-
 test("a cell above 32,767 characters is a fault of its row", () =>
   withImports(async ({ add }) => {
     const { report, inserted } = await add(csv([row(1, { name: "x".repeat(32_768) }), row(2)]));
