@@ -121,19 +121,17 @@ describe("an endpoint", () => {
     }));
 });
 
-describe("a restore's hold", () => {
-  test("keeps everything back until it is released, whatever endpoint is enabled", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      await world.settings.write({ hold_webhooks: "true" });
-      const sender = world.sender();
-      await world.put("A/B/C/1");
-      await enableWebhook(world, "board");
-      await sender.settle();
-      expect(received.length).toBe(0);
-      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
-      expect(await releaseWebhooks(world.settings)).toBe(true);
-      expect(await releaseWebhooks(world.settings)).toBe(false);
-      await sender.settle();
-      expect(received.length).toBe(1);
-    }));
-});
+test("a restore's hold keeps everything back until it is released, whatever endpoint is enabled", () =>
+  withBoard(takesAll, async ({ world, received }) => {
+    await world.settings.write({ hold_webhooks: "true" });
+    const sender = world.sender();
+    await world.put("A/B/C/1");
+    await enableWebhook(world, "board");
+    await sender.settle();
+    expect(received.length).toBe(0);
+    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
+    expect(await releaseWebhooks(world.settings)).toBe(true);
+    expect(await releaseWebhooks(world.settings)).toBe(false);
+    await sender.settle();
+    expect(received.length).toBe(1);
+  }));

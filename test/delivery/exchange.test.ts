@@ -84,17 +84,14 @@ describe("an answer that acknowledges", () => {
 });
 
 describe("an answer that fails the attempt", () => {
+  // biome-ignore format: a table reads better in rows
   test.each([
     [301, "REDIRECT"],
-
     [304, "REDIRECT"],
-
     [400, "BAD_STATUS"],
-
     [410, "BAD_STATUS"],
     [429, "BAD_STATUS"],
     [500, "BAD_STATUS"],
-
     [999, "BAD_STATUS"],
   ] as const)("status %i is %s, and leads nowhere, to the endpoint itself neither", async (status, error) => {
     const receiver = await receive((socket) =>

@@ -76,13 +76,14 @@ describe("an address of IPv6", () => {
   });
 });
 
-describe("lookups that name a person by NIN, e-mail or phone", () => {
-  test.each([
-    [60, 20],
-    [61, 21],
-    [2, 1],
-    [1, 1],
-  ])("have of %p a minute %p, in a budget of their own", (perMinute, personal) => {
+test.each([
+  [60, 20],
+  [61, 21],
+  [2, 1],
+  [1, 1],
+])(
+  "lookups that name a person by NIN, e-mail or phone have of %p a minute %p, in a budget of their own",
+  (perMinute, personal) => {
     const limit = createAddressLimit(() => perMinute, aClock(start));
     for (let call = 0; call < personal; call++)
       expect(limit.personalLookup(["192.0.2.1"]).allowed).toBe(true);
@@ -93,8 +94,8 @@ describe("lookups that name a person by NIN, e-mail or phone", () => {
     });
     expect(limit.lookup(["192.0.2.1"])).toMatchObject({ allowed: true, limit: perMinute });
     expect(limit.personalLookup(["192.0.2.2"]).allowed).toBe(true);
-  });
-});
+  },
+);
 
 describe("the limit of several threads", () => {
   const workers: Worker[] = [];

@@ -10,19 +10,17 @@ const today = "2026-03-01";
 const options = { purpose: "EMPLOYER_BACKGROUND_CHECK", policy: defaultPolicy, today } as const;
 const resultOf = (changes: Partial<StoredTeacher>) => eligibilityResult(aStoredTeacher(changes), options);
 
-describe("the result of a verification", () => {
-  test("holds nothing of a NIN or a contact, nor why a licence was revoked", () => {
-    const secret = new Uint8Array(16).fill(0xab);
-    const hidden = {
-      ninIndex: secret,
-      emailIndex: secret,
-      phoneIndex: secret,
-      licenseRevokedOn: today,
-      licenseRevokedReason: "hidden",
-    };
-    const text = JSON.stringify(resultOf({ ...hidden, photoUrl: "https://example.com/p.jpg" }));
-    for (const word of ["171", "hidden", "index", "photo", 'id":1']) expect(text).not.toContain(word);
-  });
+test("the result of a verification holds nothing of a NIN or a contact, nor why a licence was revoked", () => {
+  const secret = new Uint8Array(16).fill(0xab);
+  const hidden = {
+    ninIndex: secret,
+    emailIndex: secret,
+    phoneIndex: secret,
+    licenseRevokedOn: today,
+    licenseRevokedReason: "hidden",
+  };
+  const text = JSON.stringify(resultOf({ ...hidden, photoUrl: "https://example.com/p.jpg" }));
+  for (const word of ["171", "hidden", "index", "photo", 'id":1']) expect(text).not.toContain(word);
 });
 
 describe("an envelope", () => {

@@ -199,28 +199,26 @@ describe("a compromised key", () => {
     }));
 });
 
-describe("the key history", () => {
-  test("is signed by the active key and lists every key with its window, and no private half", () =>
-    withStores(async ({ keys }) => {
-      const { active, pending } = await fillRing(keys, now);
-      await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
-      const ring = keyRing(await keys.list());
-      const jws = await signKeyHistory(ring, { issuer: "https://teachers.example", secrets, now });
-      const { payload, protectedHeader } = await compactVerify(jws, await importJWK(pending.jwk, "RS256"));
-      expect(protectedHeader).toEqual({ alg: "RS256", kid: pending.kid, typ: "key-history+jwt" });
-      const history = JSON.parse(new TextDecoder().decode(payload));
-      expect(history).toMatchObject({ iss: "https://teachers.example", iat: Math.floor(now / 1000) });
-      expect(history.keys).toHaveLength(3);
-      expect(history.keys.find((key: { kid: string }) => key.kid === active.kid)).toEqual({
-        kid: active.kid,
-        state: "compromised",
-        createdAt: "2026-03-01T12:00:00.250Z",
-        publishedAt: "2026-03-01T12:00:00.250Z",
-        activatedAt: "2026-03-01T12:00:00.250Z",
-        retiredAt: "2026-03-01T12:00:00.250Z",
-        compromisedSince: "2026-02-28T12:00:00.250Z",
-        jwk: active.jwk,
-      });
-      expect(Object.keys(history.keys[0].jwk).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
-    }));
-});
+test("the key history is signed by the active key and lists every key with its window, and no private half", () =>
+  withStores(async ({ keys }) => {
+    const { active, pending } = await fillRing(keys, now);
+    await compromiseKey(keys, secrets, { kid: active.kid, since: now - dayMs, bits: 2048, now });
+    const ring = keyRing(await keys.list());
+    const jws = await signKeyHistory(ring, { issuer: "https://teachers.example", secrets, now });
+    const { payload, protectedHeader } = await compactVerify(jws, await importJWK(pending.jwk, "RS256"));
+    expect(protectedHeader).toEqual({ alg: "RS256", kid: pending.kid, typ: "key-history+jwt" });
+    const history = JSON.parse(new TextDecoder().decode(payload));
+    expect(history).toMatchObject({ iss: "https://teachers.example", iat: Math.floor(now / 1000) });
+    expect(history.keys).toHaveLength(3);
+    expect(history.keys.find((key: { kid: string }) => key.kid === active.kid)).toEqual({
+      kid: active.kid,
+      state: "compromised",
+      createdAt: "2026-03-01T12:00:00.250Z",
+      publishedAt: "2026-03-01T12:00:00.250Z",
+      activatedAt: "2026-03-01T12:00:00.250Z",
+      retiredAt: "2026-03-01T12:00:00.250Z",
+      compromisedSince: "2026-02-28T12:00:00.250Z",
+      jwk: active.jwk,
+    });
+    expect(Object.keys(history.keys[0].jwk).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
+  }));

@@ -158,18 +158,16 @@ describe("a spent day", () => {
   });
 });
 
-describe("a quota that was changed", () => {
-  test("counts at once, in the current window, raised or lowered", () => {
-    const quota = aQuota(aClock(start));
-    for (let i = 0; i < 3; i++) work(quota, partner());
-    refused(quota, partner());
-    const raised = partner({ perMinute: 5 });
-    expect(quota.state(raised)).toMatchObject({ limit: 5, remaining: 2, resetAt: minuteEnd });
-    expect([work(quota, raised), work(quota, raised)]).toEqual([null, null]);
-    refused(quota, raised);
-    const lowered = partner({ perMinute: 2 });
-    expect(quota.state(lowered)).toMatchObject({ limit: 2, remaining: 0, resetAt: minuteEnd });
-  });
+test("a quota that was changed counts at once, in the current window, raised or lowered", () => {
+  const quota = aQuota(aClock(start));
+  for (let i = 0; i < 3; i++) work(quota, partner());
+  refused(quota, partner());
+  const raised = partner({ perMinute: 5 });
+  expect(quota.state(raised)).toMatchObject({ limit: 5, remaining: 2, resetAt: minuteEnd });
+  expect([work(quota, raised), work(quota, raised)]).toEqual([null, null]);
+  refused(quota, raised);
+  const lowered = partner({ perMinute: 2 });
+  expect(quota.state(lowered)).toMatchObject({ limit: 2, remaining: 0, resetAt: minuteEnd });
 });
 
 describe("what a call costs", () => {

@@ -224,16 +224,14 @@ describe("what the database alone says", () => {
   });
 });
 
-describe("a running service", () => {
-  test("builds and deletes by itself, says how much, and stops when it is told to", () =>
-    withLog(async (world) => {
-      await keepFor90Days(world);
-      const told = Promise.withResolvers<number>();
-      const stop = startMaintenance({
-        ...{ ...pruning(world), clock, onPruned: told.resolve },
-        ...{ onHeld: told.reject, onError: told.reject },
-      });
-      expect(await told.promise).toBe(420);
-      await stop();
-    }));
-});
+test("a running service builds and deletes by itself, says how much, and stops when it is told to", () =>
+  withLog(async (world) => {
+    await keepFor90Days(world);
+    const told = Promise.withResolvers<number>();
+    const stop = startMaintenance({
+      ...{ ...pruning(world), clock, onPruned: told.resolve },
+      ...{ onHeld: told.reject, onError: told.reject },
+    });
+    expect(await told.promise).toBe(420);
+    await stop();
+  }));

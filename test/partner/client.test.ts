@@ -262,13 +262,10 @@ describe("a client", () => {
       const { code, attempts } = await failure(call);
       return `${code} ${attempts}`;
     });
+    // biome-ignore format: a list reads better in rows
     expect(await Promise.all(codes)).toEqual([
-      "REQUEST_INVALID 1",
-      "CREDENTIAL_MISTYPED 1",
-      "SCOPE_MISSING 1",
-      "PURPOSE_NOT_ALLOWED 1",
-      "IDEMPOTENCY_KEY_REUSED 1",
-      "MINUTE_QUOTA 1",
+      "REQUEST_INVALID 1", "CREDENTIAL_MISTYPED 1", "SCOPE_MISSING 1", "PURPOSE_NOT_ALLOWED 1",
+      "IDEMPOTENCY_KEY_REUSED 1", "MINUTE_QUOTA 1",
     ]);
   });
 });

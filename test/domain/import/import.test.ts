@@ -163,13 +163,11 @@ describe("what stops an import before anything is changed", () => {
     }));
 });
 
-describe("what stays behind", () => {
-  test("no staging file, not even while the import is open", () =>
-    withImports(async ({ add, folder, imports }) => {
-      const staging = await imports.openStaging();
-      expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
-      staging.close();
-      await add(csv(rows(3)));
-      expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
-    }));
-});
+test("an import leaves no staging file, not even while it is open", () =>
+  withImports(async ({ add, folder, imports }) => {
+    const staging = await imports.openStaging();
+    expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
+    staging.close();
+    await add(csv(rows(3)));
+    expect(readdirSync(folder).filter((name) => name.startsWith("import-"))).toEqual([]);
+  }));

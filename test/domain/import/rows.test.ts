@@ -24,28 +24,26 @@ const rejections: [string, string, string][] = [
   ["license_revoked_on", "2025-1-1", "DATE_INVALID"],
 ];
 
-describe("a cell that rejects its row", () => {
-  test("is told by its line, column and code, and the rows beside it are taken", () =>
-    withImports(async ({ add, find }) => {
-      const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
-      const { rejected, inserted, report } = await add(csv(pairs.flat()));
-      expect({ rejected, inserted }).toEqual({ rejected: rejections.length, inserted: rejections.length });
-      expect(report.rejected.map(placeOf)).toEqual(
-        rejections.map(([field, , code], n) => ({ line: 2 + 2 * n, field, code })),
-      );
-      expect(Object.keys(report.codes).sort()).toEqual(
-        [...new Set(rejections.map(([, , code]) => code))].sort(),
-      );
-      for (const [n, [, cell]] of rejections.entries()) {
-        expect([cell, await find(`TR/2019/LA/${n}`)]).toEqual([cell, null]);
-        expect(await find(`TR/2019/LA/${1000 + n}`)).not.toBeNull();
-      }
-      // "verified" is a word of the report's own sentences, and its rows are named by their numbers.
-      const said = ["verified", "TR/2019/LA"];
-      for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && !said.includes(cell)))
-        expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
-    }));
-});
+test("a cell that rejects its row is told by its line, column and code, and the rows beside it are taken", () =>
+  withImports(async ({ add, find }) => {
+    const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
+    const { rejected, inserted, report } = await add(csv(pairs.flat()));
+    expect({ rejected, inserted }).toEqual({ rejected: rejections.length, inserted: rejections.length });
+    expect(report.rejected.map(placeOf)).toEqual(
+      rejections.map(([field, , code], n) => ({ line: 2 + 2 * n, field, code })),
+    );
+    expect(Object.keys(report.codes).sort()).toEqual(
+      [...new Set(rejections.map(([, , code]) => code))].sort(),
+    );
+    for (const [n, [, cell]] of rejections.entries()) {
+      expect([cell, await find(`TR/2019/LA/${n}`)]).toEqual([cell, null]);
+      expect(await find(`TR/2019/LA/${1000 + n}`)).not.toBeNull();
+    }
+    // "verified" is a word of the report's own sentences, and its rows are named by their numbers.
+    const said = ["verified", "TR/2019/LA"];
+    for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && !said.includes(cell)))
+      expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
+  }));
 
 describe("a cell that is applied with a warning", () => {
   const warnings: [Cells, string, string][] = [
@@ -81,38 +79,36 @@ describe("a cell that is applied with a warning", () => {
     }));
 });
 
-describe("what a row sets", () => {
-  test("an empty cell clears, an absent column leaves", () =>
-    withImports(async ({ add, find, blindIndex }) => {
-      const all = {
-        t_id: "7",
-        nin: "99900000001",
-        email: "a@example.org",
-        phone: "08031234567",
-        state: "Oyo",
-      };
-      const more = {
-        category: "A",
-        certificate_issue_date: "2018-01-01",
-        photo_url: "https://p.example.org/1.jpg",
-      };
-      await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
-      await add(csv([row(1)]), { allowChange: true });
-      const kept = await find("TR/2019/LA/1");
-      expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
-      expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
-      expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
-      expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
-      const empty = Object.fromEntries(
-        [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
-      );
-      expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
-      expect(await find("TR/2019/LA/1")).toMatchObject({
-        ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
-        ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
-      });
-    }));
-});
+test("an empty cell of a row clears, an absent column leaves", () =>
+  withImports(async ({ add, find, blindIndex }) => {
+    const all = {
+      t_id: "7",
+      nin: "99900000001",
+      email: "a@example.org",
+      phone: "08031234567",
+      state: "Oyo",
+    };
+    const more = {
+      category: "A",
+      certificate_issue_date: "2018-01-01",
+      photo_url: "https://p.example.org/1.jpg",
+    };
+    await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
+    await add(csv([row(1)]), { allowChange: true });
+    const kept = await find("TR/2019/LA/1");
+    expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
+    expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
+    expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
+    expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
+    const empty = Object.fromEntries(
+      [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
+    );
+    expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
+    expect(await find("TR/2019/LA/1")).toMatchObject({
+      ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
+      ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
+    });
+  }));
 
 describe("NDJSON", () => {
   const member = {

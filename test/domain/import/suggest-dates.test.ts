@@ -1,12 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { asked, column, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
 
-describe("the form of dates", () => {
-  test("is asked about where a spreadsheet made dates of half the texts", async () => {
-    const found = await suggestionForExtract("dates-half-cells-half-texts.xlsx");
-    expect(found.mapping).not.toHaveProperty("dates");
-    expect(asked(found, "dates")).toContain("may have swapped their days and months");
-  });
+test("the form of dates is asked about where a spreadsheet made dates of half the texts", async () => {
+  const found = await suggestionForExtract("dates-half-cells-half-texts.xlsx");
+  expect(found.mapping).not.toHaveProperty("dates");
+  expect(asked(found, "dates")).toContain("may have swapped their days and months");
 });
 
 describe("dates for none", () => {

@@ -1,16 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { asked, column, suggestionFor, suggestionForExtract, suggestionForTable } from "./suggestions.ts";
 
-describe("damaged texts", () => {
-  test.each([
-    ["html-entities.csv", "3 texts with HTML entities"],
-    ["utf-8-read-as-windows-1252.csv", "2 texts with UTF-8 that another program read as Windows-1252"],
-    ["question-marks-for-letters.csv", "2 texts with a question mark where a letter is lost"],
-  ])("of %s are asked about with their number", async (name, says) => {
-    const found = await suggestionForExtract(name);
-    expect(asked(found, "name")).toContain(says);
-    expect(found.mapping.open).toEqual(["name"]);
-  });
+test.each([
+  ["html-entities.csv", "3 texts with HTML entities"],
+  ["utf-8-read-as-windows-1252.csv", "2 texts with UTF-8 that another program read as Windows-1252"],
+  ["question-marks-for-letters.csv", "2 texts with a question mark where a letter is lost"],
+])("damaged texts of %s are asked about with their number", async (name, says) => {
+  const found = await suggestionForExtract(name);
+  expect(asked(found, "name")).toContain(says);
+  expect(found.mapping.open).toEqual(["name"]);
 });
 
 describe("words for an empty cell", () => {
@@ -66,15 +64,13 @@ test("the question about the character set shows a name as it would be read", as
   expect(asked(found, "encoding")).toContain("a name reads José Peña");
 });
 
-describe("headers", () => {
-  test("with stars and line breaks are read, and named without them", async () => {
-    const stars = await suggestionForExtract("header-with-required-stars.csv");
-    expect(stars.columns.map(({ taken }) => taken)).toEqual([
-      ...["reg_no", "name", "source", "certificate_status", "license_expiry_date"],
-    ]);
-    expect(stars.columns[1]?.name).toBe("Teachers Name");
-    const broken = await suggestionForExtract("line-break-in-a-header-cell.csv");
-    expect(broken.columns[0]).toMatchObject({ name: "Certificate Status", taken: "certificate_status" });
-    expect([...stars.questions, ...broken.questions]).toEqual([]);
-  });
+test("headers with stars and line breaks are read, and named without them", async () => {
+  const stars = await suggestionForExtract("header-with-required-stars.csv");
+  expect(stars.columns.map(({ taken }) => taken)).toEqual([
+    ...["reg_no", "name", "source", "certificate_status", "license_expiry_date"],
+  ]);
+  expect(stars.columns[1]?.name).toBe("Teachers Name");
+  const broken = await suggestionForExtract("line-break-in-a-header-cell.csv");
+  expect(broken.columns[0]).toMatchObject({ name: "Certificate Status", taken: "certificate_status" });
+  expect([...stars.questions, ...broken.questions]).toEqual([]);
 });

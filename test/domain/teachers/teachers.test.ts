@@ -53,20 +53,18 @@ describe("a licence that is none", () => {
   });
 });
 
-describe("a revoked licence", () => {
-  test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
-    "stays revoked, expiring %s",
-    (licenseExpiryDate) => {
-      const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
-      expect(license).toEqual({
-        status: "REVOKED",
-        issueDate: "2020-01-01",
-        expiryDate: licenseExpiryDate,
-        daysRemaining: null,
-      });
-    },
-  );
-});
+test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
+  "a revoked licence stays revoked, expiring %s",
+  (licenseExpiryDate) => {
+    const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
+    expect(license).toEqual({
+      status: "REVOKED",
+      issueDate: "2020-01-01",
+      expiryDate: licenseExpiryDate,
+      daysRemaining: null,
+    });
+  },
+);
 
 describe("a licence that starts later", () => {
   const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
