@@ -126,20 +126,6 @@ describe("several reasons", () => {
     expect(reasons).toEqual([...first, "SOURCE_NOT_ACCEPTED", "CATEGORY_NOT_ACCEPTED"] as never);
   });
 
-  test.each<[Partial<StoredTeacher>, string]>([
-    [deactivated, "TEACHER_DEACTIVATED"],
-    [unlicensed, "LICENSE_NOT_FOUND"],
-    [later, "LICENSE_NOT_YET_VALID"],
-    [expired, "LICENSE_EXPIRED"],
-    [revoked, "LICENSE_REVOKED"],
-  ])(
-    "%j without a rule: the licence, then POLICY_MISSING, and nothing of a certificate",
-    (changes, reason) => {
-      const claimed = { ...changes, certificateStatus: "CLAIMED" as const };
-      expect(reasonsFor(claimed, withRule(null))).toEqual([reason, "POLICY_MISSING"] as never);
-    },
-  );
-
   /** Every combination of what a record and a rule may hold. */
   test("stand in the published order, each once, and are empty only for a valid licence", () => {
     const licenses = [{}, deactivated, unlicensed, later, expired, revoked, { licenseExpiryDate: today }];

@@ -100,15 +100,4 @@ describe("one recogniser stands before all that is stored", () => {
     expect(() => checkReason(`decision on ${text}`)).toThrow(usage);
     expect(() => checkPartnerChange({ name: `Agency ${text}` })).toThrow(usage);
   });
-
-  test("a row's own NIN, number or address in its registration number, grouped or in capitals", () =>
-    withImports(async ({ add, everything }) => {
-      const own = { nin: "99900000001", phone: "0803 123 4567", email: "ada@example.org" };
-      const numbers = ["999/0000/0001/X", "A/803-123/45/67", "A/B/C/ADA@EXAMPLE.ORG", "A/B/C/X@Y"];
-      const { report } = await add(csv(numbers.map((reg_no) => row(1, { ...own, reg_no }))));
-      expect(report.rejected).toEqual(
-        numbers.map((_, n) => ({ line: n + 2, field: "reg_no", code: "PERSONAL_DATA" })),
-      );
-      expect(everything()).not.toContain("EXAMPLE.ORG");
-    }));
 });

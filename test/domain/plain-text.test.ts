@@ -39,13 +39,6 @@ describe("a character that nobody sees", () => {
     expect(canonicalRegNo("TR/2019/علی\u200cرضا/1")).toBeNull();
     expect(canonicalRegNo("TR/2019/علیرضا/1")).not.toBeNull();
   });
-
-  test("leaves an e-mail address that holds one out, because nobody would find it", () =>
-    withImports(async ({ add, find }) => {
-      const { report } = await add(csv([row(1, { email: "ada\u200b@example.org" })]));
-      expect(report.warnings).toEqual([{ line: 2, field: "email", code: "EMAIL_INVALID" }]);
-      expect((await find("TR/2019/LA/1"))?.emailIndex).toBeNull();
-    }));
 });
 
 describe("names as people write them", () => {

@@ -88,19 +88,14 @@ describe("a failure is never an answer", () => {
   });
   const one = (world: World) => world.one(ask({ regNo }), { key: "k", body: 1 });
 
+  // biome-ignore format: a table reads better in rows
   test.each<[string, Around, (world: World) => Promise<unknown>]>([
     ["a lookup", { teachers: () => ({ find: away, findEach: away }), signer: watched }, one],
-    [
-      "a lookup by NIN",
-      { teachers: () => ({ find: away, findEach: away }), signer: watched },
-      (world) => world.one(ask({ nin }), { key: "k", body: 1 }),
-    ],
+    ["a lookup by NIN", { teachers: () => ({ find: away, findEach: away }), signer: watched },
+      (world) => world.one(ask({ nin }), { key: "k", body: 1 })],
     ["the signer", { signer: () => ({ sign: away }) }, one],
-    [
-      "one item of a batch",
-      { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
-      (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i }))),
-    ],
+    ["one item of a batch", { teachers: (real) => ({ ...real, findEach: away }), signer: watched },
+      (world) => world.batch(Array.from({ length: 20 }, (_, i) => ask({ tId: i })))],
   ])("%s that fails signs nothing and stores nothing", (_what, around, asked) => {
     signed.length = 0;
     return withVerification(async (world) => {

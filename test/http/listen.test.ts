@@ -66,12 +66,6 @@ describe("listen", () => {
     });
   });
 
-  test("opens no TLS port unless asked", async () => {
-    const listener = await listen({ pages: createApp() }, loopback);
-    listeners.push(listener);
-    expect(listener.tlsPort).toBeNull();
-  });
-
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
     test(`takes any client certificate over ${tlsVersion} and says which`, async () => {
       const { tlsPort } = await start();

@@ -59,17 +59,6 @@ describe("a signing board", () => {
     expect([helper.areOffered(1, hasNew), other.claim(anyKey)?.kid]).toEqual([false, "old"]);
   });
 
-  test("shows single checks before what batches ask for, of all threads", () => {
-    const [first, second, helper] = boards(3).all as [SigningBoard, SigningBoard, SigningBoard];
-    first.offer({ ...anOffer, kid: "batch", bulk: true });
-    second.offer({ ...anOffer, kid: "single" });
-    expect([helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid]).toEqual([
-      "single",
-      "batch",
-      undefined,
-    ]);
-  });
-
   test("has room for so many of a sort, and none for a key id longer than any of ours", () => {
     const [owner] = boards(2).all as [SigningBoard];
     expect(owner.offer({ ...anOffer, kid: "k".repeat(65) })).toBeUndefined();

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { checkpointOfAll, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
 import { withOperator } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
-import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
+import { dueEpochFile, readConfig } from "../../../src/config.ts";
+import { epochDueName } from "../../../src/domain/evidence/epochs.ts";
 import { createEvidenceReader } from "../../../src/domain/evidence/evidence.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
@@ -14,7 +14,7 @@ import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../../src/partner/signed-note.ts";
 import { openDueEpochFile } from "../../../src/store/evidence/due.ts";
-import { aSignedAttestation, unchain } from "../../domain/evidence/audited-register.ts";
+import { aSignedAttestation } from "../../domain/evidence/audited-register.ts";
 import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
 import { attestSome, withLog } from "../../harness/evidence-log.ts";
@@ -55,30 +55,6 @@ describe("tvs log", () => {
     expect(await json("log", "key")).toMatchObject([
       { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
     ]);
-  });
-
-  test("goes on in a new epoch with what an earlier release has deleted by age", async () => {
-    const data = join(dataDir, "earlier");
-    const earlier = readConfig({ data, issuer: "https://verify.example.org" }, {});
-    await withOperator(
-      earlier,
-      async (operator) => {
-        await ensureLog(openingOf(operator));
-        await attest(operator.driver, attested);
-        await checkpointOfAll(operator);
-        await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
-        const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
-        const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
-        await operator.driver.batch(statements.map((sql) => ({ sql, args: [] })));
-      },
-      { whenMade: () => {} },
-    );
-    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
-    expect(await run("epoch", "--reason", "a new address", "--yes")).toMatchObject({ code: 0 });
-    expect(await run("audit")).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining("as they were logged"),
-    });
   });
 
   test("goes on in a new epoch when the newest attestations are lost, and counts them as lost", async () => {

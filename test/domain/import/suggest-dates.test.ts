@@ -58,9 +58,3 @@ test("a column of dates whose name is not recognised is offered for the dates th
   expect(question).toContain("license_issue_date or certificate_issue_date");
   expect(found.mapping.open).toEqual(["Dt1"]);
 });
-
-test("a date of birth or of an appointment is offered for nothing", async () => {
-  const cells = [["1980-01-13", "2004-02-03"]];
-  const found = await suggestionForTable(["Date of Birth", "Date of First Appointment"], cells);
-  expect(found.questions).toEqual([]);
-});
