@@ -55,7 +55,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 /**
  * Whether an address is one of the public internet: in none of the blocks of the IANA special-purpose registries, nor
  * a multicast one or one that carries an IPv4 address, which a translator on the way would send it on to. All of them are
- * ipaddr.js's, and test/delivery/special-ranges.test.ts holds it to the registries. IPv6 outside global unicast is
+ * ipaddr.js's, and test/delivery/address-guard.test.ts holds it to the registries. IPv6 outside global unicast is
  * refused by default; so is everything that is no address in its plain form, which a connection would look up as a name.
  *
  * @param ip the address as text, IPv6 without brackets

@@ -2,12 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import type { AskedList } from "../../src/domain/statements.ts";
-import { planWrite } from "../../src/domain/teachers/store.ts";
 import { exportSubject } from "../../src/domain/teachers/subject-export.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
-import { lagos } from "../harness/clock.ts";
 import { rejection } from "../harness/rejection.ts";
 import {
   ask,
@@ -234,50 +232,7 @@ describe("its commit", () => {
         code: "IDEMPOTENCY_KEY_REUSED",
       });
     }));
-
-  test.each(["revoked", "registered"] as const)(
-    "is not made when somebody was %s since they were read",
-    (what) => {
-      let isChanged = false;
-      return withVerification(
-        async (world) => {
-          const { rows } = await stated(world, [
-            ...Array.from({ length: 70 }, () => nobody),
-            anybody,
-            named({ tId: 31 }),
-          ]);
-          const [known, late] = rows.slice(-2);
-          expect(isChanged).toBe(true);
-          expect([known?.status, late?.status]).toEqual(
-            what === "revoked" ? ["REVOKED", "NOT_FOUND"] : ["VALID", "VALID"],
-          );
-          expect(await world.stored()).toHaveLength(1);
-          expect((await world.quotaStore.windows()).map(({ used }) => used).sort()).toEqual([1, 72]);
-        },
-        {
-          attestations: (real, stores) => ({
-            ...real,
-            async record(call) {
-              if (!isChanged && what === "revoked") await revoke(stores);
-              if (!isChanged && what === "registered") await enrol(stores, { regNo: "N/1/E/W", tId: 31 });
-              isChanged = true;
-              return real.record(call);
-            },
-          }),
-        },
-      );
-    },
-  );
 });
-
-async function revoke({ teachers }: Pick<World, "teachers">): Promise<void> {
-  const before = await teachers.findStored({ by: "regNo", value: regNo });
-  if (before === null) throw new Error("nobody to revoke");
-  const content = { ...before, licenseRevokedOn: "2026-03-01", licenseRevokedBy: "operator" as const };
-  await teachers.apply([
-    planWrite(before, content, { action: "revoke", actor: "t", calendar: lagos, at: 1 }),
-  ]);
-}
 
 test("a person's export has what every statement said of them, and of their NIN when it named nobody", () =>
   withVerification(async (world) => {

@@ -244,15 +244,4 @@ describe("beside others", () => {
       expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
       expect(await count("SELECT count(*) FROM teachers")).toBe(5);
     }));
-
-  test("two imports at once: the one that was overtaken stops, and says where", () =>
-    withImports(async ({ add, imports, count }) => {
-      const other = () => add(csv([row("X")]), { name: "other.csv" });
-      const error = await rejection(
-        add(csv(rows(9)), { through: meanwhile(imports, other), maxChunkRows: 3 }),
-      );
-      expect(error).toMatchObject({ code: "REFUSED" });
-      expect((error as Error).message).toContain("after row 0");
-      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
-    }));
 });

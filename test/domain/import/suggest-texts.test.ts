@@ -23,16 +23,13 @@ describe("words for an empty cell", () => {
     expect(found.rows.every((row) => !("state" in row))).toBe(true);
   });
 
-  test.each(["Date revoked", "NIN", "Phone", "Email", "Lic. Issued"])(
-    "are asked about in the column %s",
-    async (name) => {
-      const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
-      const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>
-        theirs === name ? [ours] : [],
-      );
-      expect(asked(found, field ?? "")).toContain("NULL (3), N/A (1)");
-    },
-  );
+  test.each(["Date revoked", "NIN", "Lic. Issued"])("are asked about in the column %s", async (name) => {
+    const found = await suggestionForTable([name], column({ NULL: 3, "N/A": 1 }));
+    const [field] = Object.entries(found.mapping.columns).flatMap(([theirs, ours]) =>
+      theirs === name ? [ours] : [],
+    );
+    expect(asked(found, field ?? "")).toContain("NULL (3), N/A (1)");
+  });
 });
 
 test("rows of another width than the header are asked about, unless they can be read", async () => {
