@@ -85,13 +85,11 @@ describe("an endpoint", () => {
             expect(silent.received.length).toBe(4);
             await sender.close();
             const states = await world.rows(
-              "SELECT partner_id, state, attempts, count(*) AS n FROM deliveries GROUP BY 1, 2, 3 ORDER BY 1",
+              "SELECT DISTINCT partner_id = 'silent' AS silent, state, attempts FROM deliveries ORDER BY 1",
             );
             expect(states).toMatchObject([
-              { partner_id: "one", state: "delivered", attempts: 1, n: 50 },
-              { partner_id: "silent", state: "pending", attempts: 0, n: 50 },
-              { partner_id: "three", state: "delivered", attempts: 1, n: 50 },
-              { partner_id: "two", state: "delivered", attempts: 1, n: 50 },
+              { silent: 0, state: "delivered", attempts: 1 },
+              { silent: 1, state: "pending", attempts: 0 },
             ]);
             // Cut off by the close, they are nobody's and due at once.
             expect(

@@ -143,24 +143,6 @@ describe("a delivery", () => {
 });
 
 describe("a sender", () => {
-  test("takes over what a dead one had leased, when its lease ends and not before", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      await world.putMany(regNos(3));
-      const now = world.clock.now();
-      const requests = [{ partnerId: "board", limit: 2, except: [] }];
-      const dead = await world.other.outbox.lease(requests, { token: "dead", now, until: now + 60_000 });
-      expect(dead.length).toBe(2);
-      const sender = world.sender();
-      await sender.settle();
-      expect(received.length).toBe(1);
-      world.clock.add(59_999);
-      await sender.settle();
-      expect(received.length).toBe(1);
-      world.clock.add(1);
-      await sender.settle();
-      expect(received.length).toBe(3);
-    }));
-
   test("is woken by another process's commit and by the time at which a retry is due", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 500 : 200 }),

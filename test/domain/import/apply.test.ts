@@ -151,33 +151,6 @@ describe("an import that was killed", () => {
 });
 
 describe("beside others", () => {
-  test("the comparing leaves a service as much time as it takes", () =>
-    withImports(async ({ add, imports }) => {
-      const times: { seenAt: number; at: number }[] = [];
-      let beganAt = performance.now();
-      const through: ImportStore = {
-        ...imports,
-        async openStaging() {
-          const staging = await imports.openStaging();
-          return {
-            ...staging,
-            add(chunk) {
-              beganAt = performance.now();
-              return staging.add(chunk);
-            },
-          };
-        },
-        async isBesideService() {
-          times.push({ seenAt: beganAt, at: performance.now() });
-          return true;
-        },
-      };
-      await add(csv(rows(1_600)), { through, dryRun: true, pieceBytes: 65_536 });
-      expect(times.length).toBe(4);
-      for (const [index, { seenAt, at }] of times.slice(0, -1).entries())
-        expect((times[index + 1]?.seenAt ?? 0) - at).toBeGreaterThan(at - seenAt - 2);
-    }));
-
   /** An import store before whose first commit something else happens. */
   function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
     let done = false;

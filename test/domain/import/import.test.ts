@@ -25,15 +25,6 @@ describe("counts", () => {
       expect(await count("SELECT count(*) FROM imports WHERE finished_at IS NOT NULL")).toBe(3);
     }));
 
-  test("are the same whatever the size of the chunks", () =>
-    withImports(async ({ add, count }) => {
-      await add(csv(rows(40)));
-      const mixed = rows(60).map((one, n) => (n % 3 === 0 ? { ...one, state: "Oyo" } : one));
-      const result = await add(csv(mixed), { maxChunkRows: 1 });
-      expect(result).toMatchObject({ rows: 60, inserted: 20, updated: 14, unchanged: 26, rejected: 0 });
-      expect(await count("SELECT count(*) FROM teachers WHERE state = 'Oyo'")).toBe(20);
-    }));
-
   test("an extract without duplicates of many rows, more than are checked at a time", () =>
     withImports(async ({ add, count }) => {
       const many = Array.from({ length: 1201 }, (_, n) =>
@@ -84,28 +75,12 @@ describe("events", () => {
       }
     }));
 
-  test("carry the bytes that were planned, quotes and accents included", () =>
-    withImports(async ({ add, teachers, find }) => {
-      await add(csv([row('Ü"1')]));
-      const [event] = await teachers.events((await find('TR/2019/LA/Ü"1'))?.id ?? 0);
-      expect(event?.body).toBe(JSON.stringify(JSON.parse(event?.body ?? "")));
-      expect(JSON.parse(event?.body ?? "").data.regNo).toBe('TR/2019/LA/Ü"1');
-    }));
-
   test("a baseline makes none, and none is caught up later", () =>
     withImports(async ({ add, count }) => {
       expect(await add(csv(rows(3)), { baseline: true })).toMatchObject({ inserted: 3, events: 0 });
       expect(await add(csv(rows(3, { state: "Oyo" })))).toMatchObject({ updated: 3, events: 0 });
       expect(await count("SELECT count(*) FROM events")).toBe(0);
       expect(await count("SELECT count(*) FROM teachers WHERE announced_status = 'VALID'")).toBe(3);
-    }));
-
-  test("an expiry that nobody announced yet is announced before the renewal", () =>
-    withImports(async ({ add, clock, eventTypes }) => {
-      await add(csv([row(1, { license_expiry_date: "2026-03-15" })]), { baseline: true });
-      clock.set("2026-03-20T12:00:00Z");
-      await add(csv([row(1)]));
-      expect(await eventTypes("TR/2019/LA/1")).toEqual(["license.expired", "license.reinstated"]);
     }));
 });
 
