@@ -144,6 +144,7 @@ describe("mayBePrivate", () => {
     "http://localhost:3000",
     "http://localhost/x",
     "http://127.0.0.1:3000/x?y",
+    "http://127.0.10.1/",
     "http://[::1]:3000/",
   ];
   // biome-ignore format: a list reads better in rows
