@@ -1,11 +1,11 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createEvidenceDocuments } from "./api/evidence-documents.ts";
+import { createEvidenceDocuments } from "./api/evidence-api.ts";
 import { forSelf } from "./api/me.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
-import { createStatusDocuments } from "./api/status-documents.ts";
+import { createStatusDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
 import { type AppEnv, setHeaders } from "./http/hono-call.ts";

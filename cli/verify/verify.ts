@@ -1,9 +1,11 @@
 /** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
+import { stat } from "node:fs/promises";
 import process from "node:process";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
+import type { Verdict } from "../../src/partner/reasons.ts";
 import { isStatement } from "../../src/partner/statement-form.ts";
 import { unopened } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
@@ -11,18 +13,19 @@ import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, everyValue, type OurCommand } from "../command.ts";
 import { exitCodes, parseTime } from "../terminal/output.ts";
 import { printable } from "../terminal/printable.ts";
+import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
-import { type AnyVerification, formatOf } from "./format.ts";
+import { type AnyVerification, type Format, formatOf, type Location } from "./format.ts";
 import {
   type Environment,
+  openProof,
   readLists,
+  readWhole,
   resolveSettings,
   type VerifyFlags,
   type VerifySettings,
   verifyArgs,
 } from "./options.ts";
-import { createPrinter, createProgress, type Printer, type Tally } from "./printer.ts";
-import { openProof, readWhole } from "./proof.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -223,4 +226,79 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   for await (const item of readSource(source, printer.watched))
     if (items.push(item) >= atOnce) await judgeItems();
   await judgeItems();
+}
+
+/** How many envelopes ended how. */
+export type Tally = Record<Verdict, number>;
+
+/** Receives what is to be printed, in the order of the input. */
+type Printer = {
+  print(verification: AnyVerification, location: Location): void;
+  /** Fulfilled when there is room for more. */
+  makeRoom(): Promise<void>;
+  /** The same bytes; the progress goes by how much of them was asked for. */
+  watched(chunks: Bytes): Bytes;
+};
+
+/** Less than this is judged before anybody has read the bar. */
+const leastBytes = 32 * 1024 * 1024;
+
+/** The size of all inputs; null when one of them is no file and nobody knows how much will come. */
+async function sizeOf(paths: readonly string[]): Promise<number | null> {
+  let bytes = 0;
+  for (const path of paths) {
+    const about = path === "-" ? null : await stat(path).catch(() => null);
+    if (!about?.isFile()) return null;
+    bytes += about.size;
+  }
+  return bytes;
+}
+
+/**
+ * Shows how far the lines of large inputs are judged. Nothing is shown where it would disturb: without a
+ * terminal, or when the verdicts themselves go to it.
+ *
+ * @param paths what is to be judged
+ */
+export async function createProgress(paths: readonly string[]): Promise<Bar | null> {
+  if (!hasProgress() || process.stdout.isTTY === true) return null;
+  const totalBytes = await sizeOf(paths);
+  if (totalBytes === null || totalBytes < leastBytes) return null;
+  return createBar({ label: "verifying", unit: "envelopes", total: totalBytes });
+}
+
+const flushCharacters = 64 * 1024;
+
+/**
+ * Collects lines, because a write for each of a million envelopes would cost more than judging them.
+ *
+ * @param stdout gives a promise when the reader is slower; the next piece comes after it is fulfilled
+ * @param format the form of one verdict
+ * @param progress is moved on with the bytes that are read
+ */
+function createPrinter(stdout: (text: string) => void | Promise<void>, format: Format, progress: Bar | null) {
+  const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
+  let text = "";
+  let bytes = 0;
+  const flush = async () => {
+    const piece = text;
+    text = "";
+    if (piece !== "") await stdout(piece);
+  };
+  async function* watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+      yield chunk;
+    }
+  }
+  const printer: Printer = {
+    print(verification, location) {
+      tally[verification.verdict]++;
+      text += format(verification, location);
+    },
+    makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
+    watched,
+  };
+  return { printer, tally, flush };
 }

@@ -2,7 +2,7 @@
 
 import { licenseStatuses } from "../partner/contract.ts";
 import { errorCodes } from "../partner/error-codes.ts";
-import { type Families, histogramSamples, type Sample } from "./families.ts";
+import { type Families, histogramSamples, type Sample } from "./exposition.ts";
 import { exposedBuckets, upperBoundMs } from "./latency.ts";
 import { methods, type RequestCounters } from "./requests.ts";
 import {

@@ -6,7 +6,7 @@ import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import type { KeyRing } from "../domain/keys.ts";
 import type { EndpointReading, Readings } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
-import { byLabel, type Families, type Reader, type Sample } from "./families.ts";
+import { byLabel, type Families, type Reader, type Sample } from "./exposition.ts";
 import { readMaxFiles, readOpenFiles, readProcessUse } from "./process-use.ts";
 
 /** The time over which the longest lag is told: scrapes come every 15 seconds, and one between two is still seen. */

@@ -5,12 +5,10 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import { dateReader, knownForms } from "./dates.ts";
+import { dateReader, knownForms, neverDate } from "./dates.ts";
 import { type ImportField, squeezed } from "./fields.ts";
-import { neverDate } from "./never-date.ts";
-import { meansWithdrawn } from "./status-column.ts";
 import { type SuspectKind, suspectIn } from "./suspect-text.ts";
-import { isOwnWord, otherWord } from "./words.ts";
+import { isOwnWord, meansWithdrawn, otherWord } from "./words.ts";
 
 /** What a spreadsheet makes of a long number. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);

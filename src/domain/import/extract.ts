@@ -3,10 +3,10 @@
 import { Buffer } from "node:buffer";
 import { TvsError } from "../errors.ts";
 import { isArchive, tooLarge } from "./archive.ts";
-import { requiredFields } from "./columns.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
+import { requiredFields } from "./rows.ts";
 import { fieldOfName, findHeader, type TableLayout } from "./table.ts";
 import {
   asUtf8,

@@ -7,8 +7,15 @@ import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import { type Losses, lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
 import type { FilePiece } from "./read.ts";
-import { createRejectionTally } from "./rejections.ts";
-import { type CodeTally, createCodeTally, type ImportResult, reportText, shownIssue } from "./report.ts";
+import {
+  type CodeTally,
+  createCodeTally,
+  type ImportIssue,
+  type ImportResult,
+  isRejection,
+  reportText,
+  shownIssue,
+} from "./report.ts";
 import type { ImportStore, Staging } from "./store.ts";
 
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
@@ -243,4 +250,28 @@ function stoppedAfter(applied: number, rows: number): string {
 function withProgress(error: unknown, progress: string): unknown {
   if (!isTvsError(error) || !error.code.startsWith("STORE_")) return error;
   return new TvsError(error.code, `${error.message}; ${progress}`, { cause: error });
+}
+
+/** Digests that are kept of an import: of more rejected rows all are new. */
+const maxKept = 20_000;
+/** Letters of a digest: 64 bits. */
+const digestLetters = 16;
+
+/** The rejections of an import, collected while its rows are checked and applied. */
+function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
+  const digests = new Set<string>();
+  return {
+    add(issues: readonly ImportIssue[]): void {
+      for (const issue of issues) {
+        if (!isRejection(issue) || digests.size > maxKept) continue;
+        const what = `${issue.identity ?? issue.regNo ?? `line ${issue.line}`}\0${issue.code}`;
+        digests.add(blindIndex.row(what).toHex().slice(0, digestLetters));
+      }
+    },
+    /** What is kept with the import; null where there were too many. */
+    kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
+    /** Whether every rejection was one of the last import's too. */
+    areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
+      last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
+  };
 }

@@ -6,8 +6,7 @@ import { isOfAnother, placeInName, readName } from "./column-names.ts";
 import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
-import { isStatusName, maxStatusWords } from "./status-column.ts";
-import { isWordField } from "./words.ts";
+import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
 
 /** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
 export type ColumnReading = {

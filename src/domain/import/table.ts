@@ -1,7 +1,6 @@
 /** A table of another system's, as rows of an extract: where its header is, and what each column is taken for. */
 
 import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
-import { requiredFields } from "./columns.ts";
 import { type TableRecord, unguardedCell } from "./csv.ts";
 import {
   columnOfField,
@@ -12,6 +11,7 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
+import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
 import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 

@@ -3,8 +3,8 @@
 import { TvsError } from "../errors.ts";
 import { nameLabel } from "./arrival.ts";
 import type { ImportFormat } from "./fields.ts";
-import { isStatusName, maxStatusWords, meansWithdrawn } from "./status-column.ts";
 import { licenseWords, readLicenseStatus } from "./values.ts";
+import { isStatusName, maxStatusWords, meansWithdrawn } from "./words.ts";
 
 /** A column or member with its different words, and how often each stands there. */
 export type UnreadColumn = {

@@ -1,7 +1,7 @@
 /** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { byId, el } from "./dom.ts";
+import { byId, type EnvelopeTexts, el, envelopeTexts, PageProblem } from "./dom.ts";
 import {
   checkTextSize,
   type Given,
@@ -14,11 +14,8 @@ import {
 import { type Judged, judge } from "./judge.ts";
 import { keySource } from "./keys.ts";
 import { onDemand, type ShownStatement } from "./on-demand.ts";
-import { keepOnDevice } from "./on-device.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
-import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
-import { envelopeTexts, PageProblem } from "./texts.ts";
 import { isAboutProof, verdictBox } from "./verdicts.ts";
 import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
 
@@ -282,3 +279,108 @@ function start(): void {
 // Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.
 if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
 else start();
+
+/** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */
+type TrustedTypes = {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): {
+    createScriptURL(url: string): string;
+  };
+};
+
+const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
+
+/** The page as it is opened now and as a code's link opens it, and all that it consists of. */
+function partsOfPage(others: readonly string[]): URL[] {
+  const parts = document.querySelectorAll("link[href], script[src], img[src]");
+  const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
+  const { pathname, search } = location;
+  return [pathname, pathname + search, ...addresses, ...others].map(
+    (each) => new URL(each, document.baseURI),
+  );
+}
+
+/**
+ * Keeps what is needed, and deletes what is no longer named.
+ *
+ * @param worker the address of the service worker
+ * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
+ * @returns whether it is all kept; a browser may have no place for it, or allow none
+ */
+async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
+  try {
+    await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
+      scope: location.pathname,
+    });
+    const cache = await caches.open("verify-envelope");
+    const wanted = [...new Set(partsOfPage(others).map(({ href }) => href))];
+    await cache.addAll(wanted.map((href) => new Request(href, { cache: "no-cache", credentials: "omit" })));
+    const left = (await cache.keys()).filter(({ url }) => !wanted.includes(url));
+    await Promise.all(left.map((request) => cache.delete(request)));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** White space around it came with the pasting; its last line ends. */
+function pastedProof(text: string): GivenProof | null {
+  const proof = text.trim();
+  return proof === "" ? null : { name: null, text: `${proof}\n` };
+}
+
+/**
+ * The field of the form. What came as a file is kept as it is, byte for byte, and only named there.
+ *
+ * @param texts the page's sentences
+ */
+function proofField({ log }: EnvelopeTexts) {
+  const area = byId("proof", HTMLTextAreaElement);
+  const remove = byId("proof-remove", HTMLButtonElement);
+  const name = byId("proof-name", HTMLElement);
+  let proof: GivenProof | null = null;
+  let isUsed = false;
+
+  function describe(words: string | null): void {
+    name.textContent = words ?? "";
+    remove.hidden = words === null;
+  }
+
+  function take(given: GivenProof | null): void {
+    proof = given;
+    isUsed = false;
+    area.value = "";
+    describe(given === null ? null : log.file(given.name ?? ""));
+  }
+
+  /** Takes text that was pasted, here or by mistake elsewhere. */
+  function paste(text: string): void {
+    proof = pastedProof(text);
+    isUsed = false;
+    area.value = text;
+    describe(proof === null ? null : log.pasted);
+  }
+
+  area.addEventListener("input", () => paste(area.value));
+  remove.addEventListener("click", () => {
+    take(null);
+    byId("files", HTMLInputElement).focus();
+  });
+  return {
+    /** The proof that is there; null without one. */
+    current: () => proof,
+    take,
+    paste,
+    /** Told when the proof was judged: it then belongs to that envelope, and the next file comes without it. */
+    used(): void {
+      isUsed = proof !== null;
+    },
+    /** Whether the proof was judged with an envelope already. */
+    get isUsed() {
+      return isUsed;
+    },
+  };
+}

@@ -3,12 +3,11 @@
 import { encodeQR } from "qr";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { el, fact } from "./dom.ts";
+import { type EnvelopeTexts, el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";
 import { purposeFact, recordFacts, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import { answerBox, evidenceLine, sinceBox, verdictBox } from "./verdicts.ts";
 
 /**

@@ -1,5 +1,9 @@
 /** Elements of the page, built and found. All text goes in as text, so nothing that is pasted can become markup. */
 
+import written from "../../../data/texts/en/envelope.json" with { type: "json" };
+import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
+import { sentences } from "../texts/sentences.ts";
+
 type Child = Node | string | null | undefined | readonly Child[];
 type Attributes = Readonly<Record<string, string | boolean>>;
 
@@ -47,3 +51,28 @@ export function fact(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
 }
+
+const { licensed, expired, notLicensed, certificates } = statuses;
+const said = sentences(written);
+const english = {
+  ...said,
+  signed: {
+    ...said.signed,
+    statuses: { VALID: licensed, EXPIRED: expired, REVOKED: said.signed.revoked, NOT_FOUND: notLicensed },
+    certificates,
+  },
+};
+
+/** What every language has to say. */
+export type EnvelopeTexts = typeof english;
+
+/** By the tags of ../language.ts. */
+const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
+
+/** @param tag a language's tag (BCP 47), as in the document's `lang` */
+export function envelopeTexts(tag: string): EnvelopeTexts {
+  return languages[tag] ?? english;
+}
+
+/** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */
+export class PageProblem extends Error {}

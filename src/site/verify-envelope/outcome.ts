@@ -2,11 +2,10 @@
 
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
-import { el } from "./dom.ts";
+import { type EnvelopeTexts, el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import {
   answerBox,
   answerTitle,

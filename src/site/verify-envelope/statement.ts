@@ -3,11 +3,10 @@
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { el, fact } from "./dom.ts";
+import { type EnvelopeTexts, el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdicts.ts";
 
 type Shown = ShownStatement["stated"];

@@ -3,8 +3,7 @@
  * alone, because on a phone nobody should have to look for it. The browser's tab says what was found.
  */
 
-import { byId, el } from "./dom.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import { byId, type EnvelopeTexts, el } from "./dom.ts";
 
 /** What a check found. A result stands alone; a note stands above the form, in which something is still to be done. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
