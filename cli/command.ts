@@ -85,19 +85,16 @@ export function option(valueHint: string, ...given: readonly unknown[]) {
   return { type: "string", valueHint, ...told(given) } as const;
 }
 
-/** An option that is given or not. */
 export function flag(description = "") {
   return { type: "boolean", description } as const;
 }
 
-/** A word that stands by itself, and must be there. */
 export function operand(description?: string): Operand<string>;
 export function operand<V>(...given: Told<V>): Operand<V>;
 export function operand(...given: readonly unknown[]) {
   return { type: "positional", required: true, ...told(given) } as const;
 }
 
-/** Options that every command takes. */
 export const commonArgs = {
   data: option("DIR", "Data directory (TVS_DATA; default that of the installed service, else ./data)"),
   database: option("URL", "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)"),
@@ -108,7 +105,6 @@ export const commonArgs = {
 /** What `--help` says of a command: most stand in data/commands.json. */
 type CommandWords = {
   description: string;
-  /** Command lines to paste. */
   example: string | readonly string[];
   /** What the command's own options are for. What several commands share says it itself. */
   options?: Readonly<Record<string, string>>;
@@ -215,7 +211,6 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   }
 }
 
-/** Every value of an option that may be given several times. */
 export function everyValue(rawArgs: string[], name: string): string[] | undefined {
   const { values } = parseArgs({
     args: rawArgs,

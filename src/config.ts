@@ -95,7 +95,6 @@ export type SigningEngine = (typeof signingEngines)[number];
 
 const spreads = ["auto", "always"] as const;
 
-/** What every command needs. */
 export type Config = ReturnType<typeof readConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
 
@@ -184,7 +183,6 @@ export function readServeConfig(flags: Flags, environment: Environment) {
   const config = readConfig(flags, environment);
   return Object.freeze({
     ...config,
-    /** Whether each call is kept in the access log. */
     accessLog: given["access-log"],
     host: given.host,
     port: given.port,
@@ -216,7 +214,6 @@ function keepAttestations(given: string | undefined): string | undefined {
   return given;
 }
 
-/** A setting's variable: `--time-zone` is `TVS_TIME_ZONE`. */
 export function variableOf(name: string): string {
   return `TVS_${name.toUpperCase().replaceAll("-", "_")}`;
 }

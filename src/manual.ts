@@ -26,11 +26,9 @@ import verify from "../data/help/verify.md" with { type: "text" };
 import webhooks from "../data/help/webhooks.md" with { type: "text" };
 import { errorCodes } from "./partner/error-codes.ts";
 
-/** One page of the manual. */
 export type Topic = {
   /** The word after `tvs help`, the last part of the page's address, and the file's name. */
   readonly name: string;
-  /** What the page answers, in one line. */
   readonly summary: string;
   /** Markdown. */
   readonly text: string;
@@ -91,7 +89,6 @@ export const topics: readonly Topic[] = [
   { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
 ];
 
-/** The table of the page `errors`, in Markdown. */
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(
     ([code, { status, meaning, remedy }]) => `| \`${code}\` | ${status} | ${meaning} | ${remedy} |\n`,

@@ -51,9 +51,7 @@ type DatabaseReport = {
   readonly checks: readonly Check[];
   /** As `checkMasterKey` in machine.ts wants it. */
   readonly masterKeyCheck: string | null | undefined;
-  /** Whether there is no register, so that other commands would refuse. */
   readonly isMissing: boolean;
-  /** How many of the partners' client certificates have not expired. */
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601); null for never. */
   readonly unreadableAt?: string | null;

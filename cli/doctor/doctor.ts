@@ -67,7 +67,6 @@ function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advi
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
 
-/** Checks whether `serve` would start with this environment. */
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
     const config = readServeConfig(flags, environment);

@@ -30,13 +30,11 @@ const dayMs = 86_400_000;
 /** Free space below which the next import or backup may fill the disk; far below, the next minutes may. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
-/** Free space with which a commit fails. */
 const fullBytes = mebibyte;
 const minDescriptors = 4096;
 const renewalMs = 30 * dayMs;
 const commandMs = 3_000;
 
-/** The folder with the database and its master key. */
 function homeOf(config: Config): string {
   return dirname(config.masterKeyFile);
 }
@@ -226,7 +224,6 @@ export async function checkTimeSync(): Promise<Check> {
   }
 }
 
-/** Checks the files that `serve` would use for HTTPS. */
 export function checkTls(tls: ServeConfig["tls"], now: number): Check {
   const { ok, warn, fail } = checkNamed("tls");
   if (tls === undefined) return ok("not used");

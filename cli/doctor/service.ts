@@ -161,13 +161,11 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 type Presented = {
-  /** Partners' certificates that have not ended. */
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601). */
   readonly unreadableAt?: string | null;
   readonly now: number;
 };
-/** For how long an unreadable `Client-Cert` is reported. */
 const reportedMs = 24 * 3_600_000;
 
 /**

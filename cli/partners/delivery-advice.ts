@@ -47,7 +47,6 @@ type Situation = {
   readonly now: number;
 };
 
-/** The next step of a delivery, and what the operator can do for it. */
 export function nextStep(delivery: Delivery, situation: Situation): string {
   switch (delivery.state) {
     case "delivered":

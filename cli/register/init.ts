@@ -129,7 +129,8 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
   }
   for (const [name, answer] of Object.entries(given)) check(name, answer);
   const open = questions.filter(({ name }) => given[name] === undefined);
-  const answers = canAsk(flags)
+  const canAsk = flags.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const answers = canAsk
     ? await ask(open.map((question) => ({ ...question, check: (answer) => check(question.name, answer) })))
     : usualAnswers(open);
   const all = { ...answers, ...given };
@@ -180,7 +181,6 @@ async function make(config: Config, answers: Answers): Promise<void> {
   if (!isNew) throw registerThere(config);
 }
 
-/** The next three commands, as they work where this one did. */
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
   const place = ["data", "database"].flatMap((name) =>
@@ -217,11 +217,6 @@ export type Question = {
   /** Refuses an answer. @throws TvsError whose message says why */
   check(answer: string): void;
 };
-
-/** Whether somebody is there to be asked. */
-function canAsk(args: { json?: unknown }): boolean {
-  return args.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
-}
 
 /**
  * Asks each question until its answer is right. Questions go to stderr, as all remarks do.

@@ -33,7 +33,6 @@ const bitsArg = {
   bits: { ...option("2048|3072|4096", "Size of the new key (default 2048)", parseCount), default: "2048" },
 } as const;
 
-/** Every signing key, and who changed its state last. */
 async function describeKeys({ keys, changes }: Stores) {
   const actors = await changes.lastActors("key");
   return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));

@@ -140,7 +140,6 @@ async function importExtract(file: string, how: Importing): Promise<ImportResult
   }
 }
 
-/** Says by which mapping a file is read, when nobody named it. */
 async function* tellingMapping(
   pieces: AsyncIterable<FilePiece>,
   tellSheet: (name: string | null) => void,
@@ -223,7 +222,6 @@ function tellRemarks(
   else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
 }
 
-/** Why an import stopped before it changed anything. */
 function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
   if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
   const { losses } = stopped;

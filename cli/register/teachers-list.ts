@@ -18,7 +18,6 @@ import { readLine } from "../safe/input-file.ts";
 import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
 
-/** The options that say which teachers are meant. */
 export const filterArgs = {
   status: choice(licenseStatuses, "Only those whose licence has this status today"),
   certificate: choice(certificateStatuses, "Only those whose certificate has this status"),

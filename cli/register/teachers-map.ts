@@ -122,7 +122,12 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
     [
       ...(delimiter === undefined ? [] : [`The columns are separated by ${delimiterNames[delimiter]}.`]),
       "The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:",
-      ...rows.map((row) => `  ${textOf(row)}`),
+      ...rows.map(
+        (row) =>
+          `  ${Object.entries(row)
+            .map((pair) => pair.join(" "))
+            .join("; ")}`,
+      ),
       ...(questions.length === 0
         ? ["No questions."]
         : [
@@ -131,12 +136,6 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
           ]),
     ].join("\n"),
   );
-}
-
-function textOf(row: Readonly<Record<string, string>>): string {
-  return Object.entries(row)
-    .map(([column, text]) => `${column} ${text}`)
-    .join("; ");
 }
 
 /** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */

@@ -55,7 +55,6 @@ function commandOf(entry: URL): [command: string, before: string[]] {
   return [process.execPath, "Deno" in globalThis ? ["run", "-A", main] : [main]];
 }
 
-/** Reads the workbook, and writes the sheet as a line of JSON. */
 export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);

@@ -44,7 +44,6 @@ function hanging(line: string): string {
   return indent + wrapped(line.slice(indent.length), width, `\n${indent}`);
 }
 
-/** Prints a table beside the result, to stderr. */
 export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   process.stderr.write(ensureLineEnd(table(head, rows, process.stderr)));
 }
@@ -79,7 +78,6 @@ type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & 
 /** The columns of a list by their titles: the member that stands in each, or what makes its cell. */
 export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
-/** A table with a row for each of a list. */
 export function listing<T>(list: readonly T[], columns: Columns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,

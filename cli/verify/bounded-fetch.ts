@@ -7,10 +7,8 @@ import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
 export const defaultTimeoutMs = 15_000;
-/** The longest answer that is read. */
 const maxBytes = 1024 * 1024;
 
-/** The option of a command that asks. */
 export const timeoutArg = {
   timeout: option(
     "DURATION",

@@ -16,7 +16,6 @@ export type Source =
   | { readonly file: string; readonly reason: RefusalReason };
 
 const mebibyte = 1024 * 1024;
-/** What one call to the operating system reads. */
 const readBytes = mebibyte / 2;
 /** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
 const wholeBytes = 8 * mebibyte;
@@ -174,7 +173,6 @@ function refused(reason: RefusalReason, line: number | null = null): EnvelopeIte
   return { place: { line, index: null }, refusal: refuse(reason) };
 }
 
-/** The envelopes of one file, from its bytes. */
 async function* readItems(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);

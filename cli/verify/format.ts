@@ -7,19 +7,16 @@ import { describeAge, describeAnswer, describeStatement } from "../../src/partne
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
-import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
+import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type { ListedStatus } from "../../src/partner/status-list.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import type { StatementVerification } from "../../src/partner/verify-statement.ts";
 import { printable } from "../terminal/printable.ts";
 
-/** Of an envelope, or of a statement over a list. */
 export type AnyVerification = Verification | StatementVerification;
 
-/** One verification as text. */
 export type Format = (verification: AnyVerification, location: Location) => string;
 
-/** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
 
 /**
@@ -80,7 +77,6 @@ function areAllEligible(verification: AnyVerification): boolean {
   return rows.every(({ eligible }) => eligible);
 }
 
-/** What is signed for the list, and a line for each row. */
 function describeStated({ statement }: StatementVerification): string[] {
   if (statement === null) return [];
   const { list, purpose, policyVersion, rows } = statement;
@@ -127,10 +123,6 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
 function describeStatus(found: ListedStatus | null): string[] {
   if (found === null) return [];
   return row("status list", `${found.withdrawn ? "withdrawn" : "not withdrawn"} on ${found.signedAt}`);
-}
-
-function describeWarning(warning: Warning): string[] {
-  return row("warning", `${warning}: ${warnings[warning]}`);
 }
 
 function describeCheck({ name, ok, detail }: Check): string {
@@ -184,7 +176,7 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
     ...row("kid", verification.kid),
     ...describeLog(verification.log, isGenuine),
     ...describeStatus(verification.statusList),
-    ...verification.warnings.flatMap(describeWarning),
+    ...verification.warnings.flatMap((one) => row("warning", `${one}: ${warnings[one]}`)),
     ...(result === null ? [] : describeResult(result)),
     ...(isStated ? describeStated(verification) : []),
     ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
@@ -192,7 +184,6 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
   return `${lines.join("\n")}\n\n`;
 }
 
-/** The form of the output: objects, or text for people. */
 export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
   return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
 }

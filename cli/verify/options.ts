@@ -51,10 +51,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 
-/** The options as they were given. */
 export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly json?: boolean | undefined;
-  /** Each of several. */
   readonly "log-key"?: readonly string[] | undefined;
   readonly "status-list"?: readonly string[] | undefined;
 };
@@ -91,7 +89,8 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   ].map((path) => (path ? resolve(path) : undefined));
   const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
   const lists = checkListFlags(flags);
-  const pack = flags.pack === undefined ? undefined : await openPack(flags.pack);
+  const pack =
+    flags.pack === undefined ? undefined : { path: resolve(flags.pack), read: await readPack(flags.pack) };
   const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.read.issuer;
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
   if (!jwks && !keyHistory && !pack)
@@ -111,12 +110,11 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   checkProofFlags(flags, logKeys);
-  const settled = await Promise.all(logKeys.map(settledLogKey));
+  // A key stays as it is; a file is named by its absolute path.
+  const settled = await Promise.all(
+    logKeys.map(async (value) => ((await readVerifierKey(value)) === null ? resolve(value) : value)),
+  );
   return { jwks, keyHistory, pack, ...lists, anchor, issuer, audience, logKeys: settled, logState };
-}
-
-async function openPack(path: string): Promise<VerifySettings["pack"]> {
-  return { path: resolve(path), read: await readPack(path) };
 }
 
 function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" | "maxListAgeSeconds"> {
@@ -178,15 +176,6 @@ export async function readWhole(path: string, called: string, maxMiB: number): P
   });
   if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
   return bytes;
-}
-
-/**
- * A log key as it was given: a key as it is, a file by its absolute path.
- *
- * @param value what was given
- */
-async function settledLogKey(value: string): Promise<string> {
-  return (await readVerifierKey(value)) === null ? resolve(value) : value;
 }
 
 /**

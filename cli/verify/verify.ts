@@ -155,17 +155,13 @@ function processIo(program: string): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
     program,
-    stdout: writeAll,
+    // Waits for a slower reader, so that memory stays bounded; an error is for the stream's own listener.
+    stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
     stderr: (text) => stderr.write(text),
     env,
     now: () => new Date(),
     color: stdout.isTTY === true && !env.NO_COLOR,
   };
-}
-
-/** Waits for a reader that is slower, so that memory stays bounded; an error is for the stream's own listener. */
-function writeAll(piece: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(piece, () => resolve()));
 }
 
 /** A reader that closes the pipe early (`| head`) has seen enough: stop, without having judged everything. */
@@ -228,7 +224,6 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   await judgeItems();
 }
 
-/** How many envelopes ended how. */
 export type Tally = Record<Verdict, number>;
 
 /** Receives what is to be printed, in the order of the input. */

@@ -65,15 +65,16 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     const found = await evidence.newest();
     return found && { epoch: found.epoch, document: textDocument(found.note) };
   }, clock);
-  const key = createRecent(async () => textDocument(await keyLines(evidence)), clock);
+  const key = createRecent(async () => {
+    const keys = await Promise.all((await evidence.epochs()).map(verifierKeyOf).reverse());
+    return textDocument(keys.map((line) => `${line}\n`).join(""));
+  }, clock);
   const kept = createKept();
 
   return {
-    /** The newest checkpoint, a signed note. */
     async checkpoint(): Promise<PublicDocument> {
       return (await newest())?.document ?? notKnown("there is no checkpoint yet");
     },
-    /** The verifier keys of all epochs, a line each, the newest first. */
     key,
     /**
      * The proof that a leaf is in the log.
@@ -104,11 +105,6 @@ async function proveInclusion(evidence: EvidenceReader, leafHash: string, size: 
     return notKnown("there was never a checkpoint of this size that covers the leaf");
   const { index: leafIndex, size: treeSize, hashes, checkpoint } = found;
   return jsonDocument({ leafIndex, treeSize, hashes: hashes.map(base64), checkpoint });
-}
-
-async function keyLines(evidence: EvidenceReader): Promise<string> {
-  const keys = (await evidence.epochs()).map(verifierKeyOf);
-  return (await Promise.all(keys.reverse())).map((line) => `${line}\n`).join("");
 }
 
 const base64 = (hash: Uint8Array) => hash.toBase64();

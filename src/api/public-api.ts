@@ -63,7 +63,6 @@ function tooMany(call: HttpCall, decision: AddressDecision, what: string): Reply
   return reply;
 }
 
-/** The limit of the address that a public lookup comes from. */
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
 /** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */

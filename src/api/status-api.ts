@@ -37,7 +37,6 @@ export function createStatusDocuments(sources: Sources, evidence: EvidenceDocume
   }, clock);
 
   return {
-    /** A list, by its number as it stands in the path. */
     async list(number: string): Promise<PublicDocument> {
       const { documents } = await newest();
       const uri = `${configuration.current().settings.issuer}${statusListPath}/${number}`;

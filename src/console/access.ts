@@ -82,7 +82,6 @@ const maxSessions = 32;
 /** Where a session has its pages, and the secret that its cookie holds. Neither is of use without the other. */
 type Session = { readonly folder: string; readonly secret: string };
 
-/** What became of a link that was opened. */
 export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };

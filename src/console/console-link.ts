@@ -4,7 +4,6 @@ import { TvsError } from "../domain/errors.ts";
 import type { Node } from "../domain/nodes.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
 
-/** How long a link may wait to be opened. */
 export const linkLifeMs = 5 * 60_000;
 
 /**

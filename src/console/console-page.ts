@@ -73,7 +73,6 @@ const sections = {
   statuses: { title: "Requests since the start", render: statusesSection },
 } as const;
 
-/** Every section's HTML by its id. */
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
   const rendered = Object.entries(sections).map(async ([id, { render }]) => [
     id,

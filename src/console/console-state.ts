@@ -7,7 +7,6 @@ import type { WebhookStore } from "../domain/webhooks.ts";
 import type { Look, Sources } from "../metrics/sources.ts";
 import { shellWord } from "../shell-word.ts";
 
-/** What the console is made from; the composition root gives it. */
 export type ConsoleSources = Sources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;

@@ -13,11 +13,9 @@ import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { badge, type Cell, count, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/** What a form asks for. */
 export type Field = {
   readonly name: string;
   readonly label: string;
-  /** A text, a day, or one of a few words. */
   readonly kind: "text" | "date" | readonly string[];
 };
 
@@ -59,7 +57,6 @@ export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows
   });
 }
 
-/** The form of a list, with what was asked for in it. */
 export function filterForm(
   { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
   query: Query,
@@ -78,7 +75,6 @@ function control({ name, kind }: Field, value: string): Markup {
   return html`<select name="${name}">${["", ...kind].map(option)}</select>`;
 }
 
-/** The way to the next page, and to the file. */
 export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
   const more =
     next === null
@@ -104,7 +100,6 @@ export function queryOf(
   return Object.fromEntries(filled);
 }
 
-/** Rows that are read at once for a file. */
 const csvPageRows = 2_000;
 
 /**
@@ -126,7 +121,6 @@ export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGen
   }
 }
 
-/** Rows of one page. */
 export const pageRows = 50;
 /** Teachers who are looked at for one page: some hundred milliseconds; a page may so be short. */
 export const maxLooked = 200_000;
@@ -204,7 +198,6 @@ function idColumn<Name extends string>(head: string, name: Name) {
 
 type DescribedRow = ReturnType<typeof describeRow>;
 
-/** The register in the order of the registration numbers. */
 export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   return {
     path: "/teachers",
@@ -230,7 +223,6 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   };
 }
 
-/** What the register is searched with. */
 export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
@@ -313,7 +305,6 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
-/** Who was told of what. */
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : moment(time, timeZone));

@@ -27,7 +27,6 @@ import {
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
 
-/** Imports that are shown. */
 const shownImports = 100;
 
 type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;

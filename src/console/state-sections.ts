@@ -6,7 +6,6 @@ import { judge } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
-import type { SigningKey } from "../domain/keys.ts";
 import { clockBoundsMs, type Node } from "../domain/nodes.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -29,7 +28,6 @@ import {
 
 const unread = "The database has not answered yet.";
 
-/** What needs attention, each with its command. */
 export function attentionSection(state: ConsoleState): Markup {
   const concerns = concernsOf(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
@@ -71,6 +69,7 @@ function meter({ used, limit }: { used: number; limit: number }): Markup {
 
 /** Retired keys never change again: the newest few are enough here. */
 const shownRetired = 3;
+const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
@@ -81,7 +80,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
   const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
     html`<span class="id">${key.kid}</span>`,
-    keyBadge(key),
+    badge(keyLevels[key.state], key.state),
     at(key.publishedAt),
     at(key.activatedAt),
     at(key.retiredAt),
@@ -119,11 +118,6 @@ function nodeBadge({ state, clockAheadMs }: Node): Markup {
   const off = Math.abs(clockAheadMs);
   if (off <= clockBoundsMs.warned) return badge("good", "live");
   return badge(off > clockBoundsMs.refused ? "bad" : "warn", "live, clock wrong");
-}
-
-function keyBadge({ state }: SigningKey): Markup {
-  const levels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
-  return badge(levels[state], state);
 }
 
 export function webhooksSection(state: ConsoleState): Markup {
@@ -192,7 +186,6 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   return html`${summary}${importsPart(readings.imports, { timeZone, now, commandLine })}`;
 }
 
-/** The evidence log: its trees, its checkpoints, and who else has them. */
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);

@@ -9,7 +9,6 @@ import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
@@ -73,7 +72,6 @@ export function statusesSection({ requests }: ConsoleState): Markup {
   });
 }
 
-/** Callers that are shown: who was refused last. */
 const shownCallers = 20;
 
 /** What partners were refused, by key: of late, and since the start. */
@@ -135,7 +133,6 @@ type Chart = {
   readonly series: Readonly<Partial<Record<SeriesKey, string>>>;
 };
 
-/** What the console draws. */
 const charts: readonly Chart[] = [
   {
     title: "Traffic",

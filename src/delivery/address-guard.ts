@@ -123,7 +123,6 @@ function checkSpelling(text: string, allowPrivate: boolean): void {
   if (authority === "") throw invalid("it has no host");
 }
 
-/** The host name or address of a URL, IPv6 without its brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }

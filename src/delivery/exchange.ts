@@ -39,7 +39,6 @@ export type ExchangeOptions = {
 export type Exchange = ReturnType<typeof createExchange>;
 
 type Agents = { readonly http: http.Agent; readonly https: https.Agent };
-/** A request that waits for its response. */
 type PendingRequest = { readonly request: DeliverRequest; abort: (error: "TIMEOUT" | "ABORTED") => void };
 
 const defaultDeadlineMs = 15_000;

@@ -3,7 +3,6 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { DeliveryError } from "./outcome.ts";
 
-/** What of a response counts. */
 export type WebhookResponse = {
   readonly status: number | null;
   /** Null when the endpoint acknowledged. */

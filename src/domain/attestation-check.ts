@@ -25,7 +25,6 @@ export type AttestationCheck = {
   /** What exactly could not be read; null where it could be. */
   readonly problem: string | null;
   readonly verificationId: string | null;
-  /** What the log holds under this id. */
   readonly record: Attestation | null;
 };
 

@@ -13,7 +13,6 @@ export type Check = {
   readonly isUrgent: boolean;
 };
 
-/** What a finding has besides its name and result. */
 type More = { advice?: string | null; command?: readonly string[]; isUrgent?: boolean };
 
 function found(result: Check["result"]) {

@@ -74,7 +74,6 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
 /** What a request presents, strongest first (contract C17). */
 export type Presented = {
   readonly certificate: PresentedCertificate | null;
-  /** The one that a proxy passes on: the TLS layer's may be the proxy's own. */
   readonly forwardedCertificate?: PresentedCertificate | null;
   readonly bearer: string | null;
   /** Something stands in `Authorization` that is not `Bearer` and one key. */

@@ -38,7 +38,6 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-/** Whether an address lies in one of the networks. */
 export function isInside(address: Address, networks: readonly Network[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;

@@ -155,7 +155,6 @@ export async function requirePartner(store: PartnerStore, partnerId: string): Pr
   return partner;
 }
 
-/** A partner as the commands show it; times in ISO 8601. */
 export function describePartner(partner: Partner) {
   const { createdAt, disabledAt, ...terms } = partner;
   return {
@@ -165,7 +164,6 @@ export function describePartner(partner: Partner) {
   };
 }
 
-/** A client certificate as the commands show it; times in ISO 8601. */
 export function describeCertificate(certificate: ClientCertificate) {
   return {
     fingerprint: certificate.fingerprint,

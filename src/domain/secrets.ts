@@ -41,9 +41,7 @@ export function deriveSecrets(text: string) {
     retention: derive("retention"),
   };
   return {
-    /** Key of the blind indexes, 32 bytes. */
     blindIndexKey: derive("blind-index"),
-    /** Key of the places in status lists, 32 bytes. */
     statusListKey: derive("status-list"),
     /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
     mac: (use: "api-key" | "idempotency" | "console-link" | "retention", value: string) =>

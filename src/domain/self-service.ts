@@ -42,7 +42,6 @@ export function createSelfService({
 
   return {
     watches: (revision: number): WatchStore => storesAt(revision).watches,
-    /** A partner's webhook; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
      * The events after one, in the order of their commits.
@@ -65,7 +64,6 @@ export function createSelfService({
         done: following.length <= limit,
       };
     },
-    /** A partner's deliveries, the newest first. */
     deliveries: (filter: DeliveryFilter & { readonly partnerId: string }) => webhooks.deliveries(filter),
     /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's */
     delivery: requireDelivery,
@@ -122,7 +120,6 @@ export function describeSelf(
   };
 }
 
-/** A credential as its partner sees it; times in ISO 8601. */
 function describeCredential(one: ApiKey | ClientCertificate) {
   return "keyId" in one
     ? { keyId: one.keyId, createdAt: isoTime(one.createdAt), expiresAt: isoTime(one.expiresAt) }

@@ -3,7 +3,6 @@
 /** A picture that was checked: it can neither run a script nor load anything. */
 export type Logo = {
   readonly type: "image/png";
-  /** Its bytes, base64. */
   readonly data: string;
 };
 

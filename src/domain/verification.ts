@@ -136,7 +136,6 @@ export function createVerification(dependencies: VerificationDependencies): Veri
   };
 }
 
-/** An envelope for each question. */
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
   const charge = call.quota.chargeFor(costOf(call, call.authenticated.partner));
   const attested = await attestAll(dependencies, call);
@@ -258,7 +257,6 @@ function evidenceOf(
   };
 }
 
-/** How many calls the work counts as. */
 function costOf({ operation, questions }: VerificationCall, { batchCost }: Partner): number {
   return operation === "batch" && batchCost === "item" ? questions.length : 1;
 }

@@ -21,7 +21,6 @@ export type WatchStore = {
   watchersOf(regNo: string): Promise<string[]>;
 };
 
-/** How many numbers one call may change. */
 export const maxWatchChange = 2_000;
 
 /** A number as it is watched, understood as in the look-ups. @returns null for a text that is no registration number */

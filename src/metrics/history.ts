@@ -63,7 +63,6 @@ export function startHistory(dependencies: {
   return {
     /** Points younger than a time, oldest first. */
     points: (since: number): Point[] => points.filter(({ at }) => at > since),
-    /** Latency of one kind of traffic over all that is kept. */
     percentiles(traffic: Traffic): { p50: number | null; p99: number | null } {
       const sum = addUp(recent.map((one) => one[traffic]));
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };

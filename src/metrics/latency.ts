@@ -12,7 +12,6 @@ const bounded = 65;
 /** Buckets of one histogram; the last one has no upper bound. */
 export const bucketCount = bounded + 1;
 
-/** The upper bound of a bucket in milliseconds. */
 export function upperBoundMs(bucket: number): number {
   return bucket < bounded ? 2 ** ((bucket + lowestExponent) / stepsPerDoubling) : Number.POSITIVE_INFINITY;
 }

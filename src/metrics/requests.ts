@@ -24,7 +24,6 @@ function methodOf(method: string): number {
 const lowestStatus = 100;
 const statusCount = 500;
 
-/** One combination that has occurred. */
 type RequestCount = {
   /** The index in {@link RequestCounters.routes}. */
   readonly route: number;
@@ -85,7 +84,6 @@ export function createRequestCounters(table: readonly CountedRoute[], shared?: S
       }
       return found;
     },
-    /** The counts of a route's latency buckets since the start. */
     buckets(route: number): Float64Array {
       const isThere = route < routes.length;
       return Float64Array.from({ length: bucketCount }, (_, bucket) =>

@@ -40,7 +40,6 @@ type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
   readonly name: string;
   /** Commands that fetch what the examples need besides the language; null where they need nothing. */
   readonly prepare: string | null;
-  /** How a file is run. */
   readonly run: (file: string) => string;
   /** Whether its receiver is a server; else it only judges a delivery that was kept. */
   readonly isServer: boolean;
@@ -73,7 +72,6 @@ export const codeLanguages = languageList.map(
   },
 ) as [CodeLanguage, ...CodeLanguage[]];
 
-/** A file that the service hands out; null for a path that is none. */
 export function exampleAt(language: string, file: string): Example | null {
   const found = codeLanguages.find(({ id }) => id === language);
   const kind = exampleKinds.find((one) => found?.[one].file === file);
@@ -90,7 +88,6 @@ export type Surroundings = {
   /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
-  /** The language of the examples. */
   readonly code: CodeLanguage;
   /** What links carry, so that the next page speaks this language. */
   readonly query: string;
@@ -119,7 +116,6 @@ const parts = new Map(
   }),
 );
 
-/** A part, with its places filled in. */
 function filled(name: string, { issuer, apiKey, partnerId, code }: Surroundings, more: object = {}): string {
   const api = `${issuer}/v1/inter-agency`;
   const values: Readonly<Record<string, unknown>> = {

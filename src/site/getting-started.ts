@@ -74,7 +74,6 @@ export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["caus
   };
 }
 
-/** One file of a language, which the page's commands fetch. */
 export const exampleFile: PageHandler = async (c) => {
   const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
   if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");

@@ -7,7 +7,6 @@ import { english, type Language, queryOf, type Texts } from "./language.ts";
 import type { PageSender } from "./page-sender.ts";
 import type { Page } from "./shell.ts";
 
-/** Where the manual stands; its index is the folder itself. */
 const folder = "/v1/inter-agency/help/";
 
 /** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */

@@ -4,7 +4,6 @@ import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
 import { sentences } from "./texts/sentences.ts";
 
 const pages = sentences(written);
-/** Every sentence of the pages in English. */
 export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
 /** What every language has to say; the compiler finds the sentence that one has forgotten. */
@@ -31,7 +30,6 @@ export function queryOf({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
 
-/** Every language there is, for the reader to choose from. */
 export const allLanguages: readonly Language[] = Object.entries(languages).map(([tag, texts]) => ({
   tag,
   texts,

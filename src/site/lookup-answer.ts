@@ -175,7 +175,6 @@ const printScript =
 /** It stands in the page, which saves a slow phone a round trip; its hash lets it. */
 export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
-/** The page after an answer. */
 export function lookupAnswer(answered: Answered): Markup {
   const { answer, texts, form } = answered;
   const { lookup } = texts;

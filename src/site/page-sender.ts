@@ -11,7 +11,6 @@ import { type Allowances, languageOf, type Page, pageFrame, protectPage } from "
 /** What of a page is its own. */
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
-/** What is known of a page before it is made. */
 type About = {
   /** The path under which the application knows the page. */
   readonly path: string;
@@ -26,7 +25,6 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
   return {
     sandbox,
 
-    /** Sends a page that nobody keeps a copy of. */
     fresh(
       c: Context,
       { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },

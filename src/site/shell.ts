@@ -46,7 +46,9 @@ function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const facts = [
     address === undefined ? null : ([shell.address, address] as const),
     email === undefined ? null : ([shell.email, html`<a href="mailto:${email}">${email}</a>`] as const),
-    phone === undefined ? null : ([shell.phone, html`<a href="tel:${telOf(phone)}">${phone}</a>`] as const),
+    phone === undefined
+      ? null
+      : ([shell.phone, html`<a href="tel:${phone.replace(/[^\d+]/g, "")}">${phone}</a>`] as const),
     url === undefined ? null : ([shell.website, html`<a href="${url}">${new URL(url).host}</a>`] as const),
   ].filter((one) => one !== null);
   const links = (
@@ -64,10 +66,6 @@ ${links.length === 0 ? "" : html`<ul class="nav">${links.map(([address, text]) =
 </section>`;
 }
 
-function telOf(phone: string): string {
-  return phone.replace(/[^\d+]/g, "");
-}
-
 export type Page = {
   readonly language: Language;
   /** The path under which the application knows the page, `/` first; links are relative to it. */
@@ -77,7 +75,6 @@ export type Page = {
   readonly main: Markup;
   /** Says on every page that nobody in this register is real. */
   readonly sandbox: boolean;
-  /** Whose service it is; the head and the foot say so. */
   readonly site: Site;
   /** False for a page whose main part is in English only; its frame still speaks the reader's language. */
   readonly languages?: boolean;
@@ -196,7 +193,6 @@ ${languageChoice(language)}
 `;
 }
 
-/** The page's own title, the service's and the registry's. */
 function titleOf({ title, site, language }: Page): string {
   const { service } = language.texts;
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");

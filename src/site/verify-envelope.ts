@@ -183,7 +183,6 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
   };
 }
 
-/** The scripts and the style sheet of the page. */
 export const envelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
   if (found === undefined) return c.notFound();

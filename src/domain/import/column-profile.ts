@@ -85,7 +85,6 @@ const maxWords = 50;
 const maxWordLength = 40;
 /** Letters of a word that says how a licence stands. */
 const maxStatusLength = 64;
-/** Different words for an empty cell, or dates for none, that are kept. */
 const maxKept = 20;
 
 export function newProfile(name: string, position: number): ColumnProfile {
@@ -98,7 +97,6 @@ export function newProfile(name: string, position: number): ColumnProfile {
   };
 }
 
-/** Adds the cell of a row. */
 export function addCell(profile: ColumnProfile, cell: string, line: number): void {
   if (cell === "") return;
   profile.filled++;

@@ -53,7 +53,6 @@ export type ImportOptions = {
   readonly isSample?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
-  /** Lists the rejected rows in the result. */
   readonly listRejected?: boolean;
   readonly maxChunkRows?: number;
   /** Aborted, it stops the import where it is: the commit under way is finished, and none is begun. */

@@ -87,7 +87,6 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
 /** Members of members are looked at so deep, and so many of them by name. */
 const maxCounted = { depth: 3, names: 500 } as const;
 
-/** Counts the words of members that are not read. */
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
   const columns = new Map<string, UnreadColumn>();
   const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {

@@ -176,7 +176,6 @@ export function describeCode({ code, rows, first, meaning }: CodeCount) {
 
 export type ImportResult = {
   readonly file: string;
-  /** The sheet of a workbook that was read. */
   readonly sheet?: string;
   /** Of the file's bytes, in hex. */
   readonly sha256: string;
@@ -196,7 +195,6 @@ export type ImportResult = {
   readonly sameRejections?: boolean;
   /** Of the first extract of a register: that it revokes nobody, or everybody; absent where it revokes some. */
   readonly firstRevokes?: "nobody" | "everybody";
-  /** The rejected rows, each with its reasons, where they were asked for. */
   readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */

@@ -45,7 +45,6 @@ type Column = {
   readonly isConvenience?: boolean;
 };
 
-/** The columns of an extract, by field. */
 // biome-ignore format: a table reads better in rows
 export const columns: Readonly<Record<ImportField, Column>> = {
   regNo: { read: readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
@@ -90,7 +89,6 @@ export const templateColumns = importFields.map((member) => ({
 /** An extract without teachers: the header with every column. */
 export const emptyExtract = `${templateColumns.map(({ column }) => column).join(",")}\n`;
 
-/** A patch that is still being read. */
 type OpenPatch = { -readonly [F in keyof TeacherPatch]?: TeacherPatch[F] };
 
 /** A row that was read and checked by itself: what it sets, or null when it is rejected, and what is to be said about it. */

@@ -91,7 +91,9 @@ export async function suggestMapping(
   const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
   if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, questions);
   const open = [...new Set(questions.map(({ about }) => about))];
-  const mapping = withHeader(header, beginning, { ...proposed, open });
+  // The line of the header stands in the mapping only where an import would not find it: titles come and go.
+  const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
+  const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
     columns: taken.columns.map((one) => withDates(one, why)),
@@ -108,20 +110,12 @@ function merged(...all: readonly Mapping["values"][]): Mapping["values"] {
   return values;
 }
 
-/** The line of the header stands in the mapping only where an import would not find it: titles come and go. */
-function withHeader(header: TableRecord, beginning: readonly TableRecord[], mapping: Mapping): Mapping {
-  const found = findHeader(beginning, compileMapping(mapping), true);
-  return found === header ? mapping : { ...mapping, header: header.line };
-}
-
 async function profile(table: OpenedTable) {
-  /** The lines up to some behind the header. */
   let beginning: TableRecord[] = [];
   let header: TableRecord | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
-  /** Some of the rows with more or fewer cells than the header. */
   const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
   const flawed: TableRecord[] = [];

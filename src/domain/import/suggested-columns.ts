@@ -19,7 +19,6 @@ export type ColumnReading = {
 /** What the file does not say. `about` is a column, `dates` or `encoding`: it stands in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
-/** The column that was taken for a field. */
 export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
 type Candidate = {
@@ -31,7 +30,6 @@ type Candidate = {
 
 /** How many of a column's cells must be what it is taken for. */
 const enough = 0.8;
-/** Parts of a name that a mapping joins. */
 const maxParts = 9;
 
 export function chooseColumns(profiles: readonly ColumnProfile[]) {

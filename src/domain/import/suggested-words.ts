@@ -128,7 +128,6 @@ export function askForStatuses(
 const textFields: readonly ImportField[] = ["name", "state", "category", "licenseRevokedReason"];
 
 const exportAgain = "export the file again in UTF-8, or correct each text in `values`";
-/** The damage of a text, and its remedy. */
 const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
   HTML_ENTITY:
     "with HTML entities such as &amp;; export the file again as plain text, or correct each text in `values`",
@@ -184,13 +183,9 @@ export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], 
   });
 }
 
-function dateColumns(chosen: Chosen): readonly ColumnProfile[] {
-  return [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
-}
-
 /** The form of all text dates; left out where all are of the register's own form, or where the file does not decide. */
 export function chooseDates(chosen: Chosen, questions: Question[]): { dates?: string; why: string } {
-  const columns = dateColumns(chosen);
+  const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
   for (const column of columns)
     for (const [form, { count, onlyAt }] of column.forms) {
@@ -259,7 +254,6 @@ export function chooseNever(chosen: Chosen, questions: Question[]): Mapping["val
 
 const fewRows = 3;
 
-/** Asks where most rows have a date of revocation. */
 export function askForRevoked(chosen: Chosen, rows: number, questions: Question[]): void {
   const column = chosen.get("licenseRevokedOn");
   if (column === undefined || rows < fewRows) return;
@@ -294,7 +288,9 @@ export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], q
     .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
   for (const [index, column] of offered.slice(0, maxOffered).entries()) {
     const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
-    if (open.length === 0 || (free.length === 0 && !isSparse(column, chosen))) continue;
+    // As with revocations, far fewer rows have the date than have a licence.
+    const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
+    if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
     const names = open.map((field) => columnOfField[field]);
     const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
@@ -304,9 +300,4 @@ export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], q
       question: `${label} holds dates${span} and is left out; if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`,
     });
   }
-}
-
-/** Whether far fewer rows have the date than have a licence, as with revocations. */
-function isSparse({ filled }: ColumnProfile, chosen: Chosen): boolean {
-  return filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
 }

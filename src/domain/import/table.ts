@@ -15,7 +15,6 @@ import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
 import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
-/** How a table is to be read. */
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
   /** What parts its cells, for messages and for quotes that are missing. */
@@ -228,9 +227,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
     throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
 }
 
-/** The most characters that a spreadsheet keeps in a cell. */
 export const maxCellLength = 32_767;
-/** The most columns of a table in any format. */
 export const maxColumns = 256;
 
 /**
@@ -249,7 +246,6 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   const { line, cells } = record;
   const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
-  /** The parts of the name, by their numbers. */
   const joined: string[] = [];
   const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
     line,

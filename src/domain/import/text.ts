@@ -10,7 +10,7 @@ export const encodings = ["utf-8", "utf-16le", "utf-16be", "windows-1252", "iso-
 export type Encoding = (typeof encodings)[number];
 
 /** The order of the bytes of UTF-16, by its mark or by its looks; null for other text. */
-function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
+export function utf16Of([a, b, c, d]: Uint8Array): { encoding: Encoding; isMarked: boolean } | null {
   if (a === 0xff && b === 0xfe) return { encoding: "utf-16le", isMarked: true };
   if (a === 0xfe && b === 0xff) return { encoding: "utf-16be", isMarked: true };
   // What extracts begin with is ASCII: in UTF-16 every other byte of it is 0.
@@ -45,12 +45,6 @@ export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void 
     1,
     `the mapping says ${encoding}, and this is UTF-8; give --encoding utf-8, or --encoding ${encoding} if it is that all the same`,
   );
-}
-
-/** NDJSON has one character set. @throws UnreadableError */
-export function refuseUtf16(first: Uint8Array): void {
-  if (utf16Of(first) !== null)
-    throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
 }
 
 /** Whether a file begins as workbooks of before 2007 do (.xls), and those with a password. */
@@ -154,7 +148,6 @@ function cellsOf(line: string, delimiter: Delimiter): string[] {
   return parted.split(delimiter).map((cell) => cell.replaceAll('"', "").trim());
 }
 
-/** Cells that stand beyond the first in the rows of the commonest length. */
 function regularity(lengths: readonly number[]): number {
   const rows = new Map<number, number>();
   for (const length of lengths) if (length > 1) rows.set(length, (rows.get(length) ?? 0) + 1);

@@ -114,7 +114,6 @@ export function isWordField(field: ImportField): field is WordField {
   return field in others;
 }
 
-/** Whether an import reads a word as it is. */
 export function isOwnWord(field: ImportField, word: string): boolean {
   return isWordField(field) && "value" in others[field].read(word);
 }
@@ -124,7 +123,6 @@ export function mayBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 
-/** The register's own words of a field. */
 export function ownWords(field: WordField): readonly string[] {
   return others[field].words;
 }

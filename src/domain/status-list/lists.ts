@@ -40,7 +40,6 @@ type WithdrawnRows = {
 };
 
 export type StatusListStore = {
-  /** The newest change, as it is now. */
   change(): Promise<number>;
   read(): Promise<WithdrawnRows>;
 };

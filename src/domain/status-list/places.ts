@@ -6,7 +6,6 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
 
-/** The places of one list. */
 export const listPlaces = 2 ** 20;
 
 /** A place is two halves of ten bits. */

@@ -56,7 +56,9 @@ export function likelyRegNo(term: string): string | null {
   if (regNo === null) return null;
   const guess = regNo
     .split("/")
-    .map((part, at) => (isMeantAsDigits(part, at) ? digitsFor(part) : part))
+    .map((part, at) =>
+      isMeantAsDigits(part, at) ? part.replaceAll("O", "0").replaceAll(/[IL]/g, "1") : part,
+    )
     .join("/");
   const [, beginning, last = ""] = usualForm.exec(guess) ?? [];
   const likely = beginning === undefined ? guess : `${beginning}${last.padStart(6, "0")}`;
@@ -66,8 +68,4 @@ export function likelyRegNo(term: string): string | null {
 /** The second part is a year or letters, of which there are two; the last one is a number. */
 function isMeantAsDigits(part: string, at: number): boolean {
   return mayBeDigits.test(part) && (at === 3 || (at === 1 && part.length > 1) || /\d/.test(part));
-}
-
-function digitsFor(part: string): string {
-  return part.replaceAll("O", "0").replaceAll(/[IL]/g, "1");
 }

@@ -35,7 +35,6 @@ export type RosterRow = {
   readonly error: RosterError | null;
 };
 
-/** The identifying columns, in the order in which they count. */
 const rosterColumns = ["reg_no", "t_id", "nin"] as const;
 type RosterColumn = (typeof rosterColumns)[number];
 

@@ -96,7 +96,6 @@ function markForeign({ verification }: Judged): void {
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-/** A statement's sheet for the wall. */
 function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
   const words = texts.statement;
   return actionButton(words.make, () => {
@@ -232,10 +231,6 @@ function judgeInput(input: Input): Promise<Shown> {
   return judgeForm();
 }
 
-function verifyFiles(files: readonly File[]): Promise<void> {
-  return run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems)));
-}
-
 /** A compact JWS; what is shorter was cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
@@ -267,7 +262,7 @@ function start(): void {
     event.preventDefault();
     run(texts.busy, judgeForm);
   });
-  onFiles(verifyFiles);
+  onFiles((files) => run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems))));
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);
@@ -356,7 +351,6 @@ function proofField({ log }: EnvelopeTexts) {
     describe(given === null ? null : log.file(given.name ?? ""));
   }
 
-  /** Takes text that was pasted, here or by mistake elsewhere. */
   function paste(text: string): void {
     proof = pastedProof(text);
     isUsed = false;
@@ -370,7 +364,6 @@ function proofField({ log }: EnvelopeTexts) {
     byId("files", HTMLInputElement).focus();
   });
   return {
-    /** The proof that is there; null without one. */
     current: () => proof,
     take,
     paste,
@@ -378,7 +371,6 @@ function proofField({ log }: EnvelopeTexts) {
     used(): void {
       isUsed = proof !== null;
     },
-    /** Whether the proof was judged with an envelope already. */
     get isUsed() {
       return isUsed;
     },

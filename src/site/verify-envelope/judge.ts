@@ -44,7 +44,6 @@ type Judging = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
-  /** Loads what judges statements. */
   readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;

@@ -70,7 +70,6 @@ function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Where the page gets its keys. All throw PageProblem. */
 type Keys = {
   readonly source: KeySource;
   load(): Promise<Trusted>;

@@ -59,7 +59,6 @@ export function purposeFact({ signed }: EnvelopeTexts): HTMLElement | null {
   return fact(signed.purpose, signed.purposeUnsigned);
 }
 
-/** Who was asked about, and what was answered. */
 export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (HTMLElement | null)[] {
   const words = texts.signed;
   return [
@@ -76,7 +75,6 @@ export function signerOf({ verification, registry }: Judged, { signed }: Envelop
   return registry === null ? issuer : signed.named(registry, issuer);
 }
 
-/** Who signed it, when, for whom, and with which key. */
 export function signatureFacts(
   verification: Verification,
   texts: EnvelopeTexts,

@@ -54,7 +54,6 @@ function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts)
   return [row.regNo ?? "", String(row.tId ?? ""), licence, verdict, name];
 }
 
-/** What is signed of the list and of each row. */
 export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
   const words = texts.statement;
   const { row: first, ...others } = words.head;

@@ -122,7 +122,6 @@ export function isAboutProof({ checks }: Verification): boolean {
   return checks.some(({ name, ok }) => name === "log" && ok === false);
 }
 
-/** The title of a verdict on the proof, which names what is wrong with it. */
 export function proofTitle({ reason }: Verification, { log }: EnvelopeTexts): string {
   const known: Readonly<Record<string, string>> = log.verdicts;
   return known[reason ?? ""] ?? log.notChecked;

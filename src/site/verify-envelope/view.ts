@@ -77,7 +77,6 @@ export function createView(texts: EnvelopeTexts) {
       settings.open = true;
       byId("issuer", HTMLInputElement).focus();
     },
-    /** The form alone, as in the beginning. */
     begin(): void {
       standAlone(false);
       put([]);
