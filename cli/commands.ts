@@ -2,10 +2,9 @@ import { runCommand } from "citty";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
-import { setWorkerEntry } from "./entry.ts";
+import { setWorkerEntry } from "./program.ts";
 import { kidsLast } from "./terminal/dashed-kids.ts";
-import { fail, withUsage } from "./terminal/failure.ts";
-import { helpText, rootHelp } from "./terminal/help.ts";
+import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
 /** The command table, by what the commands are for: help and completion follow from it. */

@@ -15,8 +15,8 @@ import { failureHeaders, problemReply } from "./http/problem.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes, type SelfRoute } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
-import { createPageSender } from "./site/page-sender.ts";
 import { createPages } from "./site/routes.ts";
+import { createPageSender } from "./site/shell.ts";
 
 type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
 

@@ -1,8 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { explainError } from "../../src/delivery/outcome.ts";
-import { type Check, checkNamed, fail, ok } from "../../src/domain/check.ts";
-import { judge } from "../../src/domain/checks.ts";
+import { explainError } from "../../src/delivery/exchange.ts";
+import { type Check, checkNamed, fail, judge, ok } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";

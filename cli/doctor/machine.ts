@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";

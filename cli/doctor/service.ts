@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { endsIn } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";

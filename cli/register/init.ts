@@ -7,12 +7,12 @@ import { type Config, type Environment, type Flags, readServeConfig, variableOf 
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
+import { shellWord } from "../../src/domain/plain-text.ts";
 import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { initSettings, issuerToldName, onOff, statusListName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { shellWord } from "../../src/shell-word.ts";
 import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";

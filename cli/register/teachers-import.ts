@@ -17,9 +17,9 @@ import {
 } from "../../src/domain/import/report.ts";
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { requireWholeLog } from "../evidence/open-evidence.ts";
 import { importDependencies, openOperator, requireRegister } from "../open.ts";
+import { workerEntry } from "../program.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,

@@ -8,8 +8,7 @@ import {
   type TeacherFilter,
   type TeacherPage,
 } from "../../src/domain/teachers/list.ts";
-import { maxTermLength } from "../../src/domain/teachers/mistyped-term.ts";
-import { termKind } from "../../src/domain/teachers/search-term.ts";
+import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgsOf, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";

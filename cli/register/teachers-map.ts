@@ -11,10 +11,9 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/domain/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { type Operator, withOperator } from "../open.ts";
-import { exitCodes, hint, note, noteTable, print } from "../terminal/output.ts";
-import { printableJson } from "../terminal/printable.ts";
+import { workerEntry } from "../program.ts";
+import { exitCodes, hint, note, noteTable, print, printableJson } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 

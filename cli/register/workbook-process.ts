@@ -6,9 +6,9 @@ import { writeSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
-import { damaged, tooLarge } from "../../src/domain/import/archive.ts";
 import type { SheetReader } from "../../src/domain/import/extract.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
+import { damaged, tooLarge } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isExecutable } from "../program.ts";
 

@@ -3,8 +3,7 @@
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
 import { flag } from "../command.ts";
-import { terminalWidth } from "./output.ts";
-import { printable } from "./printable.ts";
+import { printable, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 
 export const yesArg = {

@@ -11,7 +11,7 @@ import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type { ListedStatus } from "../../src/partner/status-list.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import type { StatementVerification } from "../../src/partner/verify-statement.ts";
-import { printable } from "../terminal/printable.ts";
+import { printable } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
 

@@ -1,16 +1,15 @@
 /** The console's sections on what the service knows: concerns, quotas, keys, nodes, webhooks, imports, the log. */
 
 import { html } from "hono/html";
-import { type Check, fail, warn } from "../domain/check.ts";
-import { judge } from "../domain/checks.ts";
+import { type Check, fail, judge, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import { clockBoundsMs, type Node } from "../domain/nodes.ts";
+import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
-import { shellWord } from "../shell-word.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
 import {

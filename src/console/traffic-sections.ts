@@ -3,7 +3,7 @@
 import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
 import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
-import { percentileMs } from "../metrics/latency.ts";
+import { percentileMs } from "../metrics/requests.ts";
 import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";

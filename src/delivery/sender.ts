@@ -9,7 +9,7 @@ import {
   type EndpointQueues,
   type QueueLimits,
 } from "./endpoint-queues.ts";
-import type { AttemptResult } from "./outcome.ts";
+import type { AttemptResult } from "./exchange.ts";
 
 type SenderLimits = QueueLimits & {
   /** How long a lease lasts; a dead process's deliveries are taken over after it. */

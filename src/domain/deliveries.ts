@@ -39,7 +39,7 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null when it was acknowledged; else a code of `src/delivery/outcome.ts`. */
+  /** Null when it was acknowledged; else a code of `src/delivery/exchange.ts`. */
   readonly error: string | null;
   readonly durationMs: number;
 };

@@ -26,8 +26,8 @@ import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
-import { meantTerm } from "./teachers/mistyped-term.ts";
 import { listedVerdict, percentageOf } from "./teachers/roster.ts";
+import { meantTerm } from "./teachers/search-term.ts";
 import {
   canonicalRegNo,
   type ReadTeacher,

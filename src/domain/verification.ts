@@ -18,8 +18,7 @@ import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, judgeList, sealStatement } from "./statements.ts";
-import { statusClaimOf } from "./status-list/lists.ts";
-import type { StatusPlaces } from "./status-list/places.ts";
+import { type StatusPlaces, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, TeacherReader, UniqueKey } from "./teachers/teachers.ts";
 

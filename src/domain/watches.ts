@@ -2,8 +2,7 @@
 
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-import { meantTerm } from "./teachers/mistyped-term.ts";
-import { cleanTerm } from "./teachers/search-term.ts";
+import { cleanTerm, meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
 /** Canonical numbers, each once and none in both. */

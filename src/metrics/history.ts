@@ -1,6 +1,5 @@
-import { bucketCount, percentileMs } from "./latency.ts";
 import { readProcessUse } from "./process-use.ts";
-import type { RequestCounters, Traffic } from "./requests.ts";
+import { bucketCount, percentileMs, type RequestCounters, type Traffic } from "./requests.ts";
 import type { WorkCounters } from "./work.ts";
 
 /** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */

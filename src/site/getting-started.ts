@@ -10,8 +10,7 @@ import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import { styleHash } from "./shell.ts";
+import { type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
 /** The page is in English only; what of its sentences is HTML is ours, with nothing in it of anybody else's. */

@@ -4,8 +4,7 @@ import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../manual.ts";
 import { english, type Language, queryOf, type Texts } from "./language.ts";
-import type { PageSender } from "./page-sender.ts";
-import type { Page } from "./shell.ts";
+import type { Page, PageSender } from "./shell.ts";
 
 const folder = "/v1/inter-agency/help/";
 

@@ -3,9 +3,15 @@
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { Site } from "../domain/site.ts";
-import { likelyRegNo, maxTermLength, meantTerm } from "../domain/teachers/mistyped-term.ts";
 import type { PublicAnswer } from "../domain/teachers/public-lookup.ts";
-import { cleanTerm, type TermKind, termKind } from "../domain/teachers/search-term.ts";
+import {
+  cleanTerm,
+  likelyRegNo,
+  maxTermLength,
+  meantTerm,
+  type TermKind,
+  termKind,
+} from "../domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
 import { dayInWords } from "../partner/date-time.ts";
 import type { Texts } from "./language.ts";

@@ -27,8 +27,7 @@ import {
   verdictOf,
 } from "./lookup-answer.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import type { Allowances } from "./shell.ts";
+import type { Allowances, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 

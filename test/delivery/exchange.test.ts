@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { deliveryErrors } from "../../src/delivery/outcome.ts";
+import { deliveryErrors } from "../../src/delivery/exchange.ts";
 import { body, closeAll, deliverTo, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
 
 afterEach(closeAll);

@@ -2,7 +2,6 @@
 
 import { Buffer } from "node:buffer";
 import { TvsError } from "../errors.ts";
-import { isArchive, tooLarge } from "./archive.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
@@ -12,11 +11,13 @@ import {
   asUtf8,
   type Delimiter,
   type Encoding,
+  isArchive,
   isOldWorkbook,
   markedEncoding,
   refuseOtherKinds,
   refuseOtherSet,
   sniffDelimiter,
+  tooLarge,
   utf16Of,
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";

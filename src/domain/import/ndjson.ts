@@ -1,7 +1,14 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
+import {
+  type ArrivedNames,
+  countWord,
+  nameLabel,
+  nearField,
+  type UnreadColumn,
+  unreadColumn,
+} from "./arrival.ts";
 import {
   type ArrivedField,
   type ImportField,
@@ -13,7 +20,6 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import { maxCellLength } from "./table.ts";
-import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;

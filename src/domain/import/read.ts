@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import type { ArrivedNames, UnknownName } from "./arrival.ts";
+import { type ArrivedNames, refuseOverlooked, type UnknownName, type UnreadColumn } from "./arrival.ts";
 import { type ImportInput, openExtract } from "./extract.ts";
 import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 import { readTable } from "./table.ts";
-import { refuseOverlooked, type UnreadColumn } from "./unread-columns.ts";
 
 /**
  * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are

@@ -1,6 +1,13 @@
 /** A table of another system's, as rows of an extract: where its header is, and what each column is taken for. */
 
-import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
+import {
+  type ArrivedNames,
+  countWord,
+  nameLabel,
+  nearField,
+  type UnreadColumn,
+  unreadColumn,
+} from "./arrival.ts";
 import { type TableRecord, unguardedCell } from "./csv.ts";
 import {
   columnOfField,
@@ -13,7 +20,6 @@ import {
 import type { CompiledMapping, Translation } from "./mapping.ts";
 import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
-import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;

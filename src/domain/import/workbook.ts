@@ -2,11 +2,11 @@
 
 import { Buffer } from "node:buffer";
 import { read, SSF, type WorkBook, type WorkSheet } from "@e965/xlsx";
-import { damaged, isArchive, listParts, tooLarge } from "./archive.ts";
 import type { CellFlaw, TableRecord } from "./csv.ts";
 import { dateSince1900, dateSince1904 } from "./dates.ts";
 import { UnreadableError } from "./fields.ts";
 import { maxColumns, tooManyColumns } from "./table.ts";
+import { damaged, isArchive, listParts, tooLarge } from "./text.ts";
 
 /** Limits of a workbook. Time and memory are bounded by who runs the reading, because it cannot be interrupted. */
 const workbookLimits = { rows: 250_000 };

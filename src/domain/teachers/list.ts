@@ -4,9 +4,8 @@ import { foldRegNo } from "../../partner/reg-no.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { maxTermLength } from "./mistyped-term.ts";
 import { nameTest } from "./name-search.ts";
-import { searchKeys } from "./search-term.ts";
+import { maxTermLength, searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**

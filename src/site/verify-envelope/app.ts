@@ -1,7 +1,6 @@
 /** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { byId, type EnvelopeTexts, el, envelopeTexts, PageProblem } from "./dom.ts";
 import {
   checkTextSize,
   type Given,
@@ -17,7 +16,17 @@ import { onDemand, type ShownStatement } from "./on-demand.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
 import { writtenTime } from "./signed-values.ts";
 import { isAboutProof, verdictBox } from "./verdicts.ts";
-import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
+import {
+  actionButton,
+  actionsRow,
+  byId,
+  createView,
+  type EnvelopeTexts,
+  el,
+  envelopeTexts,
+  PageProblem,
+  type Shown,
+} from "./view.ts";
 
 /** More envelopes than a person looks through. */
 const maxShown = 200;

@@ -3,12 +3,12 @@
 import { encodeQR } from "qr";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { type EnvelopeTexts, el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";
 import { purposeFact, recordFacts, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import { answerBox, evidenceLine, sinceBox, verdictBox } from "./verdicts.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 /**
  * A longer link has no code. At error correction L this is version 36: with its margin 169 modules, which are 0.59 mm each

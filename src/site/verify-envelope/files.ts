@@ -1,7 +1,7 @@
 /** Files that the reader opened or dropped. */
 
 import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
-import { byId, type EnvelopeTexts, PageProblem } from "./dom.ts";
+import { byId, type EnvelopeTexts, PageProblem } from "./view.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */
 export type Given = { readonly name: string | null; readonly content: string | Uint8Array };

@@ -5,7 +5,7 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { type EnvelopeTexts, maybeById, PageProblem } from "./dom.ts";
+import { type EnvelopeTexts, maybeById, PageProblem } from "./view.ts";
 
 type Words = EnvelopeTexts["problems"];
 /** How the page got its keys, which an attestation says. */

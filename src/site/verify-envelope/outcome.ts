@@ -2,7 +2,6 @@
 
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
-import { type EnvelopeTexts, el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
@@ -22,6 +21,7 @@ import {
   type Tone,
   verdictBox,
 } from "./verdicts.ts";
+import { type EnvelopeTexts, el } from "./view.ts";
 
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 

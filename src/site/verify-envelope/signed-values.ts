@@ -4,8 +4,8 @@ import type { Certificate, EligibilityResult, License } from "../../partner/cont
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import { type EnvelopeTexts, el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 /** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC", which no reader takes for another day. */
 export function writtenTime(time: string, { locale, signed }: EnvelopeTexts): string {

@@ -3,11 +3,11 @@
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { type EnvelopeTexts, el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { ShownStatement } from "./on-demand.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import { type Tone, verdictBox } from "./verdicts.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 type Shown = ShownStatement["stated"];
 

@@ -6,9 +6,9 @@ import { lookupAddress } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import type { LogEvidence, Verification } from "../../partner/verification.ts";
-import { type EnvelopeTexts, el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import { reasonTexts, writtenTime } from "./signed-values.ts";
+import { type EnvelopeTexts, el } from "./view.ts";
 
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
