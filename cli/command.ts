@@ -24,7 +24,7 @@ export type FindIds = (
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
 
 /** The values that an option or operand can have, for completion. */
-export type Values =
+type Values =
   | { readonly oneOf: readonly string[] }
   /** Any number of these, separated by commas. */
   | { readonly listOf: readonly string[] }

@@ -58,7 +58,6 @@ export const root: OurCommand = {
 /**
  * Runs one command line.
  * @param argv the words after the program's name
- * @param entry the address of main.ts
  * @returns the exit code (decision D1.2)
  */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {

@@ -153,7 +153,6 @@ export function judgeDisk(folder: string, bytes: number): Check {
 
 /**
  * Checks the folder where the executable unpacks its database engine, which it cannot run from a `noexec` mount.
- * @param uid who runs it
  */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const { ok, warn } = checkNamed("temp-directory");

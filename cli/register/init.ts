@@ -209,7 +209,7 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
   hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
-export type Question = {
+type Question = {
   readonly name: string;
   readonly words: string;
   /** The answer of who only presses Enter; absent where there must be one, empty where there need not. */
@@ -223,7 +223,7 @@ export type Question = {
  * @returns the answers by their names, without those that were left empty
  * @throws TvsError REFUSED when the input ends before the last answer
  */
-export async function ask(questions: readonly Question[]): Promise<Record<string, string>> {
+async function ask(questions: readonly Question[]): Promise<Record<string, string>> {
   // One reader for all answers: what a second one would begin with, the first has already read.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();

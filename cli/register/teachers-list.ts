@@ -70,19 +70,15 @@ export const findCommand = operatorCommand({
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
     if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-    if (args.term !== "-" && isKept(term))
+    // A NIN or a contact should stand in no shell's history.
+    const isPersonal = ["email", "phone", "elevenDigits"].includes(termKind(term.trim()) ?? "");
+    if (args.term !== "-" && isPersonal)
       hint(
         args,
         "a shell keeps what is typed; `tvs teachers find -` reads a NIN or a contact from its input",
       );
   },
 });
-
-/** Whether a term is somebody's NIN or contact, which should stand in no shell's history. */
-function isKept(term: string): boolean {
-  const kind = termKind(term.trim());
-  return kind === "email" || kind === "phone" || kind === "elevenDigits";
-}
 
 function show(
   args: PageArgs,

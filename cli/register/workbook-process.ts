@@ -19,11 +19,6 @@ const megabyte = 1024 * 1024;
 const maxMs = 60_000;
 const watchMs = 50;
 
-/** Memory that a workbook may take: a small file well below a gigabyte. */
-function memoryFor(bytes: number): number {
-  return Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes);
-}
-
 type Answer = Sheet | { readonly error: { readonly line: number; readonly message: string } };
 
 /** @param entry the program's main.ts */
@@ -58,8 +53,10 @@ function commandOf(entry: URL): [command: string, before: string[]] {
 export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);
+  // A small file has well below a gigabyte.
+  const memory = Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes.length);
   const watch = new Worker(entry, {
-    workerData: { role: "workbook-watch", memory: memoryFor(bytes.length), parent: process.ppid },
+    workerData: { role: "workbook-watch", memory, parent: process.ppid },
   });
   await once(watch, "message");
   let answer: Answer;

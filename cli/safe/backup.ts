@@ -201,7 +201,6 @@ function ownAmong(names: Iterable<string>, place: string): { name: string; at: n
 
 /**
  * Deletes what killed backups have left here, none of which another process is writing just now.
- * @param place the backup that is about to be written
  * @returns the backups that it would have become
  */
 async function dropUnfinished(place: string): Promise<string[]> {
@@ -222,7 +221,6 @@ async function dropUnfinished(place: string): Promise<string[]> {
 /**
  * Deletes all but the newest backups that were named here, never the one that was just made; no other file is ever
  * touched. What does not begin as a database counts as none, and neither does what a clock has named that was ahead.
- * @param place the backup that was just written
  * @returns those that were deleted, and those whose time is still to come
  */
 function dropOlder(place: string, keep: number, now: number): { deleted: string[]; ahead: string[] } {

@@ -36,7 +36,6 @@ const receiverUrl = "http://localhost:9876";
 
 /**
  * Fills a sandbox at its first start, and says how to use it.
- * @param url where the sandbox listens
  * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
  */
 export async function prepareSandbox(

@@ -72,7 +72,7 @@ function section(name: string, body: string): string {
 }
 
 /** A usage line: the command, its operands and its required options; the rest is in the list of options. */
-export function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
+function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
       return one.required === false ? `[${name.toUpperCase()}]` : name.toUpperCase();
@@ -127,10 +127,6 @@ export function withUsage(error: unknown, command: OurCommand, path: readonly st
 
 /**
  * Prints a failure in one line that says what is wrong and what to do, never a stack trace.
- *
- * @param error what was thrown
- * @param words the command line
- * @param program how the line begins
  * @returns the exit code
  */
 export function fail(error: unknown, words: readonly string[], program = "tvs"): number {

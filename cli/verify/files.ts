@@ -67,9 +67,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
 
 /**
  * Opens every path in turn.
- *
  * @param paths files, folders, or `-` for standard input
- * @param stdin standard input
  * @param keyFiles the key set and the key history, which are no envelopes when they lie in a folder
  */
 export async function* openSources(
@@ -146,10 +144,7 @@ async function collect(
   return { bytes: concatenated(parts), isWhole: false };
 }
 
-/**
- * What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so.
- * @param watch sees the bytes as they are read
- */
+/** What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so. */
 export async function* readSource(
   source: Source,
   watch: (chunks: Bytes) => Bytes = (chunks) => chunks,

@@ -8,7 +8,6 @@ import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
-import type { ListedStatus } from "../../src/partner/status-list.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import type { StatementVerification } from "../../src/partner/verify-statement.ts";
 import { printable } from "../terminal/output.ts";
@@ -19,12 +18,7 @@ export type Format = (verification: AnyVerification, location: Location) => stri
 
 export type Location = { readonly file: string; readonly place: Place };
 
-/**
- * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
- *
- * @param verification the verdict
- * @param location where the envelope stood
- */
+/** One verification as one line of JSON. The escapes mean the same characters to every JSON reader. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
   const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
   const object = {
@@ -120,11 +114,6 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
   ];
 }
 
-function describeStatus(found: ListedStatus | null): string[] {
-  if (found === null) return [];
-  return row("status list", `${found.withdrawn ? "withdrawn" : "not withdrawn"} on ${found.signedAt}`);
-}
-
 function describeCheck({ name, ok, detail }: Check): string {
   // "NO compromise" would read as the opposite of what it says.
   const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
@@ -150,15 +139,9 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 
-/**
- * One verification for a person: the verdict, the one reason, what is signed, and each check.
- *
- * @param verification the verdict
- * @param location where the envelope stood
- * @param color whether the terminal shows colours
- */
+/** One verification for a person: the verdict, the one reason, what is signed, and each check. */
 function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
-  const { verdict, reason, result } = verification;
+  const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
   // Green would be taken for the answer's colour when the answer is no, or was a yes once.
   const isStated = "statement" in verification;
@@ -175,7 +158,9 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
     ...row("audience", verification.audience),
     ...row("kid", verification.kid),
     ...describeLog(verification.log, isGenuine),
-    ...describeStatus(verification.statusList),
+    ...(list === null
+      ? []
+      : row("status list", `${list.withdrawn ? "withdrawn" : "not withdrawn"} on ${list.signedAt}`)),
     ...verification.warnings.flatMap((one) => row("warning", `${one}: ${warnings[one]}`)),
     ...(result === null ? [] : describeResult(result)),
     ...(isStated ? describeStated(verification) : []),

@@ -181,10 +181,6 @@ export async function readWhole(path: string, called: string, maxMiB: number): P
 /**
  * Opens the proof that every envelope of this run is held against. What it shows of the log is remembered at once: it is
  * the log's own word, whatever comes of the envelopes.
- *
- * @param path the proof's file
- * @param settings the keys, and the file that remembers
- * @param now the time to judge by
  * @throws TvsError INPUT_UNREADABLE for a file that cannot be read or is not what it should be, and for a state file that
  * cannot be written
  */

@@ -134,9 +134,6 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
 
 /**
  * Runs the command. It never touches the network.
- *
- * @param line the command line
- * @param io where it writes, the environment and the time
  * @returns the exit code: 0 all valid, 1 something refused, 2 something undecidable, nothing found or a
  * wrong command line (then one line on stderr says what to do)
  */
@@ -200,13 +197,7 @@ async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<An
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/**
- * Judges one file, folder entry or stream, in order.
- *
- * @param source what to read, or the reason why it cannot be read
- * @param options the key set, what is expected, and the proof that every envelope is held against
- * @param printer receives at least one verdict
- */
+/** Judges one file, folder entry or stream, in order. */
 async function judgeSource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
@@ -223,7 +214,7 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   await judgeItems();
 }
 
-export type Tally = Record<Verdict, number>;
+type Tally = Record<Verdict, number>;
 
 /** Receives what is to be printed, in the order of the input. */
 type Printer = {
@@ -251,10 +242,8 @@ async function sizeOf(paths: readonly string[]): Promise<number | null> {
 /**
  * Shows how far the lines of large inputs are judged. Nothing is shown where it would disturb: without a
  * terminal, or when the verdicts themselves go to it.
- *
- * @param paths what is to be judged
  */
-export async function createProgress(paths: readonly string[]): Promise<Bar | null> {
+async function createProgress(paths: readonly string[]): Promise<Bar | null> {
   if (!hasProgress() || process.stdout.isTTY === true) return null;
   const totalBytes = await sizeOf(paths);
   if (totalBytes === null || totalBytes < leastBytes) return null;
@@ -265,10 +254,7 @@ const flushCharacters = 64 * 1024;
 
 /**
  * Collects lines, because a write for each of a million envelopes would cost more than judging them.
- *
  * @param stdout gives a promise when the reader is slower; the next piece comes after it is fulfilled
- * @param format the form of one verdict
- * @param progress is moved on with the bytes that are read
  */
 function createPrinter(stdout: (text: string) => void | Promise<void>, format: Format, progress: Bar | null) {
   const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };

@@ -48,7 +48,6 @@ type Page = { readonly data: readonly unknown[]; readonly end: string | null; re
 /**
  * Answers with a page of a list: `?after=CURSOR&limit=`, `{data, iterator, done}`. An empty page repeats the cursor that
  * it was asked for by. `done` says that nothing followed the page when it was read.
- * @param cursor what `after` may be
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(

@@ -13,7 +13,7 @@ import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { badge, type Cell, count, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
 
-export type Field = {
+type Field = {
   readonly name: string;
   readonly label: string;
   readonly kind: "text" | "date" | readonly string[];

@@ -51,7 +51,6 @@ const maxRetryAfterSeconds = 366 * 24 * 3600;
  *
  * Any 2xx acknowledges once its body is whole or `maxBytes` have been read. A response that is not 2xx needs
  * no body. A connection is given back for reuse only after a whole 2xx body; in every other case it is closed.
- *
  * @param maxBytes for status line, headers and body together
  * @returns the promise, and what settles it with an error and closes the connection
  */
@@ -144,7 +143,6 @@ const httpDate = /^[A-Z][a-z]{2,8},? [\w -]{6,11} \d\d:\d\d:\d\d( GMT| \d{4})$/;
 
 /**
  * Reads `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
- * @param value the header as received, or undefined
  * @param nowMs the time a date is relative to, in milliseconds since the Unix epoch
  * @returns whole seconds from now, 0 for a date in the past, null when absent or unreadable
  */

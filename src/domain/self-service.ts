@@ -36,7 +36,10 @@ export function createSelfService({
 }) {
   async function requireDelivery(partnerId: string, deliveryId: string): Promise<DeliveryDetail> {
     const found = isUuid(deliveryId) ? await webhooks.delivery(deliveryId.toLowerCase()) : null;
-    if (found?.partnerId !== partnerId) throw noDelivery();
+    if (found?.partnerId !== partnerId) {
+      const message = "you have no delivery with this id; GET /v1/inter-agency/me/deliveries lists them";
+      throw new TvsError("DELIVERY_UNKNOWN", message);
+    }
     return found;
   }
 
@@ -84,11 +87,6 @@ export function createSelfService({
 
 function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
-function noDelivery(): TvsError {
-  const message = "you have no delivery with this id; GET /v1/inter-agency/me/deliveries lists them";
-  return new TvsError("DELIVERY_UNKNOWN", message);
 }
 
 /**

@@ -43,7 +43,6 @@ let lastRead = { text: "", site: defaultSite };
 /**
  * A site as the database remembers it. While its text stays the same it is the same object, so that pages which were
  * made with it can be kept.
- * @param text what {@link storedSite} wrote
  */
 export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };

@@ -136,7 +136,8 @@ export function createVerification(dependencies: VerificationDependencies): Veri
 }
 
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
-  const charge = call.quota.chargeFor(costOf(call, call.authenticated.partner));
+  const isPerItem = call.operation === "batch" && call.authenticated.partner.batchCost === "item";
+  const charge = call.quota.chargeFor(isPerItem ? call.questions.length : 1);
   const attested = await attestAll(dependencies, call);
   return {
     attestations: attested.map(({ row }) => row),
@@ -254,10 +255,6 @@ function evidenceOf(
     requestId,
     jws,
   };
-}
-
-function costOf({ operation, questions }: VerificationCall, { batchCost }: Partner): number {
-  return operation === "batch" && batchCost === "item" ? questions.length : 1;
 }
 
 function singleAnswer(attested: readonly Attested[]): StoredAnswer {

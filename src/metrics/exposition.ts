@@ -197,14 +197,14 @@ function groupSamples(work: WorkCounters): Sample[] {
 }
 
 /** One number under its labels. `suffix` is `_bucket`, `_sum` or `_count` of a histogram. */
-export type Sample = {
+type Sample = {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string | number>>;
   readonly suffix?: string;
 };
 
 /** Its one number, or all of its samples; null where there is nothing to tell. */
-export type Reader = (look: Look) => number | null | readonly Sample[];
+type Reader = (look: Look) => number | null | readonly Sample[];
 
 /** How metrics are read, by their names, which say unit and kind as Prometheus asks for it. */
 type Families = Readonly<Record<string, Reader>>;

@@ -111,7 +111,6 @@ export function createRequestCounters(table: readonly CountedRoute[], shared?: S
      * Counts an answer, once for each. It costs a lookup, a logarithm and three additions, because every request pays
      * for it; for the same reason it takes four plain arguments and no object.
      * @param pattern that the request's path matched
-     * @param durationMs from the request's arrival to its answer
      */
     observe(pattern: string, method: string, status: number, durationMs: number): void {
       const route = indexes.get(pattern) ?? 0;

@@ -97,17 +97,14 @@ ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autoc
 </form>`;
 }
 
-/** What is wrong, before all else, with a way to the field. */
-function problemNotice(title: string, error: string): Markup {
-  return html`<div class="notice bad" role="alert" aria-labelledby="problem">
-<h2 id="problem">${title}</h2>
-<p><a href="#term">${error}</a></p>
-</div>`;
-}
-
 /** The page before anything was asked, or after something that cannot be asked. */
 export function lookupQuestion(texts: Texts["lookup"], state: FormState): Markup {
-  return html`${state.error === undefined ? "" : problemNotice(texts.problem, state.error)}
+  // What is wrong comes before all else, with a way to the field.
+  const problem = html`<div class="notice bad" role="alert" aria-labelledby="problem">
+<h2 id="problem">${texts.problem}</h2>
+<p><a href="#term">${state.error ?? ""}</a></p>
+</div>`;
+  return html`${state.error === undefined ? "" : problem}
 <h1>${texts.title}</h1>
 <p class="lead">${texts.lead}</p>
 ${lookupForm(texts, state)}

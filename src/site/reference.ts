@@ -35,7 +35,6 @@ function allowances(nonce: string) {
   };
 }
 
-/** @param offer the sandbox's key, for the readers who may see it */
 export function referencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
   offer: DemoOffer,

@@ -66,7 +66,6 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   // What an extract may change.
   "src/domain/import/arrival.ts": ["test/domain/import/arrival.test.ts"],
   "src/domain/import/check.ts": ["test/domain/import/check.test.ts", "test/domain/import/import.test.ts"],
-  "src/domain/import/rows.ts": ["test/domain/import/checked-rows.test.ts"],
   "src/domain/import/dates.ts": ["test/domain/import/dates.test.ts"],
   "src/domain/import/patch.ts": ["test/domain/import/patch.test.ts"],
   "src/domain/import/report.ts": ["test/domain/import/report.test.ts"],

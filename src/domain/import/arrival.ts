@@ -85,7 +85,6 @@ export function nearField(name: string): ImportField | null {
 /**
  * A name as messages may repeat it. What stands there may be anything, a person's data in a file without a header for
  * example.
- * @param otherwise what to call it then
  */
 export function nameLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);

@@ -110,7 +110,9 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
   } else addDate(profile, cell, line);
   addWord(profile, cell);
   if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
-  addSuspect(profile, cell);
+  const kind = suspectIn(cell);
+  if (kind !== null) profile.suspects.set(kind, (profile.suspects.get(kind) ?? 0) + 1);
+  if (kind === "NULL_WORD") addTo(profile.nulls, cell);
   if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
 }
 
@@ -144,13 +146,6 @@ function addWord(profile: ColumnProfile, cell: string): void {
   if (known !== undefined) known.count++;
   else if (profile.words.size >= maxWords || cell.length > maxWordLength) profile.words = null;
   else profile.words.set(key, { text: cell, count: 1 });
-}
-
-function addSuspect({ suspects, nulls }: ColumnProfile, cell: string): void {
-  const kind = suspectIn(cell);
-  if (kind === null) return;
-  suspects.set(kind, (suspects.get(kind) ?? 0) + 1);
-  if (kind === "NULL_WORD") addTo(nulls, cell);
 }
 
 function addTo(kept: Map<string, Counted>, cell: string): void {

@@ -3,7 +3,7 @@ import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import type { TeacherStore } from "../teachers/store.ts";
 import { applyStaged, supersededError } from "./apply.ts";
-import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
+import { type AppliedImport, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import { type Losses, lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
 import type { FilePiece } from "./read.ts";
@@ -138,7 +138,7 @@ async function runImport(
   const { imports, codes, rejections } = dependencies;
   const last = await imports.lastApplied();
   const marks = {
-    ...unknownMark(checked),
+    ...(checked.unknown.length === 0 ? {} : { unknownColumns: checked.unknown.map(({ label }) => label) }),
     ...(rejected === 0 ? {} : { sameRejections: rejections.areKnown(last?.rejections) }),
     ...(last === null ? firstRevokes(checked) : {}),
   };
@@ -172,10 +172,6 @@ function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "fi
   if (standing === 0) return {};
   if (revoked === 0) return { firstRevokes: "nobody" };
   return revoked === standing ? { firstRevokes: "everybody" } : {};
-}
-
-function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[] } {
-  return unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) };
 }
 
 function stopOf(

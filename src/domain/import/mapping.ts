@@ -31,7 +31,6 @@ export type Mapping = v.InferOutput<typeof mappingSchema>;
 
 /**
  * Reads a mapping.
- * @param name what messages call it
  * @throws TvsError INPUT_UNREADABLE, naming the member that is wrong
  */
 export function parseMapping(text: string, name: string): Mapping {

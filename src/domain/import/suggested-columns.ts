@@ -37,12 +37,12 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
   const readings = new Map<ColumnProfile, ColumnReading>();
   const questions: Question[] = [];
   const parts = partsOfName(profiles);
-  const written = countNames(profiles);
+  const named = Map.groupBy(profiles, ({ name }) => squeezed(name));
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
   for (const { column, field, why, sure } of candidates.sort((one, other) => one.rank - other.rank)) {
     if (readings.has(column) || chosen.has(field)) continue;
     if (field === "name" && !sure && parts.length > 0) continue;
-    const isRepeated = (written.get(squeezed(column.name)) ?? 0) > 1;
+    const isRepeated = (named.get(squeezed(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
     readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
@@ -64,12 +64,6 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
     (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
   );
   return { chosen, parts: isJoined ? parts : [], columns, questions };
-}
-
-function countNames(profiles: readonly ColumnProfile[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { name } of profiles) counts.set(squeezed(name), (counts.get(squeezed(name)) ?? 0) + 1);
-  return counts;
 }
 
 /** The columns whose parts make the whole name: given names first, the surname last; none unless there are both. */

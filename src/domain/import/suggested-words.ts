@@ -136,10 +136,7 @@ const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
   REPLACEMENT_CHARACTER: `with the mark of a letter that could not be read; ${exportAgain}`,
 };
 
-/**
- * Asks about damaged texts with how many there are, and reads words for an empty cell as empty.
- * @param parts the columns of a name in parts
- */
+/** Asks about damaged texts with how many there are, and reads words for an empty cell as empty. */
 export function askForTexts(
   chosen: Chosen,
   parts: readonly ColumnProfile[],

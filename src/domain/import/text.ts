@@ -129,7 +129,6 @@ export const headerLines = 20;
 /**
  * What parts the columns: of the four, what leaves the most names that are known in one of the first lines, or, where
  * none is known, the most cells in the most lines.
- * @param text the beginning of the file
  */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");

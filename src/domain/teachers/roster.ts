@@ -69,10 +69,7 @@ export type RosterDependencies = {
   readonly today: CalendarDate;
 };
 
-/**
- * Judges one row of a list. Nothing is attested: this is the operator's own lookup.
- * @param cells the row's cells as text
- */
+/** Judges one row of a list. Nothing is attested: this is the operator's own lookup. */
 export async function judgeRosterRow(
   cells: readonly string[],
   place: { header: RosterHeader; line: number },

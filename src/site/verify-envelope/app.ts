@@ -47,10 +47,6 @@ const view = createView(texts);
 /** Only the last check that was started may show its outcome. */
 let turn = 0;
 
-function problemNote(message: string): Shown {
-  return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] };
-}
-
 /** Runs one check, and says in plain words why it could not be made. */
 async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   const mine = ++turn;
@@ -59,7 +55,8 @@ async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve));
   const shown = await check().catch((error) => {
     if (!(error instanceof PageProblem)) console.error(error);
-    return problemNote(error instanceof PageProblem ? error.message : texts.problems.unexpected);
+    const message = error instanceof PageProblem ? error.message : texts.problems.unexpected;
+    return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] } as const;
   });
   if (mine === turn) view.show(shown);
 }
@@ -155,17 +152,14 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   return all;
 }
 
-/** The proof of one envelope says nothing about the others that it came with. */
-async function withoutForeignProof(all: readonly Judged[]): Promise<Judged[]> {
-  return Promise.all(all.map((one) => (isOfAnother(one) ? one.withoutProof() : one)));
-}
-
 function isOfAnother({ verification }: Judged): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
 async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
-  const list = listOf(await withoutForeignProof(all.slice(0, maxShown)), texts, keys.source);
+  // The proof of one envelope says nothing about the others that it came with.
+  const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
+  const list = listOf(await Promise.all(alone), texts, keys.source);
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
@@ -309,8 +303,6 @@ function partsOfPage(others: readonly string[]): URL[] {
 
 /**
  * Keeps what is needed, and deletes what is no longer named.
- *
- * @param worker the address of the service worker
  * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
  * @returns whether it is all kept; a browser may have no place for it, or allow none
  */
@@ -330,17 +322,7 @@ async function keepOnDevice(worker: string, others: readonly string[]): Promise<
   }
 }
 
-/** White space around it came with the pasting; its last line ends. */
-function pastedProof(text: string): GivenProof | null {
-  const proof = text.trim();
-  return proof === "" ? null : { name: null, text: `${proof}\n` };
-}
-
-/**
- * The field of the form. What came as a file is kept as it is, byte for byte, and only named there.
- *
- * @param texts the page's sentences
- */
+/** The field of the form. What came as a file is kept as it is, byte for byte, and only named there. */
 function proofField({ log }: EnvelopeTexts) {
   const area = byId("proof", HTMLTextAreaElement);
   const remove = byId("proof-remove", HTMLButtonElement);
@@ -361,7 +343,9 @@ function proofField({ log }: EnvelopeTexts) {
   }
 
   function paste(text: string): void {
-    proof = pastedProof(text);
+    // White space around it came with the pasting; its last line ends.
+    const pasted = text.trim();
+    proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
     isUsed = false;
     area.value = text;
     describe(proof === null ? null : log.pasted);

@@ -102,11 +102,7 @@ function list(sentences: readonly string[]): HTMLElement {
   );
 }
 
-/**
- * The attestation of a verification that was found genuine.
- *
- * @param certified the verification, its signature, and how and when it was checked
- */
+/** The attestation of a verification that was found genuine. */
 export async function certificateOf(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
   const { judged } = certified;

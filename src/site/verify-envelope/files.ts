@@ -62,8 +62,6 @@ function oneProof(proofs: readonly GivenProof[], words: Words): GivenProof | nul
 
 /**
  * Reads files: texts that hold envelopes, and a proof beside them.
- *
- * @param files what was opened or dropped
  * @throws PageProblem
  */
 export async function readFiles(files: readonly File[], words: Words): Promise<Input> {

@@ -137,20 +137,15 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
   return { ...shared, verification, ...read, registry, elsewhere };
 }
 
-/** White space around a pasted signature came with the pasting; inside it, it is refused. */
-function withoutMargins(content: Given["content"]): Given["content"] {
-  return typeof content === "string" ? content.trim() : content;
-}
-
 /**
  * Judges every envelope of a text.
- *
- * @param given the text
  * @param judging what they are judged by; a proof is held against each of them
  * @returns the verdicts in order, lazily; nothing when the text holds no envelope
  */
 export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
-  for (const item of readEnvelopes(withoutMargins(given.content))) {
+  // White space around a pasted signature came with the pasting; inside it, it is refused.
+  const content = typeof given.content === "string" ? given.content.trim() : given.content;
+  for (const item of readEnvelopes(content)) {
     yield judgeItem(item, given.name, judging);
   }
 }

@@ -85,11 +85,7 @@ async function logKeysOf(text: string, words: Words): Promise<readonly VerifierK
   return keys;
 }
 
-/**
- * Where the keys come from, by the form of the page.
- *
- * @param addresses of this service's offline pack and log keys
- */
+/** Where the keys come from, by the form of the page. */
 export function keySource(addresses: { pack: string; log: string }, words: Words): Keys {
   const jwks = maybeById("jwks", HTMLTextAreaElement);
   const history = maybeById("key-history", HTMLTextAreaElement);

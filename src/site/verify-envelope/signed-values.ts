@@ -140,12 +140,7 @@ function isSame(member: string, signed: string | undefined, outer: string | unde
   return one !== undefined && other !== undefined && Math.floor(one) === Math.floor(other);
 }
 
-/**
- * The members in which an envelope differs from what is signed in it.
- *
- * @param envelope the envelope, of which nothing is trusted
- * @param verification a verification that got as far as the signed values
- */
+/** The members in which an envelope differs from what is signed in it. */
 export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const signed = leavesOf(signedMembers(verification));

@@ -16,7 +16,6 @@ function append(parent: Element, child: Child): void {
 }
 
 /**
- * @param name the element's name
  * @param attributes by name; `true` sets one without a value, `false` leaves it out
  * @param children elements and texts; null and undefined are left out
  */
@@ -102,7 +101,6 @@ function headlineOf(outcome: HTMLElement): string {
   return headings.map(({ lastChild }) => lastChild?.textContent ?? "").join("; ");
 }
 
-/** @param texts the page's sentences */
 export function createView(texts: EnvelopeTexts) {
   const lead = byId("lead", HTMLElement);
   const entry = byId("entry", HTMLElement);
