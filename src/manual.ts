@@ -32,18 +32,7 @@ export type Topic = {
   readonly summary: string;
   /** Markdown. */
   readonly text: string;
-  /** The same in other languages, by their tag (BCP 47); a language that is missing here reads the English page. */
-  readonly translations?: Readonly<Record<string, Pick<Topic, "summary" | "text">>>;
 };
-
-/**
- * A page in a language, or in English where nobody has translated it.
- * @returns the page, and the tag of the language that it is in
- */
-export function topicIn(topic: Topic, tag: string): { readonly topic: Topic; readonly tag: string } {
-  const translation = topic.translations?.[tag];
-  return translation === undefined ? { topic, tag: "en" } : { topic: { ...topic, ...translation }, tag };
-}
 
 /** The topics, in the order in which an operator meets them. */
 export const topics: readonly Topic[] = [

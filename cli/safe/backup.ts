@@ -27,10 +27,7 @@ import { masterKeyAtHand, masterKeyLocation } from "./vault.ts";
 /** Whether the master key at hand is the one that a backup was made with. */
 type MasterKeyState = "matches" | "differs" | "absent" | "unrecorded";
 
-/**
- * The database file that a command works with.
- * @throws TvsError REFUSED for a libSQL server
- */
+/** The database file that a command works with. @throws TvsError REFUSED for a libSQL server */
 export function databaseFile({ database }: Config): string {
   if (database.kind === "file") return database.file;
   throw new TvsError(

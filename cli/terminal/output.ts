@@ -161,11 +161,7 @@ export function heading(title: string, isTTY = process.stdout.isTTY): string {
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }
 
-/**
- * Reads a duration: `30s`, `5m`, `24h`, `7d`.
- * @returns milliseconds
- * @throws TvsError USAGE
- */
+/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds @throws TvsError USAGE */
 export function parseDuration(text: string, flag: string): number {
   const duration = readDuration(text);
   if (duration === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
@@ -187,10 +183,7 @@ export function parseTime(text: string, flag: string, orElse = ""): number {
   return time;
 }
 
-/**
- * Reads `all`, or names separated by commas.
- * @throws TvsError USAGE naming the flag and what it takes
- */
+/** Reads `all`, or names separated by commas. @throws TvsError USAGE naming the flag and what it takes */
 export function parseList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
   if (text === "all") return [...known];
   const names = text.split(",").map((name) => name.trim());

@@ -29,10 +29,7 @@ type BoundedRequest = {
 
 export type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
-/**
- * Reads an address that a command was given.
- * @throws TvsError USAGE
- */
+/** Reads an address that a command was given. @throws TvsError USAGE */
 export function readHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")

@@ -69,7 +69,6 @@ function completed(answer: Answer): Answer {
 
 /**
  * The document of one service.
- *
  * @param issuer the service's address without a slash at its end: the one server that the document names
  * @param site whose service it is: its name in the title, and whom to ask
  */

@@ -31,10 +31,7 @@ const shownImports = 100;
 
 type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
 
-/**
- * Adds the pages to the console.
- * @param signedIn lets nobody through who is not
- */
+/** Adds the pages to the console. @param signedIn lets nobody through who is not */
 export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
   addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
   addListing(app, signedIn, attestationListing(sources));

@@ -28,10 +28,7 @@ export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets:
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/**
- * What is stored of a key.
- * @throws TvsError INTERNAL for a text that is no key of this kind
- */
+/** What is stored of a key. @throws TvsError INTERNAL for a text that is no key of this kind */
 export function apiKeyRecord(
   text: string,
   partnerId: string,

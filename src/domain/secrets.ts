@@ -21,10 +21,7 @@ export function newMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
 
-/**
- * @param text 32 bytes in base64url, white space around it ignored
- * @throws TvsError MASTER_KEY_INVALID
- */
+/** @param text 32 bytes in base64url, white space around it ignored @throws TvsError MASTER_KEY_INVALID */
 export function deriveSecrets(text: string) {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {

@@ -187,10 +187,7 @@ type StatementMaking = {
   readonly requestId: string;
 };
 
-/**
- * Signs for a list.
- * @throws what the signer throws
- */
+/** Signs for a list. @throws what the signer throws */
 export async function sealStatement(
   judged: JudgedList,
   making: StatementMaking,

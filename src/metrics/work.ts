@@ -103,10 +103,7 @@ export function createWorkCounters(shared?: SharedBlocks) {
       count(hasFailed ? "signatures failed" : "signatures made", signatures);
     },
     isSigning: () => figure(own, "signatures under way") > 0,
-    /**
-     * A group of acts was committed together.
-     * @param heldMs for how long no other thread could commit
-     */
+    /** A group of acts was committed together. @param heldMs for how long no other thread could commit */
     committed(acts: number, heldMs: number): void {
       count("commits");
       count("commits: acts", acts);

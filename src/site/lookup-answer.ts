@@ -339,10 +339,7 @@ function formatOf(locale: string, options: Intl.DateTimeFormatOptions): Intl.Dat
   return format;
 }
 
-/**
- * A moment in words, to the second, in the operator's time zone, which is named.
- * @param time ISO 8601
- */
+/** A moment in words, to the second, in the operator's time zone, which is named. @param time ISO 8601 */
 function timeInWords(time: string, locale: string, timeZone: string): string {
   const options = {
     day: "numeric",

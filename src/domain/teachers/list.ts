@@ -74,10 +74,7 @@ const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/**
- * Teachers who pass a filter.
- * @throws TvsError USAGE when `after` has nothing of a registration number
- */
+/** Teachers who pass a filter. @throws TvsError USAGE when `after` has nothing of a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,

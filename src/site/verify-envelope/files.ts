@@ -60,10 +60,7 @@ function oneProof(proofs: readonly GivenProof[], words: Words): GivenProof | nul
   return proof;
 }
 
-/**
- * Reads files: texts that hold envelopes, and a proof beside them.
- * @throws PageProblem
- */
+/** Reads files: texts that hold envelopes, and a proof beside them. @throws PageProblem */
 export async function readFiles(files: readonly File[], words: Words): Promise<Input> {
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
   const given: Given[] = [];

@@ -145,7 +145,6 @@ function logged({ index, size, checkpointAt }: LogEvidence, texts: EnvelopeTexts
 
 /**
  * What the log's proof, or the lack of one, means for an answer that is valid.
- *
  * @returns nothing where there is nothing to say: most answers have no proof, and need none
  */
 export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
