@@ -1,9 +1,16 @@
 import { runCommand } from "citty";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
+import {
+  argsOf,
+  type Commands,
+  commandsOf,
+  commonArgs,
+  kidsLast,
+  type OurCommand,
+  version,
+} from "./command.ts";
 import { setWorkerEntry } from "./program.ts";
-import { kidsLast } from "./terminal/dashed-kids.ts";
 import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 

@@ -45,11 +45,7 @@ export const topics: readonly Topic[] = [
   { name: "partners", summary: "Onboard a partner: scopes, quotas, API keys, certificates", text: partners },
   { name: "proxy", summary: "End TLS here or in front, and believe the right headers", text: proxy },
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
-  {
-    name: "sandbox",
-    summary: "Cause webhooks and receive them: a partner's engineer",
-    text: sandbox,
-  },
+  { name: "sandbox", summary: "Cause webhooks and receive them: a partner's engineer", text: sandbox },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
   { name: "errors", summary: "What each error code means, and what to do", text: errorsPage + codeTable() },
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },

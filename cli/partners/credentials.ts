@@ -55,10 +55,7 @@ const issueKeyCommand = operatorCommand({
   ...words["partners key issue"],
   args: {
     ...partnerIdArg,
-    overlap: {
-      ...option("DURATION", parseDuration),
-      default: "24h",
-    },
+    overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...byArg,
   },
   async act({ partners, secrets, keyKind, clock }, args) {

@@ -47,10 +47,7 @@ const rotateCommand = operatorCommand({
   ...words["partners webhook rotate-secret"],
   args: {
     ...partnerIdArg,
-    overlap: {
-      ...option("DURATION", parseDuration),
-      default: "24h",
-    },
+    overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...yesArg,
     ...byArg,
   },

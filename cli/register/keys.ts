@@ -95,10 +95,7 @@ const compromiseCommand = operatorCommand({
       ...operand(),
       values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
-    since: {
-      ...option("TIME", parseTime),
-      required: true,
-    },
+    since: { ...option("TIME", parseTime), required: true },
     ...bitsArg,
     ...yesArg,
     ...byArg,

@@ -39,11 +39,6 @@ function siteHead(site: Site, { texts }: Language, { top, query }: Place): Marku
   return html`<header><div class="width">${picture}<a href="${top}${query}">${names}</a></div></header>`;
 }
 
-/** The link to the accent's style sheet, whose address changes with the colour. */
-function accentLink({ accent }: Site, { top }: Pick<Place, "top">): Markup | string {
-  return accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${accent.slice(1)}">`;
-}
-
 /** Whom to write to, and the site's own pages about privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
@@ -171,7 +166,7 @@ function pageFrame(page: Page): Markup {
 ${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
-${accentLink(site, { top })}
+${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
 ${(page.styles ?? []).map((href) => html`<link rel="stylesheet" href="${href}">`)}
 ${(page.scripts ?? []).map((src) => html`<script type="module" src="${src}"></script>`)}
 </head>

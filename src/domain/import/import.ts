@@ -149,15 +149,8 @@ async function runImport(
   const earlier = await imports.losses(checkedAt - lossWindowMs);
   const stopped = stopOf(checked, { last, earlier }, options);
   if (stopped !== undefined) {
-    return {
-      ...base,
-      inserted: 0,
-      updated: 0,
-      unchanged: 0,
-      events: 0,
-      ...(options.dryRun ? { dryRun: true } : {}),
-      stopped,
-    };
+    const nothing = { inserted: 0, updated: 0, unchanged: 0, events: 0 };
+    return { ...base, ...nothing, ...(options.dryRun ? { dryRun: true } : {}), stopped };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
   const result = await applyChecked(input.name, { ...dependencies, checked, checkedAt, today }, options);

@@ -31,11 +31,6 @@ const rounds = 10;
  */
 export const teacherIdsAfterName = "teacher_ids_after";
 
-/** The time of the newest restore, by the ids that it kept from being given again. */
-function restoreTimeOf(teacherIdsAfter: number): number {
-  return (teacherIdsAfter / listPlaces) * 1000;
-}
-
 type StatusPlace = { readonly list: number; readonly idx: number };
 
 /**
@@ -195,7 +190,9 @@ function createLostBits(places: StatusPlaces) {
 function timeOf({ changedAt }: WithdrawnRows, { keys, teacherIdsAfter }: Snapshot, now: number): number {
   const { activatedAt, createdAt } = keys.active;
   const today = Math.floor(now / dayMs) * dayMs;
-  return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoreTimeOf(teacherIdsAfter)));
+  // The time of the newest restore, by the ids that it kept from being given again.
+  const restoredAt = (teacherIdsAfter / listPlaces) * 1000;
+  return Math.min(now, Math.max(changedAt, today, activatedAt ?? createdAt, restoredAt));
 }
 
 /** Places are counted from the lowest bit of the first byte on (draft 21, 4.1). */

@@ -10,9 +10,8 @@ import {
   onFiles,
   readFiles,
 } from "./files.ts";
-import { type Judged, judge } from "./judge.ts";
+import { type Judged, judge, onDemand, type ShownStatement } from "./judge.ts";
 import { keySource } from "./keys.ts";
-import { onDemand, type ShownStatement } from "./on-demand.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
 import { writtenTime } from "./signed-values.ts";
 import { isAboutProof, verdictBox } from "./verdicts.ts";

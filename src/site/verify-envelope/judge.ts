@@ -9,8 +9,29 @@ import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
+import type { Stated } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
-import type { Extras, ShownStatement } from "./on-demand.ts";
+
+/** What the first script takes of it. */
+export type Extras = Pick<
+  typeof import("./extras.ts"),
+  "certificateOf" | "judgeStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
+>;
+
+/** A genuine statement, all of whose shown rows are what was signed, and what shows it. */
+export type ShownStatement = {
+  readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
+  readonly draw: Extras;
+};
+
+/** @param address of the script. @returns loads it, the first time that it is asked for */
+export function onDemand(address: string): () => Promise<Extras> {
+  let loading: Promise<Extras> | undefined;
+  return () => {
+    loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
+    return loading;
+  };
+}
 
 /** Either may be empty: then it is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };

@@ -3,8 +3,7 @@
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import type { Judged } from "./judge.ts";
-import type { ShownStatement } from "./on-demand.ts";
+import type { Judged, ShownStatement } from "./judge.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import { type Tone, verdictBox } from "./verdicts.ts";
 import { type EnvelopeTexts, el, fact } from "./view.ts";
