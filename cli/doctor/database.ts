@@ -5,7 +5,7 @@ import { type Check, checkNamed, fail, judge, ok } from "../../src/domain/checks
 import { createCalendar, isoTime } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import {
   clockAhead,
   clockBoundsMs,
@@ -130,7 +130,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       schema,
       integrity,
       service,
-      checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now),
+      checkClock([newestAt ?? 0, lastChangeOf({ keys })], options.now),
       ...(await checkDatabaseClock(stores.nodes)),
       ...(areKeysThere
         ? await checkReadings(driver, { stores, stored, keys, options })
@@ -216,10 +216,6 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   }
   if (full) return ok("every page and index is sound");
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
-}
-
-function timesOf(key: SigningKey): number[] {
-  return [key.createdAt, key.publishedAt, key.activatedAt ?? 0, key.retiredAt ?? 0];
 }
 
 /** Checks the clock: nothing that is stored can be younger than now, unless the clock was set back. */

@@ -160,18 +160,9 @@ export function firstRejected(counts: readonly CodeCount[], limit: number): Impo
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-/**
- * A code as it is printed: what it counts, what it means, and where its first rows stand. One that an older release knew
- * says only its name.
- */
+/** A code as it is printed: what it counts, what it means, and where its first rows stand. */
 export function describeCode({ code, rows, first, meaning }: CodeCount) {
-  return {
-    code,
-    rejects: isRejection({ code }),
-    rows,
-    meaning: meaning ?? explanations[code] ?? code,
-    first,
-  };
+  return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
 
 export type ImportResult = {

@@ -13,7 +13,7 @@ import type { Stated } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
 
 /** What the first script takes of it. */
-export type Extras = Pick<
+type Extras = Pick<
   typeof import("./extras.ts"),
   "certificateOf" | "judgeStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
 >;
