@@ -30,7 +30,6 @@ type Column<Row> = {
 /** Where the next page begins: a registration number, or how many rows are left out. */
 export type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
-/** What was asked for, by the names of the fields. */
 type Query = Readonly<Record<string, string>>;
 
 export type Listing<Row> = {

@@ -271,7 +271,6 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith(".") ? "" : "."}`;
 }
 
-/** What only this process knows of itself. */
 function judgeProcess(state: ConsoleState): Check[] {
   const { hasFailed, readings, isDiskRefusing, history, threads, now } = state;
   const checks: Check[] = [];

@@ -32,7 +32,6 @@ export function figuresSection(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-/** Teachers answered for since the start, by endpoint and licence status. */
 export function answersSection({ work }: ConsoleState): Markup {
   const rows = answerOperations.map((endpoint) => {
     const counts = licenseStatuses.map((status) => work.total(`answers: ${endpoint} ${status}`));
@@ -51,7 +50,6 @@ export function answersSection({ work }: ConsoleState): Markup {
   });
 }
 
-/** Requests since the start, by route and HTTP status. */
 export function statusesSection({ requests }: ConsoleState): Markup {
   const counted = requests.counts();
   if (counted.length === 0) return none("No request since the service started.");
@@ -195,7 +193,6 @@ const spanMs = maxPoints * sampleMs;
 const width = 600;
 const height = 120;
 
-/** The shape, and how high it goes, and when. */
 function drawing(chart: Chart, points: readonly Point[], timeZone: string): Markup {
   const keys = seriesOf(chart).map(([key]) => key);
   const to = points.at(-1)?.at ?? 0;

@@ -28,7 +28,6 @@ export const maxPoints = 450;
 const percentilePoints = 150;
 
 type Totals = ReturnType<typeof readTotals>;
-/** What is told as so much a second. */
 type Rate = keyof Totals["growing"];
 
 /**
