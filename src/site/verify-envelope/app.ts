@@ -273,10 +273,6 @@ function start(): void {
   tellOfDevice().catch(() => undefined);
 }
 
-// Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.
-if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
-else start();
-
 /** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */
 type TrustedTypes = {
   createPolicy(
@@ -368,3 +364,7 @@ function proofField({ log }: EnvelopeTexts) {
     },
   };
 }
+
+// Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.
+if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
+else start();
