@@ -3,11 +3,10 @@
 import { hostname } from "node:os";
 import words from "../../data/commands.json" with { type: "json" };
 import { type Config, hasUsualDatabase } from "../../src/config.ts";
-import { createSessions } from "../../src/console/access.ts";
+import { createSessions, findConsole, mintLink } from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
-import { findConsole, mintLink } from "../../src/console/console-link.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
-import { explainError } from "../../src/delivery/outcome.ts";
+import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { createReadings } from "../../src/domain/readings.ts";
 import { listen } from "../../src/http/listen.ts";

@@ -2,12 +2,11 @@ import type { AttestationStore } from "../domain/attestations.ts";
 import type { BlindIndex } from "../domain/blind-index.ts";
 import type { ChangeStore } from "../domain/changes.ts";
 import type { ImportHistory } from "../domain/import/store.ts";
+import { shellWord } from "../domain/plain-text.ts";
 import type { TeacherStore } from "../domain/teachers/store.ts";
 import type { WebhookStore } from "../domain/webhooks.ts";
 import type { Look, Sources } from "../metrics/sources.ts";
-import { shellWord } from "../shell-word.ts";
 
-/** What the console is made from; the composition root gives it. */
 export type ConsoleSources = Sources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;

@@ -71,7 +71,6 @@ type AttestationFilter = {
   readonly partnerId?: string | undefined;
   /** The key's id, or the certificate's fingerprint, that asked; sought among those of the partner or the teacher. */
   readonly credential?: string | undefined;
-  /** The record's id in the register. */
   readonly teacherId?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
@@ -110,7 +109,6 @@ export type AttestationStore = {
    * them, as it is where attestations are sought by a teacher.
    */
   ofSubject(subject: { teacherId: number | null; ninIndex: Uint8Array | null }): Promise<Attestation[]>;
-  /** How many there are of a teacher. */
   countOfTeacher(teacherId: number): Promise<number>;
   /** Partners that were told VALID since a time, with the last time. */
   toldValid(

@@ -12,7 +12,6 @@ export type Acting = {
 /** What a service does by itself. */
 export const service: Acting = { actor: "service", clock: systemClock };
 
-/** What can be changed. */
 type ChangedKind = "partner" | "key" | "setting" | "import" | "log" | "teacher" | "delivery";
 
 export type Change = {
@@ -43,7 +42,6 @@ type ChangeFilter = {
 };
 
 export type ChangeStore = {
-  /** The newest first. */
   list(filter: ChangeFilter): Promise<RecordedChange[]>;
   /** Who changed each one of a kind last, by its id. */
   lastActors(kind: ChangedKind): Promise<ReadonlyMap<string, string>>;

@@ -14,7 +14,7 @@ import type { PartnerStore } from "./partners.ts";
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings, type SettingsStore } from "./settings.ts";
-import { teacherIdsAfterName } from "./status-list/places.ts";
+import { teacherIdsAfterName } from "./status-list/lists.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;

@@ -7,7 +7,6 @@ export type Node = {
   /** A UUID of version 7, another one at each start. */
   readonly nodeId: string;
   readonly host: string;
-  /** Where it listens. */
   readonly url: string;
   readonly version: string;
   readonly startedAt: number;
@@ -49,7 +48,6 @@ export type NodeStore = {
   leave(nodeId: string): Promise<void>;
   /** Takes every other node out: this one holds the lock of the file, so they have all ended. */
   removeOthers(nodeId: string): Promise<void>;
-  /** All that stand in the database, the oldest first. */
   list(): Promise<Node[]>;
   /** Forgets nodes that have not been seen for so many milliseconds. */
   forget(goneForMs: number): Promise<void>;
@@ -85,7 +83,6 @@ export function requireRightClock(aheadMs: number): void {
   throw new TvsError("CLOCK_WRONG", message);
 }
 
-/** Such as `31 s ahead of`. */
 export function describeClock(aheadMs: number): string {
   return `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs < 0 ? "behind" : "ahead of"}`;
 }
@@ -156,7 +153,6 @@ export async function joinNodes(dependencies: MembershipDependencies) {
     clockAheadMs: () => aheadMs,
     /** Says that this node lives, if it is time to, or if what it says of itself has changed. */
     tick: () => inTurn(beat),
-    /** Takes this node out. */
     async leave(): Promise<void> {
       hasLeft = true;
       await inTurn(() => store.leave(self.nodeId));

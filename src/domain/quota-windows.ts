@@ -17,7 +17,6 @@ export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: numbe
 /** The beginning of one window of each kind, in milliseconds since the epoch. */
 export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
-/** What has been used of a partner's two windows. */
 export type WindowsUsed = Readonly<Record<WindowKind, number>>;
 
 /** What a call costs of the windows that were open when it came, and what they have room for. */
@@ -34,7 +33,6 @@ export type QuotaCharge = {
 export type QuotaStore = {
   /** All windows that are kept, or only those that began at these times. */
   windows(starts?: WindowStarts): Promise<QuotaWindow[]>;
-  /** What one partner has used of the windows that began at these times. */
   used(partnerId: string, starts: WindowStarts): Promise<WindowsUsed>;
   /**
    * Charges the minute of a call that leaves nothing else behind: it was refused or replayed.

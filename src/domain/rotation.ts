@@ -49,7 +49,6 @@ export async function untilRotatable(
   }
 }
 
-/** The nodes that live and have not loaded a pending key. */
 export function nodesWithout(pendingKid: string, nodes: readonly Node[]): Node[] {
   return nodes.filter((node) => node.state === "live" && node.pendingKid !== pendingKid);
 }

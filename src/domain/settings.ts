@@ -12,12 +12,10 @@ export type Settings = {
   readonly allowPrivateWebhooks: boolean;
   /** Whether envelopes say where to look whether they were withdrawn, and signed status lists are served. */
   readonly statusList: boolean;
-  /** Whose service it is. */
   readonly site: Site;
 };
 
 export type SettingsStore = {
-  /** The remembered values by name. */
   read(): Promise<ReadonlyMap<string, string>>;
   write(values: Readonly<Record<string, string>>): Promise<void>;
   /** Writes a value that nobody has written yet. @returns the one that stands, which may be another's */

@@ -10,7 +10,6 @@ export type TeacherChoice = (typeof teacherChoices)[number];
 
 export type Told = { readonly events: readonly EventType[]; readonly teachers: TeacherChoice };
 
-/** An event that a partner was told of. */
 type ToldEvent = {
   readonly eventId: string;
   /** The event as it was fixed, in JSON. */
@@ -59,7 +58,6 @@ export function isTold(
   return isChosen[told.teachers];
 }
 
-/** How long events can be fetched. */
 export const keepToldMs = 30 * 86_400_000;
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
 const prunedRows = 500;

@@ -1,5 +1,4 @@
-import type { StatusListStore } from "../domain/status-list/lists.ts";
-import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
+import { listPlaces, type StatusListStore, teacherIdsAfterName } from "../domain/status-list/lists.ts";
 import type { Driver } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 

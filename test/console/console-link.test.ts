@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkToken, findConsole, linkLifeMs, mintLink } from "../../src/console/console-link.ts";
+import { checkToken, findConsole, linkLifeMs, mintLink } from "../../src/console/access.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { aNode } from "../harness/samples.ts";
 

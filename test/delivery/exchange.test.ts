@@ -2,8 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { resolveEndpoint } from "../../src/delivery/address-guard.ts";
-import type { DeliverRequest } from "../../src/delivery/exchange.ts";
-import { deliveryErrors } from "../../src/delivery/outcome.ts";
+import { type DeliverRequest, deliveryErrors } from "../../src/delivery/exchange.ts";
 import { body, closeAll, deliverTo, drip, makeExchange, ok, pour, receive, requestTo } from "./deliveries.ts";
 
 afterEach(closeAll);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseRetryAfter } from "../../src/delivery/webhook-response.ts";
+import { parseRetryAfter } from "../../src/delivery/exchange.ts";
 
 const nowMs = Date.UTC(2026, 2, 1, 12, 0, 0);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { contradictionsIn } from "../../src/domain/evidence/audit-rows.ts";
 import { QuotaExceeded } from "../../src/domain/quota.ts";
 import type { AskedList } from "../../src/domain/statements.ts";
-import { exportSubject } from "../../src/domain/teachers/subject-export.ts";
+import { exportSubject } from "../../src/domain/teachers/export.ts";
 import type { SignedStatement } from "../../src/partner/contract.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";

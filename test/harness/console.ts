@@ -3,7 +3,7 @@ import { takeConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
-import { findConsole, mintLink } from "../../src/console/console-link.ts";
+import { findConsole, mintLink } from "../../src/console/access.ts";
 import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
-import { codeLanguages } from "../../src/site/getting-started-languages.ts";
+import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
 import { programWords } from "../harness/program.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { english } from "../../src/site/language.ts";
-import { linkTo, mayRepeat, readTerm } from "../../src/site/lookup-form.ts";
+import { linkTo, mayRepeat, readTerm } from "../../src/site/lookup-answer.ts";
 
 const problemOf = (text: string) => {
   const asked = readTerm(text);

@@ -105,7 +105,6 @@ function emptyPlan() {
     writes: [] as ImportWrite[],
     refused: [] as ImportIssue[],
     unchanged: 0,
-    /** What the writes take away. */
     lost: { ...noHoldings },
   };
 }

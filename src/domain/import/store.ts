@@ -61,7 +61,6 @@ export type ImportRecord = ImportCounts & {
   readonly warnings: number;
 };
 
-/** An import that is under way. */
 export type ImportRun = ImportProgress & Pick<ImportRecord, "id">;
 
 /** An import and how its rows were judged: {@link firstRejected} and {@link describeCode} show it. */
@@ -72,7 +71,6 @@ export type ImportDetails = ImportRecord & {
 
 /** The imports that were run, for whoever shows them. */
 export type ImportHistory = {
-  /** Newest first. */
   latest(limit: number): Promise<ImportRecord[]>;
   /** One import with the codes of its rows, kept when it was finished; null when there is none with this id. */
   find(id: number): Promise<ImportDetails | null>;
@@ -105,7 +103,6 @@ export type CommitOutcome =
   /** Another import has begun; nothing was written. */
   | { readonly outcome: "superseded" };
 
-/** How an import ended. */
 type ImportEnd = {
   readonly rows: number;
   readonly rejected: number;

@@ -4,9 +4,8 @@ import { foldRegNo } from "../../partner/reg-no.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { maxTermLength } from "./mistyped-term.ts";
 import { nameTest } from "./name-search.ts";
-import { searchKeys } from "./search-term.ts";
+import { maxTermLength, searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**
@@ -14,9 +13,7 @@ import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
  * a time (decision D7.7). Between two pieces the thread answers whoever else asks.
  */
 
-/** Which teachers are wanted; what is absent does not matter. */
 export type TeacherFilter = {
-  /** The status of the licence today. */
   readonly license?: LicenseStatus | undefined;
   readonly certificate?: CertificateStatus | undefined;
   /** Whose licence has an expiry date before this one, revoked or not. */
@@ -33,7 +30,6 @@ export type TeacherRow = Teacher & {
   readonly updatedAt: number;
 };
 
-/** Some teachers, in the order of their registration numbers. */
 export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
   /** Behind which registration number it goes on; null when there is nothing further. */
@@ -56,7 +52,6 @@ export type TeacherListStore = {
   holders(key: TeacherKey, limit: number): Promise<TeacherRow[]>;
   /** Records by registration number, in that order. */
   rows(regNos: readonly string[]): Promise<TeacherRow[]>;
-  /** How many there are in all. */
   count(): Promise<number>;
 };
 
@@ -66,7 +61,6 @@ export type ListDependencies = {
   readonly clock: Clock;
 };
 
-/** Which page is wanted. */
 export type PageRequest = {
   /** The registration number behind which it begins; it need not be anybody's. */
   readonly after?: string;
@@ -80,10 +74,7 @@ const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/**
- * Teachers who pass a filter.
- * @throws TvsError USAGE when `after` has nothing of a registration number
- */
+/** Teachers who pass a filter. @throws TvsError USAGE when `after` has nothing of a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,

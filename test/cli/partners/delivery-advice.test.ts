@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { explainAttempt, nextStep, whyDisabled, whyHeld } from "../../../cli/partners/delivery-advice.ts";
-import { deliveryErrors } from "../../../src/delivery/outcome.ts";
+import { deliveryErrors } from "../../../src/delivery/exchange.ts";
 import type { Delivery } from "../../../src/domain/deliveries.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");

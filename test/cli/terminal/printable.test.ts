@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { printable } from "../../../cli/terminal/printable.ts";
+import { printable } from "../../../cli/terminal/output.ts";
 
 test("what would steer a terminal is written as JSON escapes it", () => {
   expect(printable("a\u001b[2Jb\r\nc\u202ed\u2028e\u0007")).toBe(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
-import { emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/columns.ts";
 import type { RawRow } from "../../../src/domain/import/fields.ts";
-import { checkRow } from "../../../src/domain/import/rows.ts";
+import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/rows.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };

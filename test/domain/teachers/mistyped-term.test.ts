@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
-import { likelyRegNo, meantTerm } from "../../../src/domain/teachers/mistyped-term.ts";
-import { isPersonalTerm, searchKeys, termKind } from "../../../src/domain/teachers/search-term.ts";
+import {
+  isPersonalTerm,
+  likelyRegNo,
+  meantTerm,
+  searchKeys,
+  termKind,
+} from "../../../src/domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../../../src/domain/teachers/teachers.ts";
 import { numbers } from "../../harness/random.ts";
 

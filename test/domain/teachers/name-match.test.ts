@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nameMatches } from "../../../src/domain/teachers/name-match.ts";
+import { nameMatches } from "../../../src/domain/teachers/roster.ts";
 
 describe("a listed name", () => {
   test.each([
