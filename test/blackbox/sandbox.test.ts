@@ -3,9 +3,8 @@ import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { untilAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
-import type { Envelope } from "./contract.ts";
-import { api, readJson } from "./world.ts";
+import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
+import { api } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -78,18 +77,4 @@ test("its operator states a list, signed as the address at which it listens", as
   } finally {
     await rm(out, { force: true });
   }
-});
-
-test("the demo key opens it, and the envelopes are the demo partner's", async () => {
-  const response = await lookUp(1, demoKey());
-  expect(response.status).toBe(200);
-  const envelope = await readJson<Envelope>(response);
-  const known = await runJson<{ partnerId: string }[]>([
-    "partners",
-    "list",
-    "--sandbox",
-    "--data",
-    folder.path,
-  ]);
-  expect(known.map(({ partnerId }) => partnerId)).toContain(envelope.audience);
 });

@@ -4,12 +4,10 @@ import { createApp } from "../../src/app.ts";
 import type { ConsoleState } from "../../src/console/console-state.ts";
 import { nodesSection } from "../../src/console/state-sections.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { createImportStore } from "../../src/store/imports.ts";
 import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
-import { beginImport } from "../harness/imports.ts";
 import { aNode, anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;
@@ -87,16 +85,6 @@ describe("the console", () => {
     expect(page).toContain(`tvs log audit --data ${world.folder}`);
   });
 
-  test("shows a file's name without its folder, as text whatever is in it", async () => {
-    const imports = createImportStore(world.operator.driver, world.folder);
-    const file = "/home/amina/<b>list<b>&.csv";
-    await beginImport(imports, { file, at: world.operator.clock.now() });
-    const page = await pageWith("&amp;.csv");
-    expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
-    expect(page).not.toContain("amina");
-    expect(page).toContain("is not finished. If it was stopped, run the same command again.");
-  });
-
   test("shows an endpoint by its host alone, and what it failed with", async () => {
     const { operator } = world;
     await operator.stores.webhooks.set({
@@ -116,15 +104,6 @@ describe("the console", () => {
     expect(page).not.toContain("swordfish");
     expect(page).toContain("failing for 3 h");
     expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
-  });
-
-  test("says that a rotation is due after ninety days", async () => {
-    const before = await pageWith("Signing keys");
-    expect(before).not.toContain("due for rotation");
-    const { now } = world.operator.clock;
-    const due = (world.service.configuration.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
-    world.forward(due - now());
-    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation for");
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {

@@ -11,10 +11,7 @@ import { type ErrorCode, isTvsError } from "../../src/domain/errors.ts";
 import type { ImportInput } from "../../src/domain/import/extract.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { createSourceAddress, parseClientCertHeader } from "../../src/http/peer.ts";
-import { ClientError, createClient } from "../../src/partner/partner.ts";
-import * as examples from "../api/openapi/examples.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
-import { audience, issuer } from "../fixtures/envelope-tokens.ts";
 import { zipOf } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { membersOf } from "./parser-edits.ts";
@@ -141,53 +138,11 @@ const forwarded: Target = {
   },
 };
 
-/** Every answer that a client may get, by a service or by whoever stands between; the keys are the service's own. */
-const events = { data: [examples.webhookEvent], iterator: "x", done: true };
-const answers = [
-  ...[examples.foundEnvelope, examples.batchResponse, examples.statement, examples.publicFound, events],
-  ...[examples.health, { statusCode: 429, message: "wait", retryAfterSeconds: 1 }, { watched: 1 }],
-];
-const documents = { "jwks.json": JSON.stringify(examples.jwks), "key-history": examples.keyHistory };
-const answer: Target = {
-  corpus: answers.map((one) => Buffer.from(JSON.stringify(one))),
-  share: 30,
-  async judge(input) {
-    const init = { status: input.includes("statusCode") ? 429 : 200 };
-    const fetch = async (url: string) => {
-      const own = documents[url.split("/").at(-1) as keyof typeof documents];
-      return new Response(own ?? new Uint8Array(input), own === undefined ? init : {});
-    };
-    const item = { identifier: { tId: examples.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
-    const callsOf = (verify?: { issuer: string; audience: string }) => {
-      const client = createClient({
-        baseUrl: issuer,
-        apiKey: "k",
-        fetch,
-        maxRetries: 0,
-        ...(verify && { verify }),
-      });
-      return [
-        ...[client.checkEligibility(item), client.checkBatch([item]), client.lookUpByTId(examples.tId)],
-        ...[
-          client.stateRoster({ ...item, list: { name: "x" }, teachers: [item.identifier] }),
-          client.watch.list(),
-        ],
-        ...[client.me(), client.events(), client.verifyLicense("x"), client.getHealth()],
-      ];
-    };
-    const ends = await Promise.allSettled([...callsOf(), ...callsOf({ issuer, audience })]);
-    for (const end of ends)
-      if (end.status === "rejected" && !(end.reason instanceof ClientError)) throw end.reason;
-    return ends.some(({ status }) => status === "fulfilled");
-  },
-};
-
 export const files: Readonly<Record<string, Target>> = {
   "CSV and NDJSON": extract(
     extracts.filter((file) => !isBook(file)),
     60,
   ),
   workbooks: extract(extracts.filter(isBook), 15),
-  "client certificates": certificate,
-  ...{ "proxies' headers": forwarded, "services' answers": answer },
+  ...{ "client certificates": certificate, "proxies' headers": forwarded },
 };

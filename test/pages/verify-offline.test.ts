@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { eventually } from "../harness/eventually.ts";
 import { axeFindings, type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { known, path, untilOutcomeSays, verify } from "./envelope-page.ts";
+import { known, path, verify } from "./envelope-page.ts";
 import { openSite, type Site } from "./site.ts";
 
 setDefaultTimeout(patienceMs);
@@ -98,29 +98,6 @@ test("what was withdrawn since is refused in words, when the list that it has sa
   await tab.page.close();
 });
 
-test("a list of eight days ago leaves it undecided, and says what to do", async () => {
-  await visit();
-  await cutNetwork();
-  const tab = await browser.open();
-  await tab.page.clock.setFixedTime(new Date(Date.now() + 8 * 86_400_000));
-  await tab.page.goto(`${site.url}${path}`);
-  const { verdict, text } = await verify(tab.page, envelope);
-  expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
-  expect(text).toContain("Open this page with a network, and try again.");
-  expect(text).toContain("STATUS_LIST_STALE");
-  await shoot(tab, "offline-stale");
-  await tab.page.close();
-});
-
-test("the link in the code of a printed attestation is judged there too", async () => {
-  await visit();
-  await cutNetwork();
-  const { page } = await browser.open();
-  await page.goto(`${site.url}${path}#${JSON.parse(envelope).signature}`);
-  await untilOutcomeSays(page, "Not withdrawn since");
-  await page.close();
-});
-
 test("with a network it goes by the newest list, though it has an older one", async () => {
   await visit();
   const { page } = await openPage();
@@ -135,16 +112,4 @@ test("with a network it goes by the newest list, though it has an older one", as
     expect.stringContaining("WITHDRAWN_SINCE"),
   ]);
   await page.close();
-});
-
-test("where keys are pasted, nothing is kept, and the browser still refuses every connection", async () => {
-  await visit();
-  const tab = await browser.open();
-  await tab.page.goto(`${site.url}${path}?keys=pasted`);
-  await tab.page.waitForSelector("#tool:not([hidden])");
-  const escaped = await tab.page.evaluate(
-    "fetch('/v1/inter-agency/offline-pack').then(() => 'sent', () => 'refused')",
-  );
-  expect(escaped).toBe("refused");
-  await tab.page.close();
 });

@@ -1,7 +1,7 @@
 /** Where a register lies, by whichever words it is named, and what may not lie there. */
 import { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
 import { expectOneLine } from "../../blackbox/used-folder.ts";
@@ -129,33 +129,5 @@ describe("data folder", () => {
     const next = await startService({ dataDir });
     expect((await fetch(`${next.url}/v1/inter-agency/health`)).ok).toBe(true);
     expect(await next.stop()).toBe(0);
-  });
-
-  test("a database that a newer program has used is refused", async () => {
-    const data = await aRegister();
-    alter(join(data, "tvs.db"), "INSERT INTO schema_steps SELECT MAX(number) + 1 FROM schema_steps");
-    for (const words of ["keys list", "serve --port 0"]) {
-      const refused = await runTvs([...words.split(" "), "--data", data]);
-      expectOneLine(refused, 1);
-      expect(refused.stderr).toContain("newer");
-    }
-  });
-});
-
-describe("master key", () => {
-  const keyFile = (data: string) => join(data, "master.key");
-
-  test("missing beside a database is refused, and no other one is made", async () => {
-    const data = await aRegister();
-    const key = (await readFile(keyFile(data), "utf8")).trim();
-    await rm(keyFile(data));
-    for (const words of ["partners list", "keys rotate --now", "serve --port 0"]) {
-      const refused = await runTvs([...words.split(" "), "--data", data]);
-      expectOneLine(refused, 1);
-      expect(refused.stderr).toContain("master.key");
-    }
-    expect(await isThere(keyFile(data))).toBe(false);
-    const given = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
-    expect(given.code).toBe(0);
   });
 });

@@ -178,25 +178,6 @@ describe("an import by a mapping", () => {
     await expectRefusal(runTvs(importing(path)), 2, "tvs teachers map FILE proposes");
   });
 
-  test("reads Excel's cells and constants, and what the command line says wins", async () => {
-    const text = board(...rows)
-      .replaceAll(";Source", "")
-      .replaceAll(/;(New System|Legacy)/g, "")
-      .replaceAll("Okafor", "Ọkáfọ̀");
-    const mapping = {
-      ...answered,
-      columns: { ...answered.columns },
-      constants: { source: "legacy" },
-      delimiter: ",",
-    };
-    Reflect.deleteProperty(mapping.columns, "Source");
-    const path = file("sourceless.csv", text);
-    const words = ["--map", file("constants.json", JSON.stringify(mapping)), "--delimiter", ";"];
-    expect(await runJson<object>(importing(path, ...words))).toMatchObject({ inserted: 2 });
-    const shown = await runWell(["teachers", "show", "TR/2019/LA/000001", "--data", data]);
-    expect(shown.stdout).toMatch(/source +legacy/);
-  });
-
   test.each([
     ["no JSON", "{", "it is not JSON"],
     ["a member that is not known", '{"colums":{}}', "the member colums is not known"],

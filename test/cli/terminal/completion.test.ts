@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { stripVTControlCharacters } from "node:util";
 import { root } from "../../../cli/commands.ts";
 import { candidates } from "../../../cli/terminal/completion.ts";
 import { runTvs } from "../../harness/command.ts";
@@ -136,49 +135,6 @@ describe("the scripts", () => {
       "pending delivered dead",
       "complete -o bashdefault -o default -F _tvs tvs",
     ]);
-  });
-
-  // The other shells are completed with where they are installed, and the script is there for all.
-  test.if(Bun.which("fish") !== null)("fish completes commands and ids, with what they mean", async () => {
-    const out = await shell("fish", [
-      "-c",
-      'source ./fish; complete -C "tvs partners show "; complete -C "tvs keys ro"',
-    ]);
-    expect(out).toBe(
-      "exam-body\tExam: Body\nrotate\tPromote the pending key, retire the active one and publish a new pending one\n",
-    );
-  });
-
-  test.if(Bun.which("zsh") !== null)("zsh completes at the Tab key", async () => {
-    const startup = "PS1='Z> '; autoload -Uz compinit; compinit -u -D; source ./zsh\n";
-    await writeFile(join(folder, ".zshrc"), startup);
-    // Each is typed once the text before it stands there; the escape sequences between are zsh's own.
-    const typed = [
-      ["Z> ", "tvs partners sho\t"],
-      ["partners show ", "exam\t"],
-      ["-body ", "\u0015exit\r"],
-    ];
-    let text = "";
-    const child = Bun.spawn(["zsh", "-i"], {
-      cwd: folder,
-      env: { ...environment(), ZDOTDIR: folder, TERM: "xterm" },
-      terminal: {
-        cols: 80,
-        rows: 30,
-        data(terminal, bytes) {
-          text += stripVTControlCharacters(new TextDecoder().decode(bytes));
-          const [next] = typed;
-          if (next === undefined || !text.includes(next[0] ?? "")) return;
-          typed.shift();
-          text = "";
-          terminal.write(next[1] ?? "");
-        },
-      },
-    });
-    await Promise.race([child.exited, Bun.sleep(20_000)]);
-    child.kill("SIGKILL");
-    child.terminal?.close();
-    expect({ left: typed.length, text: typed.length === 0 ? "" : text }).toEqual({ left: 0, text: "" });
   });
 });
 

@@ -127,13 +127,6 @@ describe("the state file", () => {
     expect(await readdir(folder)).toEqual(["state.json"]);
   });
 
-  test("remembers what the log said, whatever comes of the envelope", async () => {
-    const state = join(temp, "other.json");
-    const args = [...withProof("current"), "--log-state", state, at("envelopes/another.json")];
-    expect((await run(args)).code).toBe(1);
-    expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n12\\n");
-  });
-
   test("learns nothing from a checkpoint that is refused", async () => {
     const state = join(temp, "never.json");
     for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
@@ -197,15 +190,5 @@ describe("the settings", () => {
     const { code, stdout } = await run([...settings, "--proof", file, "--log-key", logKey, current]);
     expect(code).not.toBe(0);
     expect(stdout).toMatch(new RegExp(`FAILED   log .*${words}`));
-  });
-
-  test("a proof that is larger than any is not read to its end", async () => {
-    const large = join(temp, "large.tlog-proof");
-    await writeFile(large, Buffer.alloc(1024 * 1024 + 1));
-    await expectRefusal(
-      run([...settings, "--proof", large, "--log-key", logKey, current]),
-      2,
-      `tvs verify: the proof ${large} is larger than 1 MiB\n`,
-    );
   });
 });

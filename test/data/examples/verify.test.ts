@@ -217,43 +217,24 @@ test("the exceptions are fixtures", () => {
 });
 
 describe.each([...languages])("$name's verify", (language) => {
-  test.skipIf(!language.isHere)(
-    `answers its fixtures as the verifier does, in ${language.name}`,
-    async () => {
-      const all = [...fixtureCases(language), ...(await clockCases(folder))];
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `tells whether an answer was withdrawn since, as the verifier does, in ${language.name}`,
-    async () => {
-      const all = listCasesOf(language, await listCases(folder));
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `reads UTF-16, and refuses nothing genuine that mail or an editor has changed, in ${language.name}`,
-    async () => {
-      const all = await damagedCases(folder);
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `refuses every other type of token that the service signs, in ${language.name}`,
-    async () => {
-      const all = await typeCases(folder);
+  test.skipIf(!language.isHere).each<[string, () => Promise<readonly Case[]>]>([
+    [
+      "answers its fixtures as the verifier does",
+      async () => [...fixtureCases(language), ...(await clockCases(folder))],
+    ],
+    [
+      "tells whether an answer was withdrawn since, as the verifier does",
+      async () => listCasesOf(language, await listCases(folder)),
+    ],
+    [
+      "reads UTF-16, and refuses nothing genuine that mail or an editor has changed",
+      () => damagedCases(folder),
+    ],
+    ["refuses every other type of token that the service signs", () => typeCases(folder)],
+  ])(
+    `%s, in ${language.name}`,
+    async (_name, casesOf) => {
+      const all = await casesOf();
       expect(await judgeAll(language, all, folder)).toEqual(
         all.map(({ name, expected }) => [name, expected]),
       );
