@@ -1,13 +1,15 @@
-import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
+import { attestationLeafHash, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
+import { Refusal } from "../../src/partner/reasons.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { leafOf } from "../fixtures/log-notes.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, runWell, type Service, startService } from "../harness/program.ts";
 import type { Envelope } from "./contract.ts";
-import { openCheckpoint, rootOfPath } from "./merkle-tree.ts";
 import { addPartner } from "./used-folder.ts";
 import { api, issuer } from "./world.ts";
 
@@ -38,8 +40,6 @@ type Log = {
   serving<T>(act: (service: Service) => Promise<T>): Promise<T>;
   tvs(...words: string[]): ReturnType<typeof runTvs>;
   epochs(): Promise<Epoch[]>;
-  /** Changes the database while nothing uses it. */
-  alter(sql: string, args?: string[]): void;
 };
 
 /** A register on a folder of its own, with a partner. */
@@ -70,11 +70,6 @@ function openLog(dataDir: string, apiKey: string): Log {
     attest: (calls) => serving((service) => attest(service, apiKey, calls)),
     tvs,
     epochs: async () => (await runJson<Epoch[]>(["log", "key", "--data", dataDir])).reverse(),
-    alter(sql, args = []) {
-      const database = new Database(join(dataDir, "tvs.db"));
-      database.run(sql, args);
-      database.close();
-    },
   };
 }
 
@@ -104,9 +99,12 @@ async function prove(service: Service, envelope: Envelope): Promise<{ log: strin
   );
   const { leafIndex: index, treeSize: size, hashes, checkpoint } = (await answer.json()) as Inclusion;
   const key = (await keysOf(service)).find((one) => one.startsWith(`${checkpoint.split("\n")[0]}+`)) ?? "";
-  const opened = openCheckpoint(checkpoint, key);
-  const path = hashes.map((hash) => Buffer.from(hash, "base64"));
-  expect(rootOfPath(leafOf(envelope.signature), { index, size, hashes: path })).toEqual(opened.root);
+  const verifierKey = await readVerifierKey(key);
+  const opened = await openCheckpoint(checkpoint, verifierKey === null ? [] : [verifierKey]);
+  if (opened instanceof Refusal) throw new Error(opened.reason);
+  const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, "base64")));
+  const leafHash = await attestationLeafHash(envelope.signature);
+  expect(await rootOfInclusion({ leafHash, index, size, hashes: path })).toEqual(opened.root);
   expect(opened.size).toBe(size);
   return { log: opened.origin, index };
 }

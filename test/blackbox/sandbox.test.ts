@@ -57,15 +57,8 @@ test("says on one screen where to begin: the addresses first, then the key", asy
 });
 
 test("its operator states a list, signed as the address at which it listens", async () => {
-  const list = [
-    "roster",
-    "-",
-    "--purpose",
-    "BODYA_INVIGILATOR_ELIGIBILITY",
-    "--statement",
-    "--list-name",
-    "Staff",
-  ];
+  const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+  const list = ["roster", "-", "--purpose", purpose, "--statement", "--list-name", "Staff"];
   const out = join(folder.path, "..", `${basename(folder.path)}-statement.json`);
   const options = { dataDir: folder.path, stdin: "t_id\n1001\n" };
   try {

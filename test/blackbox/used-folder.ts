@@ -52,7 +52,7 @@ export function sharedUsedFolder(): UsedFolder {
 const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 
 /** A command that makes a register where there is none. */
-export function addPartnerWords(id: string, words: readonly string[]): string[] {
+function addPartnerWords(id: string, words: readonly string[]): string[] {
   return ["partners", "add", id, "--name", "Board", ...limits, ...words];
 }
 

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
-import { createApp } from "../../src/app.ts";
 import type { ConsoleState } from "../../src/console/console-state.ts";
 import { nodesSection } from "../../src/console/state-sections.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
@@ -164,30 +162,6 @@ describe("the console", () => {
     );
     expect(metrics).toMatch(/^tvs_calls_refused_total\{code="CREDENTIAL_MISTYPED",status="401"\} [1-9]/m);
     expect(metrics).not.toContain(record.keyId);
-  });
-
-  test("counts the lookups that the limit of their address refused, on the page and by the API", async () => {
-    const section = async () => {
-      const session = await world.signIn();
-      const { sections } = JSON.parse((await session.get("/live.json")).text);
-      return sections.refusals;
-    };
-    expect(await section()).toContain("No public lookup was refused by the limit");
-    const app = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
-    await world.operator.stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001", {})]);
-    const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
-    const statuses: number[] = [];
-    for (const [path, init] of [
-      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
-      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
-      ["/", post],
-    ] as const)
-      statuses.push((await answerOf(app, path, init, "198.51.100.7")).status);
-    expect(statuses).toEqual([200, 429, 429]);
-    expect(await section()).toContain("2 public lookups were refused by the limit of their IP address");
-    const metrics = (await world.call("/metrics")).text;
-    for (const labels of ['route="/teacher/verify-license",method="GET"', 'route="/",method="POST"'])
-      expect(metrics).toContain(`tvs_http_requests_total{${labels},status="429"} 1`);
   });
 
   test("is brought up to date by its sections, with a line of each chart", async () => {

@@ -156,11 +156,4 @@ describe("the console's pages on the register", () => {
     for (const path of ["/", "/imports"])
       expect((await get(path)).text).toContain(">nothing changed, all rejected</span>");
   });
-
-  test("take a form at one address only", async () => {
-    const { home, cookie } = session;
-    for (const path of ["/", "/teachers", home, `${home}attestations`, `${home}teacher`]) {
-      expect((await world.call(path, { method: "POST", headers: { cookie } })).status).toBe(405);
-    }
-  });
 });

@@ -9,6 +9,7 @@ import {
   openPasted,
   openProving,
   outcomeOf,
+  shownIn,
   site,
   tonesIn,
   untilOutcomeSays,
@@ -78,18 +79,6 @@ describe("a wrong proof", () => {
   const cases: [what: string, (valid: string) => string | Promise<string>, words: string][] = [
     ["another log", (valid) => of("elsewhere.example/log", valid), "the proof is of another log"],
     ["another envelope", () => fixtureLog.prove("another", early), "the proof is not of this envelope"],
-    ["a later epoch", (valid) => of("teachers.example/log/2", valid), "a key of the log is missing"],
-    [
-      "the future",
-      (valid) => fixtureLog.prove(valid, new Date("2026-03-02T00:00:00Z")),
-      "the proof is from the future",
-    ],
-    ["a stranger's key", (valid) => of("teachers.example/log", valid), "the log did not sign this proof"],
-    [
-      "half a file",
-      async (valid) => (await fixtureLog.prove(valid, early)).slice(0, 120),
-      "the proof is damaged",
-    ],
     ["something else", () => "this is no proof", "this is no proof"],
   ];
 
@@ -124,6 +113,9 @@ test("on every screen nothing is cut off, and axe finds nothing", () =>
     await expectSound(page);
     await page.click("text=Make an attestation to print");
     await page.waitForSelector("#certificate img");
+    const sheet = await shownIn(page, "#certificate");
+    for (const words of ["Evidence log: recorded by", "keep it beside this page"])
+      expect(sheet).toContain(words);
     await expectSound(page);
     await page.setInputFiles("#files", [envelopeFile(), proofFile(await log.prove("other", new Date()))]);
     await untilOutcomeSays(page, "the proof is not of this envelope");

@@ -281,8 +281,4 @@ describe("every page", () => {
     expect(response.headers.get("Content-Language")).toBe("en");
     expect(response.headers.get("Vary")).toContain("Accept-Language");
   });
-
-  test("tells who runs a live service nothing of a sandbox", async () => {
-    expect(await (await world.call("/")).text()).not.toContain(english.shell.sandbox);
-  });
 });

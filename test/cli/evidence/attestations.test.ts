@@ -97,20 +97,6 @@ describe("tvs attestations list and show", () => {
     );
   });
 
-  test("what a certificate asked is found by its fingerprint, and after its removal by its partner too", async () => {
-    const fingerprint = "ab".repeat(32);
-    const list = (flags: string) => runTvs(`attestations list ${flags}`.split(" "), { dataDir });
-    await expectRefusal(
-      list(`--key ${fingerprint}`),
-      1,
-      "--partner finds what a certificate asked that was removed",
-    );
-    expect(await list(`--key ${fingerprint.toUpperCase()} --partner agency`)).toMatchObject({ code: 0 });
-    expect(await list("--key k1 --partner nobody")).toMatchObject({ code: 1 });
-    expect(await list("--key nothing --partner agency")).toMatchObject({ code: 1 });
-    expect(await list("--partner nobody")).toMatchObject({ code: 1 });
-  });
-
   test("shows all that is kept, and no NIN or index of one", async () => {
     const { verificationId, signature, result } = sample(1);
     const { code, stdout } = await runTvs(["attestations", "show", verificationId, "--json"], { dataDir });

@@ -99,14 +99,6 @@ describe("tvs partners add", () => {
   });
 });
 
-test("what `tvs partners add` lacks is said with all that it takes, in one line", async () => {
-  const { code, stderr } = await run("add", "unmade");
-  expect(code).toBe(2);
-  expect(stderr).toMatch(
-    /^tvs: missing required argument: --name; usage: tvs partners add ID --name .* --scopes .* --per-day .*\n$/,
-  );
-});
-
 describe("tvs partners set, disable, enable", () => {
   test("changes what is named and nothing else", async () => {
     await json("add", "changing", ...terms);

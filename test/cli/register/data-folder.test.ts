@@ -1,7 +1,5 @@
-/** Where a register lies, by whichever words it is named, and what may not lie there. */
-import { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
 import { expectOneLine } from "../../blackbox/used-folder.ts";
@@ -30,12 +28,6 @@ const init = (words: readonly string[], options?: RunOptions) => runTvs([...init
 const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
-
-function alter(file: string, sql: string): void {
-  const database = new Database(file);
-  database.run(sql);
-  database.close();
-}
 
 describe("data folder", () => {
   test("is made for its owner alone, with database, master key and two signing keys", async () => {
@@ -105,18 +97,6 @@ describe("data folder", () => {
       expectOneLine(await runTvs(["keys", "list", "--data", data]), 2);
       expectOneLine(await init(["--data", data]), 1);
     }
-  });
-
-  test("a database that is none, is cut off, or belongs to another program", async () => {
-    const garbage = await aRegister();
-    for (const name of ["tvs.db-wal", "tvs.db-shm"]) await rm(join(garbage, name), { force: true });
-    await writeFile(join(garbage, "tvs.db"), "x".repeat(10_000));
-    expectOneLine(await runTvs(["keys", "list", "--data", garbage]), 1);
-
-    const foreign = freshPath();
-    await mkdir(foreign);
-    alter(join(foreign, "tvs.db"), "CREATE TABLE songs (title TEXT)");
-    expectOneLine(await runTvs(["keys", "list", "--data", foreign]), 1);
   });
 
   test("admits one service; after a kill -9 the next starts at once", async () => {

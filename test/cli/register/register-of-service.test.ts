@@ -66,12 +66,6 @@ describe("the installed service's settings", () => {
     }),
   );
 
-  test("are those of another file where TVS_SERVICE_SETTINGS names it", () =>
-    withSettings(text, (file) => {
-      const named = serviceSettings({}, { TVS_SERVICE_SETTINGS: file }, { usual: "/nowhere" });
-      expect(named.environment.TVS_DATA).toBe("/var/lib/tvs");
-    }));
-
   test("and a register in the current folder leave open which is meant, and that is refused", () =>
     withTempDir(async (folder) => {
       const here = process.cwd();

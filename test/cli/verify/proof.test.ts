@@ -169,11 +169,8 @@ describe("the settings", () => {
   test.each([
     ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
     ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
-    ["a state without a proof", ["--log-state", "state.json"], "--proof FILE"],
     ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
-    ["an empty key option", [...proofOf("current"), "--log-key", ""], "--log-key is empty"],
     ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
-    ["no such key", [...proofOf("current"), "--log-key", "no-such"], "is no log's key, and as a file"],
     ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
     ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
   ])("that are wrong end the run with one line: %s", async (_name, args, advice) => {
