@@ -15,7 +15,6 @@ setDefaultTimeout(6 * patienceMs);
 /** What is not run, and why. */
 const notRun: Readonly<Record<string, string>> = {
   "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",
-  "npm run prove": "is of the source, and takes hours; .ci/run tries it quickly",
   "podman ": "needs podman and an image",
   "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
   "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",

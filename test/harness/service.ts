@@ -66,6 +66,9 @@ export async function makeMissingRegister(
     if (words[0] === "serve" || words[0] === "partners")
       await operator.stores.teachers.apply([{ ...aTeacherWrite("ZZ/0000/ZZ/000000"), events: [] }]);
     await operator.driver.close();
+    // What the native driver keeps of a closed connection holds the file until it is collected: a restore would be
+    // refused, and a copy in the file's place damaged by the late end of the log.
+    Bun.gc(true);
   } catch {}
 }
 
