@@ -179,14 +179,8 @@ describe("tvs attestations check", () => {
 
   test("nothing to judge leaves it undecided, in one line", async () => {
     for (const input of ["", "[]", "\n\n"]) {
-      await expectRefusal(
-        runTvs(["attestations", "check", "-"], {
-          dataDir,
-          stdin: input,
-        }),
-        2,
-        /^tvs: standard input: .*\n$/,
-      );
+      const checked = runTvs(["attestations", "check", "-"], { dataDir, stdin: input });
+      await expectRefusal(checked, 2, /^tvs: standard input: .*\n$/);
     }
     expect((await runTvs(["attestations", "check", join(dataDir, "absent")], { dataDir })).code).toBe(2);
   });

@@ -134,15 +134,6 @@ describe("tvs partners set, disable, enable", () => {
     ])
       expect((await run("set", "told", ...wrong)).code).toBe(2);
   });
-
-  test("disabling keeps its first time; enabling clears it", async () => {
-    await json("add", "resting", ...terms);
-    const { disabledAt } = await json("disable", "resting");
-    expect(disabledAt).toBeString();
-    expect((await json("disable", "resting")).disabledAt).toBe(disabledAt);
-    expect((await json("enable", "resting")).disabledAt).toBeNull();
-    expect((await run("disable", "nobody")).code).toBe(1);
-  });
 });
 
 describe("tvs partners show", () => {

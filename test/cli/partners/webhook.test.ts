@@ -198,11 +198,8 @@ describe("what is wrong is told in one line", () => {
     ["set agency", 2, "URL"],
     ["rotate-secret agency --overlap 5", 2, "--overlap"],
     ["show nobody", 1, "nobody"],
-    ["test nobody", 1, "nobody"],
-    ["enable nobody", 1, "nobody"],
     ["disable bare", 1, "tvs partners webhook set"],
     ["rotate-secret bare", 1, "tvs partners webhook set"],
-    ["show bare", 1, "tvs partners webhook set"],
   ])("tvs partners webhook %s: exit code %i", async (words, code, named) => {
     await expectRefusal(world.run(`partners webhook ${words}`), code, named);
   });

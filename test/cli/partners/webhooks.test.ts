@@ -185,8 +185,6 @@ describe("what is wrong is told in one line", () => {
     ["show 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
     ["retry", 2, "--dead"],
     ["retry some --dead", 2, "--dead"],
-    ["retry some --partner p", 2, "--dead"],
-    ["retry some --since 2026-01-01", 2, "--dead"],
     ["retry --dead --partner nobody", 1, "nobody"],
     ["retry 00000000-0000-7000-8000-000000000000", 1, "tvs webhooks list"],
   ])("tvs webhooks %s: exit code %i", async (words, code, named) => {
