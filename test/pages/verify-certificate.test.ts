@@ -155,6 +155,11 @@ describe("a link from a code", () => {
       expectNothingSent(tab);
     }));
 
+  test("whose signature was changed is not called genuine", () =>
+    within(follow(`${site.url}${path}#${signature.slice(0, -20)}${"A".repeat(20)}`), async ({ page }) => {
+      expect((await outcomeOf(page)).verdict).toBe("Not genuine");
+    }));
+
   test.each([
     ["markup", 'eyJhbGciOiJub25lIn0<img src=x onerror="document.title=1">'],
     ["half an escape", "eyJhbGciOiJub25lIn0.%E0%A4%A"],

@@ -65,3 +65,11 @@ describe("an answer that was a yes", () => {
       expect(complaints).toEqual([]);
     }));
 });
+
+test("an answer of a later day than the device's is not called false: its clock may be wrong", () =>
+  within(openAt(daysLater(-3)), async ({ page }) => {
+    const { verdict, text } = await verify(page, envelope);
+    expect(verdict).toBe("Not accepted: it is from the future");
+    expect(text).toContain("is this machine's clock right?");
+    expect(text).not.toContain("Not genuine");
+  }));

@@ -35,6 +35,16 @@ type Case = {
   readonly tones?: readonly string[];
 };
 
+/** An answer for a purpose that asks for a verified certificate. */
+async function askInvigilator(regNo: string): Promise<string> {
+  const answer = await fetch(`${site.url}/v1/inter-agency/eligibility-check`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${site.demo.apiKey}` },
+    body: JSON.stringify({ identifier: { regNo }, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" }),
+  });
+  return answer.text();
+}
+
 const batchOf = (...results: readonly string[]) =>
   JSON.stringify({ count: results.length, results: results.map((one) => JSON.parse(one)) });
 
@@ -107,6 +117,15 @@ describe("with the keys of this service", () => {
       },
     ],
     [
+      "a licensed teacher who is not eligible is called licensed, but not eligible",
+      {
+        given: () => askInvigilator("TR/2019/LA/000007"),
+        verdict: "Signature: genuine",
+        says: [/Licensed on \d+ \w+ \d{4}, but not eligible/],
+        tones: ["none", "bad"],
+      },
+    ],
+    [
       "the service's own error answer, which is no forgery",
       {
         given: async () => (await fetch(`${site.url}/v1/inter-agency/lookup/by-tid/1001`)).text(),
@@ -126,6 +145,15 @@ describe("with the keys of this service", () => {
         settings: { audience: "somebody-else" },
         verdict: "Not for this partner",
         says: ["AUDIENCE_MISMATCH"],
+      },
+    ],
+    [
+      "an answer of another issuer than the one that was named, which is no forgery",
+      {
+        given: () => envelope,
+        settings: { issuer: "https://other.example" },
+        verdict: "Not from the issuer that you named",
+        says: ["The signature is good"],
       },
     ],
     [

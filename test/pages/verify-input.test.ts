@@ -1,14 +1,10 @@
 /** The envelope page: what is put in by mistake or with ill will. */
 
 import { describe, expect, test } from "bun:test";
-import { inBrowser } from "./browser.ts";
 import {
   envelope,
   openPage,
   outcomeOf,
-  path,
-  shownIn,
-  site,
   untilOutcomeSays,
   useEnvelopePage,
   verify,
@@ -65,12 +61,5 @@ describe("bad input is answered in plain words", () => {
       const { verdict, text } = await outcomeOf(page);
       expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("File envelope.json");
-    }));
-
-  test("without JavaScript, what to do instead", () =>
-    inBrowser({ javaScriptEnabled: false }, async ({ page }) => {
-      await page.goto(`${site.url}${path}`);
-      expect(await shownIn(page, "#needs-script")).toContain("tvs verify envelope.json");
-      expect(await page.isVisible("#tool")).toBe(false);
     }));
 });

@@ -98,6 +98,20 @@ test("what was withdrawn since is refused in words, when the list that it has sa
   await tab.page.close();
 });
 
+test("a list of eight days ago leaves it undecided, and says what to do", async () => {
+  await visit();
+  await cutNetwork();
+  const tab = await browser.open();
+  await tab.page.clock.setFixedTime(new Date(Date.now() + 8 * 86_400_000));
+  await tab.page.goto(`${site.url}${path}`);
+  const { verdict, text } = await verify(tab.page, envelope);
+  expect(verdict).toBe("Cannot be decided: whether it still holds is not known");
+  expect(text).toContain("Open this page with a network, and try again.");
+  expect(text).toContain("STATUS_LIST_STALE");
+  await shoot(tab, "offline-stale");
+  await tab.page.close();
+});
+
 test("with a network it goes by the newest list, though it has an older one", async () => {
   await visit();
   const { page } = await openPage();

@@ -6,6 +6,7 @@ import {
   checksOf,
   envelope,
   fixture,
+  openPage,
   openPasted,
   openProving,
   outcomeOf,
@@ -71,6 +72,15 @@ describe("a proof beside an envelope", () => {
       expect(await axeFindings(page)).toEqual([]);
       expect(complaints).toEqual([]);
     }));
+
+  test("cannot be judged while the log's key cannot be fetched", () =>
+    within(openPage(), async ({ page }) => {
+      await page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ status: 503 }));
+      await page.setInputFiles("#files", [envelopeFile(), proofFile()]);
+      const { verdict, text } = await outcomeOf(page);
+      expect(verdict).toBe("Cannot be decided");
+      expect(text).toContain("could not be fetched (it answered 503)");
+    }));
 });
 
 describe("a wrong proof", () => {
@@ -101,6 +111,40 @@ describe("a wrong proof", () => {
       }
       expect(complaints).toEqual([]);
     }));
+});
+
+describe("an answer whose key was compromised on 2025-09-01 at noon", () => {
+  test.each([
+    [
+      "counts with a proof that is older, and the page says why",
+      "valid-before-compromise.json",
+      "2025-09-01T11:59:59Z",
+      "Signature: genuine",
+      "because it was in the log before that time",
+      "good",
+    ],
+    [
+      "is refused when it was signed later, and the page says what could help",
+      "compromised.json",
+      null,
+      "Not accepted: its key was compromised",
+      "If there is a proof from the evidence log that is older than the compromise",
+      "bad",
+    ],
+  ])("%s", (_name, name, at, verdict, words, tone) =>
+    within(openProvingPasted(), async ({ page }) => {
+      const content = await fixture(name);
+      const given = [fileOf(name, content)];
+      if (at !== null)
+        given.push(proofFile(await fixtureLog.prove(JSON.parse(content).signature, new Date(at))));
+      await page.setInputFiles("#files", given);
+      const outcome = await outcomeOf(page);
+      expect(outcome.verdict).toBe(verdict);
+      expect(outcome.text).toContain(words);
+      expect((await tonesIn(page, "#outcome"))[0]).toBe(tone);
+      if (at === null) expect(await axeFindings(page)).toEqual([]);
+    }),
+  );
 });
 
 test("on every screen nothing is cut off, and axe finds nothing", () =>

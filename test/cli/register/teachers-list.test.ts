@@ -60,6 +60,18 @@ describe.concurrent("the register looked into", () => {
     expect({ page: numbers(rest.stdout), told: rest.stderr }).toEqual({ page: ["TR/2019/LA/3"], told: "" });
   });
 
+  test("is narrowed by a certificate and by a status, and refuses what is no filter", async () => {
+    const listed = async (...words: string[]) => numbers((await run("list", "--json", ...words)).stdout);
+    expect(await listed("--status", "expired")).toEqual(["TR/2019/LA/2"]);
+    expect(await listed("--certificate", "CLAIMED", "--status", "NOT_FOUND")).toEqual(["TR/2019/LA/3"]);
+    expect(await listed("--certificate", "VERIFIED")).toHaveLength(2);
+    for (const words of [
+      ["--status", "VALLID"],
+      ["--expires-before", "2026-02-30"],
+    ])
+      expect((await run("list", ...words)).code).toBe(2);
+  });
+
   test("finds by a contact, in the order of the list", async () => {
     const { stdout } = await run("find", contacts.phone, "--json");
     expect(numbers(stdout)).toEqual(["TR/2019/LA/1", "TR/2019/LA/2"]);
