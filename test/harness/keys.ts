@@ -6,8 +6,7 @@ import type { Signer } from "../../src/domain/envelopes.ts";
 import { importKey, type KeyRing, type KeyStore, keyRing, type SigningKey } from "../../src/domain/keys.ts";
 import { secrets } from "./samples.ts";
 
-export const ringFiles = ["active", "pending", "stranger", "retired", "compromised"] as const;
-export type KeyName = (typeof ringFiles)[number];
+export type KeyName = "active" | "pending" | "stranger" | "retired" | "compromised";
 
 /** One of the private keys that the fixtures hold, as a pending key. */
 export function fixtureKey(name: KeyName, now: number): Promise<SigningKey> {

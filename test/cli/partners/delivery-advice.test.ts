@@ -31,10 +31,6 @@ function aDeadOne(changes: Partial<Delivery> = {}): Delivery {
 }
 
 describe("an attempt in words", () => {
-  test.each(Object.entries(deliveryErrors))("%s", (error, sentence) => {
-    expect(explainAttempt({ error, status: null })).toBe(sentence);
-  });
-
   test("a status is named, an acknowledgement is told", () => {
     expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(
       "The endpoint answered with 503, which is not 2xx.",

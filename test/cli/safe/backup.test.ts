@@ -219,19 +219,6 @@ describe.concurrent("tvs restore", () => {
       expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
     }));
 
-  test("with --hold-webhooks is kept with who held them", () =>
-    withBackup(async ({ folder, dataDir, file, tvs }) => {
-      const there = `${folder}/new`;
-      mkdirSync(there);
-      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
-      const { code } = await tvs("restore", file, "--data", there, "--hold-webhooks", "--by", "ada");
-      expect(code).toBe(0);
-      const changes = JSON.parse((await tvs("changes", "--by", "ada", "--data", there, "--json")).stdout);
-      expect(changes).toMatchObject([
-        { actor: "cli:ada", action: "set", subject: "setting:hold_webhooks", detail: "true" },
-      ]);
-    }));
-
   test("beside the service whose backup it is misses no node: none has ever served the copy", () =>
     withBackup(async ({ folder, dataDir, tvs }) => {
       const [beside, there] = [`${folder}/beside.db`, `${folder}/new`];

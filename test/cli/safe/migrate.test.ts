@@ -65,29 +65,10 @@ describe.concurrent("tvs migrate", () => {
         code: 2,
         stderr: expect.stringContaining("does not accept the token in TVS_TO_TOKEN\n"),
       });
-      const from = [
-        "migrate",
-        "--database",
-        `http://127.0.0.1:${server.port}`,
-        "--to",
-        `file:${folder}/new/tvs.db`,
-      ];
+      const here = `http://127.0.0.1:${server.port}`;
+      const from = ["migrate", "--database", here, "--to", `file:${folder}/new/tvs.db`];
       const source = await runTvs(from, { dataDir, env: { ...env, TVS_TO_TOKEN: "wrong" } });
       expect(source.stderr).toContain("does not accept the token in TVS_DATABASE_TOKEN\n");
-    }));
-
-  test("gives the register back with --cancel, and moves it again", () =>
-    withTempDir(async (folder) => {
-      const [dataDir, to] = [`${folder}/data`, `file:${folder}/new/tvs.db`];
-      await makeRegister(dataDir);
-      expect(await runTvs(["migrate", "--cancel", "--to", to], { dataDir })).toMatchObject({ code: 2 });
-      expect(await runTvs(["migrate", "--to", to], { dataDir })).toMatchObject({ code: 0 });
-      const cancelled = await runTvs(["migrate", "--cancel", "--to", to, "--json"], { dataDir });
-      expect(cancelled.json()).toEqual({ cancelled: true, register: `file:${dataDir}/tvs.db` });
-      expect(await runTvs(["status"], { dataDir })).toMatchObject({ code: 0 });
-      const there = await runTvs(["status", "--database", to], { dataDir });
-      expect(there).toMatchObject(refusal(/unfinished copy of file:/));
-      expect(await runTvs(["migrate", "--to", to], { dataDir })).toMatchObject({ code: 0 });
     }));
 
   test("refuses the place where the register is, and one with another master key", () =>
