@@ -6,10 +6,10 @@ import {
   parseCount,
   parseDuration,
   parseTime,
+  printable,
   record,
   table,
 } from "../../../cli/terminal/output.ts";
-import { printable } from "../../../cli/terminal/printable.ts";
 import { TvsError } from "../../../src/domain/errors.ts";
 
 function refusalOf(act: () => unknown): string {
