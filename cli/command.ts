@@ -24,7 +24,7 @@ export type FindIds = (
 ) => Promise<readonly (readonly [id: string, meaning: string])[]>;
 
 /** The values that an option or operand can have, for completion. */
-export type Values =
+type Values =
   | { readonly oneOf: readonly string[] }
   /** Any number of these, separated by commas. */
   | { readonly listOf: readonly string[] }
@@ -85,19 +85,16 @@ export function option(valueHint: string, ...given: readonly unknown[]) {
   return { type: "string", valueHint, ...told(given) } as const;
 }
 
-/** An option that is given or not. */
 export function flag(description = "") {
   return { type: "boolean", description } as const;
 }
 
-/** A word that stands by itself, and must be there. */
 export function operand(description?: string): Operand<string>;
 export function operand<V>(...given: Told<V>): Operand<V>;
 export function operand(...given: readonly unknown[]) {
   return { type: "positional", required: true, ...told(given) } as const;
 }
 
-/** Options that every command takes. */
 export const commonArgs = {
   data: option("DIR", "Data directory (TVS_DATA; default that of the installed service, else ./data)"),
   database: option("URL", "file:PATH or the URL of a libSQL server (TVS_DATABASE; default file:DIR/tvs.db)"),
@@ -108,7 +105,6 @@ export const commonArgs = {
 /** What `--help` says of a command: most stand in data/commands.json. */
 type CommandWords = {
   description: string;
-  /** Command lines to paste. */
   example: string | readonly string[];
   /** What the command's own options are for. What several commands share says it itself. */
   options?: Readonly<Record<string, string>>;
@@ -215,7 +211,6 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
   }
 }
 
-/** Every value of an option that may be given several times. */
 export function everyValue(rawArgs: string[], name: string): string[] | undefined {
   const { values } = parseArgs({
     args: rawArgs,
@@ -253,4 +248,23 @@ export function environmentOf(flags: Flags, options: { all?: boolean } = {}): En
     hint(flags, `using the register of the installed service: ${TVS_DATABASE ?? TVS_DATA} (${file})`);
   }
   return environment;
+}
+
+/**
+ * The words of a command line with the key ids at the end. One key id in sixty-four begins with a dash and would be
+ * read as options. No option is as long, so such a word is an operand, or the value of an option that takes one:
+ * whoever has to declare a key compromised must not have to know of `--` first.
+ */
+export function kidsLast(words: readonly string[], command: OurCommand): string[] {
+  const isKid = (word: string | undefined) => /^-[\w-]{42}$/.test(word ?? "");
+  const args = argsOf(command);
+  const takesNext = (word: string | undefined) =>
+    word?.startsWith("--") === true && args[word.slice(2)]?.type === "string";
+  const joined = words.flatMap((word, index) => {
+    if (takesNext(word) && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
+    return isKid(word) && takesNext(words[index - 1]) ? [] : [word];
+  });
+  const kids = joined.filter(isKid);
+  if (kids.length === 0 || words.includes("--")) return joined;
+  return [...joined.filter((word) => !kids.includes(word)), "--", ...kids];
 }

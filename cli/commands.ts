@@ -1,11 +1,17 @@
 import { runCommand } from "citty";
 import { suggestion } from "../src/domain/did-you-mean.ts";
 import { TvsError } from "../src/domain/errors.ts";
-import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "./command.ts";
-import { setWorkerEntry } from "./entry.ts";
-import { kidsLast } from "./terminal/dashed-kids.ts";
-import { fail, withUsage } from "./terminal/failure.ts";
-import { helpText, rootHelp } from "./terminal/help.ts";
+import {
+  argsOf,
+  type Commands,
+  commandsOf,
+  commonArgs,
+  kidsLast,
+  type OurCommand,
+  version,
+} from "./command.ts";
+import { setWorkerEntry } from "./program.ts";
+import { fail, helpText, rootHelp, withUsage } from "./terminal/help.ts";
 import { exitCodes } from "./terminal/output.ts";
 
 /** The command table, by what the commands are for: help and completion follow from it. */
@@ -57,7 +63,6 @@ export const root: OurCommand = {
 /**
  * Runs one command line.
  * @param argv the words after the program's name
- * @param entry the address of main.ts
  * @returns the exit code (decision D1.2)
  */
 export async function runCommandLine(argv: readonly string[], entry: URL): Promise<number> {

@@ -1,7 +1,6 @@
 import { isMainThread, workerData } from "node:worker_threads";
 import type { ServingThreadData } from "./serve/serving-thread.ts";
 
-/** The roles of a worker thread, each with what it does with its data. */
 const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
   server: async (data) =>
     (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),

@@ -38,7 +38,6 @@ import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register/
 import { ensureDataDir, openVault } from "./safe/vault.ts";
 import { environmentOf, settingsOf } from "./serve/settings-in-force.ts";
 
-/** The stores over one database, each with the acts of its noun. */
 export type Stores = ReturnType<typeof createStores>;
 
 /** What the operator's commands work with: the stores, what is around them, and so what the acts of the domain take. */
@@ -123,7 +122,6 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
       /** What is known of the evidence log outside the database, beside the master key. */
       logHead: openPinnedCheckpoint(logHeadFile(config)),
       dueEpoch: openDueEpochFile(dueEpochFile(config)),
-      /** Whether this opening made the register. */
       isNew,
     };
   } catch (error) {
@@ -231,7 +229,6 @@ export async function withOperator<T>(
   return closing(operator.driver, () => act(operator));
 }
 
-/** Acts over a database, which is closed then, whatever has come of it. */
 export async function closing<T>(driver: Driver, act: (driver: Driver) => Promise<T>): Promise<T> {
   try {
     return await act(driver);

@@ -3,8 +3,7 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "../src/shell-word.ts";
-import { workerEntry } from "./entry.ts";
+import { shellWord } from "../src/domain/plain-text.ts";
 
 /** Whether this is the executable, which contains its runtime, and not the source. */
 export function isExecutable(path = process.execPath): boolean {
@@ -47,4 +46,16 @@ function shown(path: string): string {
   const inside = below.includes(sep) ? below : `.${sep}${below}`;
   const written = isOutside ? path : inside;
   return shellWord(written);
+}
+
+let entry: URL | undefined;
+
+/** Remembers the address of main.ts, which only main.ts knows. */
+export function setWorkerEntry(url: URL): void {
+  entry = url;
+}
+
+export function workerEntry(): URL {
+  if (entry === undefined) throw new Error("the program was not started by main.ts");
+  return entry;
 }

@@ -1,11 +1,11 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { createEvidenceDocuments } from "./api/evidence-documents.ts";
+import { createEvidenceDocuments } from "./api/evidence-api.ts";
 import { forSelf } from "./api/me.ts";
 import { forPartners } from "./api/partner-api.ts";
 import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
-import { createStatusDocuments } from "./api/status-documents.ts";
+import { createStatusDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
 import { createApi } from "./http/api-router.ts";
 import { type AppEnv, setHeaders } from "./http/hono-call.ts";
@@ -15,10 +15,9 @@ import { failureHeaders, problemReply } from "./http/problem.ts";
 import { type PartnerRoute, type PublicRoute, routerPath, routes, type SelfRoute } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
-import { createPageSender } from "./site/page-sender.ts";
 import { createPages } from "./site/routes.ts";
+import { createPageSender } from "./site/shell.ts";
 
-/** What the handlers of the table need. */
 type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
 
 /**
@@ -35,7 +34,8 @@ export function createApp(service: Service, options: AppOptions) {
   hono.onError(failed);
   hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
   hono.use(async (c, next) => {
-    const trace = beginTrace(c.req.method, patternOf(c));
+    // An address without a route has no pattern, and its path may hold anything.
+    const trace = beginTrace(c.req.method, patterns.get(routePath(c, -1)) ?? "other");
     c.set("trace", trace);
     c.set("issuer", issuer);
     await next();
@@ -108,14 +108,6 @@ function openToAll(handler: Handler): Handler {
 }
 
 const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
-
-/**
- * The pattern of the route that a request matched. An address without a route has none, and its path may hold
- * anything.
- */
-function patternOf(c: Context<AppEnv>): string {
-  return patterns.get(routePath(c, -1)) ?? "other";
-}
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
 function refuseOtherMethods(hono: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {

@@ -14,9 +14,6 @@ declare module "*.sql" {
 declare module "*.csv" {
   export { default } from "embedded-text";
 }
-declare module "*.html" {
-  export { default } from "embedded-text";
-}
 declare module "*.css" {
   export { default } from "embedded-text";
 }

@@ -1,9 +1,78 @@
 import { availableParallelism } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
-import { count, flag, issuer, networks, text, timeZone } from "./config-values.ts";
 import { TvsError } from "./domain/errors.ts";
+import { isWildcard, parseNetwork } from "./domain/networks.ts";
 import { parseRetention } from "./domain/retention.ts";
+
+export const text = v.pipe(v.string(), v.trim(), v.nonEmpty("must not be empty"));
+export const count = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,9}$/, "must be a whole number"),
+    v.transform(Number),
+    v.maxValue(max, `must be at most ${max}`),
+  );
+/** A duration such as `5s`, as its number of seconds. */
+export const seconds = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,3}s$/, "must be a duration in seconds, such as 5s"),
+    v.transform((text) => Number(text.slice(0, -1))),
+    v.maxValue(max, `must be at most ${max}s`),
+  );
+export const flag = v.union(
+  [
+    v.boolean(),
+    v.pipe(
+      v.picklist(["1", "0", "true", "false", "yes", "no", "on", "off"]),
+      v.transform((word) => ["1", "true", "yes", "on"].includes(word)),
+    ),
+  ],
+  "must be true or false",
+);
+export const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
+export const issuer = v.pipe(
+  text,
+  v.check(isHttpAddress, "must be an http or https URL without user, query or fragment"),
+  v.check((address) => !isWildcard(address), "must be the URL at which others reach the service"),
+);
+const list = v.pipe(
+  v.union([v.string(), v.array(v.string())]),
+  v.transform((given) =>
+    [given]
+      .flat()
+      .join(",")
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
+  ),
+);
+/** Lists of networks, checked before anything is opened or made. */
+export const networks = v.pipe(
+  list,
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    try {
+      dataset.value.forEach(parseNetwork);
+    } catch (error) {
+      addIssue({ message: (error as TvsError).message });
+    }
+  }),
+);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a text is a web address as it is written, for so partners compare it: a URL parser would correct it silently. */
+function isHttpAddress(address: string): boolean {
+  return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
+}
 
 /** The environment, of which this file is the only reader. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,7 +95,6 @@ export type SigningEngine = (typeof signingEngines)[number];
 
 const spreads = ["auto", "always"] as const;
 
-/** What every command needs. */
 export type Config = ReturnType<typeof readConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
 
@@ -112,7 +180,6 @@ export function readServeConfig(flags: Flags, environment: Environment) {
   const config = readConfig(flags, environment);
   return Object.freeze({
     ...config,
-    /** Whether each call is kept in the access log. */
     accessLog: given["access-log"],
     host: given.host,
     port: given.port,
@@ -143,7 +210,6 @@ function keepAttestations(given: string | undefined): string | undefined {
   return given;
 }
 
-/** A setting's variable: `--time-zone` is `TVS_TIME_ZONE`. */
 export function variableOf(name: string): string {
   return `TVS_${name.toUpperCase().replaceAll("-", "_")}`;
 }

@@ -6,10 +6,7 @@ import { configureSync, getJsonLinesFormatter, getLogger, type LogLevel } from "
  */
 export const log = getLogger(["tvs"]);
 
-/**
- * @param write takes one line, its line end included
- * @param level the least severe level that is written
- */
+/** @param write takes one line, its line end included */
 export function configureLog(write: (line: string) => void, level: LogLevel = "info"): void {
   const format = getJsonLinesFormatter({ properties: "flatten" });
   configureSync({

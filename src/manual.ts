@@ -26,26 +26,13 @@ import verify from "../data/help/verify.md" with { type: "text" };
 import webhooks from "../data/help/webhooks.md" with { type: "text" };
 import { errorCodes } from "./partner/error-codes.ts";
 
-/** One page of the manual. */
 export type Topic = {
   /** The word after `tvs help`, the last part of the page's address, and the file's name. */
   readonly name: string;
-  /** What the page answers, in one line. */
   readonly summary: string;
   /** Markdown. */
   readonly text: string;
-  /** The same in other languages, by their tag (BCP 47); a language that is missing here reads the English page. */
-  readonly translations?: Readonly<Record<string, Pick<Topic, "summary" | "text">>>;
 };
-
-/**
- * A page in a language, or in English where nobody has translated it.
- * @returns the page, and the tag of the language that it is in
- */
-export function topicIn(topic: Topic, tag: string): { readonly topic: Topic; readonly tag: string } {
-  const translation = topic.translations?.[tag];
-  return translation === undefined ? { topic, tag: "en" } : { topic: { ...topic, ...translation }, tag };
-}
 
 /** The topics, in the order in which an operator meets them. */
 export const topics: readonly Topic[] = [
@@ -58,11 +45,7 @@ export const topics: readonly Topic[] = [
   { name: "partners", summary: "Onboard a partner: scopes, quotas, API keys, certificates", text: partners },
   { name: "proxy", summary: "End TLS here or in front, and believe the right headers", text: proxy },
   { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
-  {
-    name: "sandbox",
-    summary: "Cause webhooks and receive them: a partner's engineer",
-    text: sandbox,
-  },
+  { name: "sandbox", summary: "Cause webhooks and receive them: a partner's engineer", text: sandbox },
   { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
   { name: "errors", summary: "What each error code means, and what to do", text: errorsPage + codeTable() },
   { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
@@ -91,7 +74,6 @@ export const topics: readonly Topic[] = [
   { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
 ];
 
-/** The table of the page `errors`, in Markdown. */
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(
     ([code, { status, meaning, remedy }]) => `| \`${code}\` | ${status} | ${meaning} | ${remedy} |\n`,

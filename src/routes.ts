@@ -4,10 +4,10 @@
  */
 import * as log from "./api/evidence-api.ts";
 import * as me from "./api/me.ts";
+import * as watch from "./api/me.ts";
 import * as partner from "./api/partner-api.ts";
 import { type PublicHandler, partnerModule, partnerTypes, publicLookup } from "./api/public-api.ts";
 import * as status from "./api/status-api.ts";
-import * as watch from "./api/watch-api.ts";
 import { type PageRoute, pageRoutes, type RouteBase } from "./site/routes.ts";
 
 /** A call for partners. */

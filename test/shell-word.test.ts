@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { shellWord } from "../src/shell-word.ts";
+import { shellWord } from "../src/domain/plain-text.ts";
 
 const words = ["/srv/tvs", "it's", "a b", "$HOME", "C:\\data", "`id`", "", 'say "x"'];
 

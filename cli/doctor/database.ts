@@ -1,13 +1,12 @@
 import { realpathSync, statSync } from "node:fs";
 import type { Config } from "../../src/config.ts";
-import { explainError } from "../../src/delivery/outcome.ts";
-import { type Check, checkNamed, fail, ok } from "../../src/domain/check.ts";
-import { judge } from "../../src/domain/checks.ts";
+import { explainError } from "../../src/delivery/exchange.ts";
+import { type Check, checkNamed, fail, judge, ok } from "../../src/domain/checks.ts";
 import { createCalendar, isoTime, systemClock } from "../../src/domain/clock.ts";
 import { loadCredentialBook } from "../../src/domain/credentials.ts";
 import { judgeClock, readAhead } from "../../src/domain/database-clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { keyRing, type SigningKey } from "../../src/domain/keys.ts";
+import { keyRing, lastChangeOf, type SigningKey } from "../../src/domain/keys.ts";
 import { takeReadings } from "../../src/domain/readings.ts";
 import { unreadableCertificateName } from "../../src/domain/settings.ts";
 import { beginsAsDatabase } from "../../src/store/driver/backup.ts";
@@ -45,9 +44,7 @@ type DatabaseReport = {
   readonly checks: readonly Check[];
   /** As `checkMasterKey` in machine.ts wants it. */
   readonly masterKeyCheck: string | null | undefined;
-  /** Whether there is no register, so that other commands would refuse. */
   readonly isMissing: boolean;
-  /** How many of the partners' client certificates have not expired. */
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601); null for never. */
   readonly unreadableAt?: string | null;
@@ -127,7 +124,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
       schema,
       integrity,
       service,
-      checkClock([newestAt ?? 0, ...keys.flatMap(timesOf)], options.now),
+      checkClock([newestAt ?? 0, lastChangeOf({ keys })], options.now),
       ...(driver.kind === "remote"
         ? [judgeClock(await readAhead(() => readDatabaseClock(driver), systemClock))]
         : []),
@@ -213,10 +210,6 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   }
   if (full) return ok("every page and index is sound");
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
-}
-
-function timesOf(key: SigningKey): number[] {
-  return [key.createdAt, key.publishedAt, key.activatedAt ?? 0, key.retiredAt ?? 0];
 }
 
 /** Checks the clock: nothing that is stored can be younger than now, unless the clock was set back. */

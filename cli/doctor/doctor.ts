@@ -7,14 +7,13 @@ import {
   readServeConfig,
   type ServeConfig,
 } from "../../src/config.ts";
-import { type Check, fail, ok } from "../../src/domain/check.ts";
+import { type Check, fail, ok } from "../../src/domain/checks.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import { shellWord } from "../../src/shell-word.ts";
+import { shellWord } from "../../src/domain/plain-text.ts";
 import { command, environmentOf, flag, version } from "../command.ts";
 import { noRegister, requireOwnFolder } from "../register/register.ts";
-import { exitCodes, listing, note, print, terminalWidth } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { exitCodes, listing, note, print, printable, terminalWidth } from "../terminal/output.ts";
 import { wrapped } from "../terminal/tables.ts";
 import { checkDatabase, checkEngine } from "./database.ts";
 import {
@@ -67,7 +66,6 @@ function report(checks: readonly Pick<Check, "name" | "result" | "found" | "advi
 
 type Serving = { readonly check: Check; readonly config: ServeConfig | undefined };
 
-/** Checks whether `serve` would start with this environment. */
 function checkConfiguration(flags: Flags, environment: Environment): Serving {
   try {
     const config = readServeConfig(flags, environment);

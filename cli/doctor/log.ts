@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { type Config, logHeadFile } from "../../src/config.ts";
-import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { readSigned } from "../../src/domain/evidence/audit-rows.ts";

@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Config, Environment, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok, warn } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok, warn } from "../../src/domain/checks.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";
@@ -30,13 +30,11 @@ const dayMs = 86_400_000;
 /** Free space below which the next import or backup may fill the disk; far below, the next minutes may. */
 const scarceBytes = 1024 * mebibyte;
 const emptyBytes = 64 * mebibyte;
-/** Free space with which a commit fails. */
 const fullBytes = mebibyte;
 const minDescriptors = 4096;
 const renewalMs = 30 * dayMs;
 const commandMs = 3_000;
 
-/** The folder with the database and its master key. */
 function homeOf(config: Config): string {
   return dirname(config.masterKeyFile);
 }
@@ -155,7 +153,6 @@ export function judgeDisk(folder: string, bytes: number): Check {
 
 /**
  * Checks the folder where the executable unpacks its database engine, which it cannot run from a `noexec` mount.
- * @param uid who runs it
  */
 export function checkTempDirectory(environment: Environment, uid = process.getuid?.() ?? -1): Check {
   const { ok, warn } = checkNamed("temp-directory");
@@ -226,7 +223,6 @@ export async function checkTimeSync(): Promise<Check> {
   }
 }
 
-/** Checks the files that `serve` would use for HTTPS. */
 export function checkTls(tls: ServeConfig["tls"], now: number): Check {
   const { ok, warn, fail } = checkNamed("tls");
   if (tls === undefined) return ok("not used");

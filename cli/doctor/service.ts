@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { type Check, checkNamed, ok } from "../../src/domain/check.ts";
+import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
 import { endsIn } from "../../src/domain/deadline.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
 import { generateKey } from "../../src/domain/keys.ts";
@@ -161,13 +161,11 @@ export function checkProxy({ host, trustedProxies, tls }: Listening): Check {
 
 type Certified = Pick<ServeConfig, "clientCertFrom" | "trustedProxies" | "tls">;
 type Presented = {
-  /** Partners' certificates that have not ended. */
   readonly certificates?: number;
   /** When a proxy's `Client-Cert` was last found unreadable (ISO 8601). */
   readonly unreadableAt?: string | null;
   readonly now: number;
 };
-/** For how long an unreadable `Client-Cert` is reported. */
 const reportedMs = 24 * 3_600_000;
 
 /**

@@ -9,7 +9,7 @@ import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
 import type { LogEpoch, StoredCheckpoint } from "../../src/domain/evidence/evidence.ts";
 import { countLeaves } from "../../src/domain/evidence/figures.ts";
 import { createTimeStampRequest, readTimeStamp } from "../../src/domain/evidence/time-stamp.ts";
-import { shellWord } from "../../src/shell-word.ts";
+import { shellWord } from "../../src/domain/plain-text.ts";
 import { createLogAnchorStore } from "../../src/store/evidence/anchors.ts";
 import { type FindIds, type OurCommand, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";

@@ -31,10 +31,10 @@ import {
   listing,
   note,
   print,
+  printableJson,
   printList,
   record,
 } from "../terminal/output.ts";
-import { printableJson } from "../terminal/printable.ts";
 import { openSources, readSource } from "../verify/files.ts";
 import { checkpointOfAll, keptLogOf, noLog } from "./open-evidence.ts";
 

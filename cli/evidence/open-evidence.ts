@@ -28,7 +28,7 @@ export function logHeadOf(config: Config): PinnedCheckpoint {
 }
 
 /** What an epoch is opened with. */
-export function openingOf(operator: Operator) {
+function openingOf(operator: Operator) {
   const { logHead: head, dueEpoch: due, secrets, clock, settingsInForce, evidence: store } = operator;
   const { issuer } = settingsInForce;
   const note = async (next: Parameters<typeof noteBegin>[1]) => {

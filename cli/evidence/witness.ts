@@ -18,8 +18,7 @@ import {
 import { Refusal } from "../../src/partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../src/partner/strict-json.ts";
 import { command, everyValue, operand, option } from "../command.ts";
-import { exitCodes, print, record } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { exitCodes, print, printable, record } from "../terminal/output.ts";
 import {
   type BoundedAnswer,
   defaultTimeoutMs,

@@ -29,12 +29,10 @@ async function partnerIds({ partners }: Operator) {
   return (await partners.partners()).map((one) => [one.partnerId, one.name] as const);
 }
 
-/** The operand of a command about one partner. */
 export const partnerIdArg = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
-/** The option of a command that can be limited to one partner. */
 export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
 async function apiKeyIds({ partners, clock }: Operator) {
@@ -57,10 +55,7 @@ const issueKeyCommand = operatorCommand({
   ...words["partners key issue"],
   args: {
     ...partnerIdArg,
-    overlap: {
-      ...option("DURATION", parseDuration),
-      default: "24h",
-    },
+    overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...byArg,
   },
   async act({ partners, secrets, keyKind, clock }, args) {

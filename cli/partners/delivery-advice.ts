@@ -1,7 +1,7 @@
 /** Advice about a delivery: what became of it, and what the operator can do. */
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
-import { type DeliveryError, deliveryErrors } from "../../src/delivery/outcome.ts";
+import { type DeliveryError, deliveryErrors } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import type { Delivery, DeliveryAttempt } from "../../src/domain/deliveries.ts";
 import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.ts";
@@ -47,7 +47,6 @@ type Situation = {
   readonly now: number;
 };
 
-/** The next step of a delivery, and what the operator can do for it. */
 export function nextStep(delivery: Delivery, situation: Situation): string {
   switch (delivery.state) {
     case "delivered":

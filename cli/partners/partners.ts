@@ -142,7 +142,6 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
   PURPOSES: (one) => (one.purposes.length === purposes.length ? "all" : one.purposes.length),
 };
 
-/** The newest changes that `show` has; `history` has all. */
 const shownChanges = 5;
 
 /** Everything stored about a partner, except its secrets. */

@@ -16,7 +16,6 @@ export const toldArgs = {
   ),
 } as const;
 
-/** What was given of it. */
 export function toldOf({ events, teachers }: ArgsOf<typeof toldArgs>): Partial<Told> {
   return { ...(events && { events }), ...(teachers && { teachers }) };
 }

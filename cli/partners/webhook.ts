@@ -13,7 +13,6 @@ import {
   testWebhook,
 } from "../../src/domain/webhooks.ts";
 import { flag, group, operand, option } from "../command.ts";
-import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -38,25 +37,17 @@ const setCommand = operatorCommand({
     const { told } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () => record({ partnerId, url, secret, ...toldText(told) }));
     note(secretNote);
-    if (allowPrivateWebhooks) await noteServiceSetting(operator);
+    if (allowPrivateWebhooks && (await operator.settings.read()).get("allow_private_webhooks") !== "true")
+      note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },
 });
-
-/** Notes where the service would refuse what this command was allowed: it goes by its own setting. */
-async function noteServiceSetting({ settings }: Operator): Promise<void> {
-  if ((await settings.read()).get("allow_private_webhooks") === "true") return;
-  note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
-}
 
 const rotateCommand = operatorCommand({
   ...words["partners webhook rotate-secret"],
   args: {
     ...partnerIdArg,
-    overlap: {
-      ...option("DURATION", parseDuration),
-      default: "24h",
-    },
+    overlap: { ...option("DURATION", parseDuration), default: "24h" },
     ...yesArg,
     ...byArg,
   },

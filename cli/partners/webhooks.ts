@@ -44,15 +44,10 @@ const deliveryColumns: Columns<ReturnType<typeof describeDelivery>> = {
   PARTNER: "partnerId",
   EVENT: "eventType",
   ATTEMPTS: "attempts",
-  LAST: lastOutcome,
+  LAST: ({ lastError, lastStatus }) => [lastError, lastStatus].filter((part) => part !== null).join(" "),
   CREATED: "createdAt",
   NEXT: ({ heldBy, dueAt }) => (heldBy === null ? dueAt : `held by ${heldBy}`),
 };
-
-/** The outcome of the last attempt: `BAD_STATUS 503`, `TIMEOUT`, `200`. */
-function lastOutcome({ lastError, lastStatus }: { lastError: string | null; lastStatus: number | null }) {
-  return [lastError, lastStatus].filter((part) => part !== null).join(" ");
-}
 
 async function deliveryIds({ webhooks }: Operator, limit: number) {
   const found = await webhooks.deliveries({ state: undefined, partnerId: undefined, limit });

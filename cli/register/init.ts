@@ -1,23 +1,24 @@
 /** `tvs init`: a new register, and what it must know (decision D1.9). */
 
 import { basename } from "node:path";
+import { createInterface } from "node:readline";
 import words from "../../data/commands.json" with { type: "json" };
 import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
+import { shellWord } from "../../src/domain/plain-text.ts";
 import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import { initSettings, issuerToldName, onOff, statusListName } from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
-import { shellWord } from "../../src/shell-word.ts";
 import { command, option, serveConfigOf } from "../command.ts";
 import { hasRegister, withOperator } from "../open.ts";
 import { programWords } from "../program.ts";
 import { masterKeyLocation } from "../safe/vault.ts";
-import { hint, note, print, record } from "../terminal/output.ts";
-import { ask, canAsk, type Question } from "../terminal/questions.ts";
+import { hint, note, print, record, terminalWidth } from "../terminal/output.ts";
+import { wrapped } from "../terminal/tables.ts";
 import { byArg } from "./operator-name.ts";
 import { locationOf, serviceSettings } from "./register.ts";
 
@@ -128,7 +129,8 @@ async function answersOf(flags: Flags, environment: Environment): Promise<Answer
   }
   for (const [name, answer] of Object.entries(given)) check(name, answer);
   const open = questions.filter(({ name }) => given[name] === undefined);
-  const answers = canAsk(flags)
+  const canAsk = flags.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const answers = canAsk
     ? await ask(open.map((question) => ({ ...question, check: (answer) => check(question.name, answer) })))
     : usualAnswers(open);
   const all = { ...answers, ...given };
@@ -179,7 +181,6 @@ async function make(config: Config, answers: Answers): Promise<void> {
   if (!isNew) throw registerThere(config);
 }
 
-/** The next three commands, as they work where this one did. */
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
   const place = ["data", "database"].flatMap((name) =>
@@ -206,4 +207,53 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
     note("this issuer is this machine alone: envelopes will name an address that partners cannot reach");
   if (flaw === "http") note("this issuer is http: whoever is on the way can change what partners read");
   hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
+}
+
+type Question = {
+  readonly name: string;
+  readonly words: string;
+  /** The answer of who only presses Enter; absent where there must be one, empty where there need not. */
+  readonly usual?: string;
+  /** Refuses an answer. @throws TvsError whose message says why */
+  check(answer: string): void;
+};
+
+/**
+ * Asks each question until its answer is right. Questions go to stderr, as all remarks do.
+ * @returns the answers by their names, without those that were left empty
+ * @throws TvsError REFUSED when the input ends before the last answer
+ */
+async function ask(questions: readonly Question[]): Promise<Record<string, string>> {
+  // One reader for all answers: what a second one would begin with, the first has already read.
+  const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const lines = asked[Symbol.asyncIterator]();
+  const answers: Record<string, string> = {};
+  try {
+    for (const question of questions) {
+      const answer = await askOne(question, lines);
+      if (answer !== "") answers[question.name] = answer;
+    }
+    return answers;
+  } finally {
+    asked.close();
+  }
+}
+
+async function askOne(question: Question, lines: AsyncIterator<string>): Promise<string> {
+  const { words, usual, check } = question;
+  const prompt = wrapped(`${words}${usual ? ` [${usual}]` : ""}:`, terminalWidth() - 1);
+  for (;;) {
+    process.stderr.write(`${prompt} `);
+    const { value, done } = await lines.next();
+    if (done === true) throw new TvsError("REFUSED", "cancelled; nothing was made");
+    const answer = value.trim() || usual;
+    try {
+      if (answer === undefined) throw new TvsError("USAGE", "this one must be answered");
+      if (answer !== "") check(answer);
+      return answer;
+    } catch (error) {
+      if (!isTvsError(error)) throw error;
+      note(`  ${error.message}`);
+    }
+  }
 }

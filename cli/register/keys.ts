@@ -32,7 +32,6 @@ const bitsArg = {
   bits: { ...option("2048|3072|4096", "Size of the new key (default 2048)", parseCount), default: "2048" },
 } as const;
 
-/** Every signing key, and who changed its state last. */
 async function describeKeys({ keys, changes }: Stores) {
   const actors = await changes.lastActors("key");
   return (await keys.list()).map((key) => ({ ...describeKey(key), by: actors.get(key.kid) ?? null }));
@@ -92,10 +91,7 @@ const compromiseCommand = operatorCommand({
       ...operand(),
       values: { ids: async ({ keys }) => (await keys.list()).map((key) => [key.kid, key.state]) },
     },
-    since: {
-      ...option("TIME", parseTime),
-      required: true,
-    },
+    since: { ...option("TIME", parseTime), required: true },
     ...bitsArg,
     ...yesArg,
     ...byArg,

@@ -10,7 +10,6 @@ import { userNamed } from "./register.ts";
 
 const maxLength = 64;
 
-/** The option of every command that changes something. */
 export const byArg = {
   by: option(
     "NAME",
@@ -18,7 +17,6 @@ export const byArg = {
   ),
 } as const;
 
-/** The filter of commands that list changes. */
 export const byFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", actorNamed),
 } as const;

@@ -19,9 +19,8 @@ const checkCommand = command({
   args: { file: operand() },
   async run({ args }) {
     const policy = readValidPolicy(args.file);
-    print(args, { valid: true, version: policy.version, denied: deniedPurposes(policy) }, () =>
-      policyText(policy),
-    );
+    const denied = purposes.filter((purpose) => policy.purposes[purpose] === undefined);
+    print(args, { valid: true, version: policy.version, denied }, () => policyText(policy));
   },
 });
 
@@ -34,11 +33,6 @@ function readValidPolicy(file: string): Policy {
     if (isTvsError(error, "CONFIG_INVALID")) throw new TvsError("REFUSED", error.message, { cause: error });
     throw error;
   }
-}
-
-/** Purposes that the document does not name: nobody is eligible for them. */
-function deniedPurposes(policy: Policy): string[] {
-  return purposes.filter((purpose) => policy.purposes[purpose] === undefined);
 }
 
 function policyText(policy: Policy): string {

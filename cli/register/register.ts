@@ -70,7 +70,6 @@ export function requireOwnFolder({ dataDir, database }: Config): void {
   }
 }
 
-/** The user id of a folder's owner; undefined where there is no such folder. */
 function ownerOf(folder: string): number | undefined {
   try {
     return statSync(folder).uid;

@@ -243,7 +243,6 @@ async function stateOwnList(operator: Operator, asked: AskedList): Promise<strin
   return text;
 }
 
-/** The rules of partners' lists. */
 function requireStateable({ purpose, list, teachers }: AskedList): void {
   const { name, reference } = list;
   const labels = { name, ...(reference === null ? {} : { reference }) };

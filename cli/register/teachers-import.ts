@@ -4,19 +4,35 @@ import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { describeMissing } from "../../src/domain/import/arrival.ts";
 import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
-import { maxLostPercent } from "../../src/domain/import/losses.ts";
+import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
 import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
-import type { ImportResult } from "../../src/domain/import/report.ts";
+import {
+  describeCode,
+  firstRejected,
+  type ImportIssue,
+  type ImportResult,
+} from "../../src/domain/import/report.ts";
+import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { requireWholeLog } from "../evidence/open-evidence.ts";
 import { importDependencies, openOperator, requireRegister } from "../open.ts";
+import { workerEntry } from "../program.ts";
 import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
-import { exitCodes, hint, note, print } from "../terminal/output.ts";
+import {
+  type Columns,
+  exitCodes,
+  hint,
+  listing,
+  note,
+  print,
+  record,
+  table,
+  terminalWidth,
+} from "../terminal/output.ts";
 import { type Bar, createBar } from "../terminal/progress.ts";
-import { importSummary, printTemplate, tellRemarks } from "./import-summary.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs, readMappingFile, rememberedMapping, rememberMapping } from "./teachers-map.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
@@ -124,7 +140,6 @@ async function importExtract(file: string, how: Importing): Promise<ImportResult
   }
 }
 
-/** Says by which mapping a file is read, when nobody named it. */
 async function* tellingMapping(
   pieces: AsyncIterable<FilePiece>,
   tellSheet: (name: string | null) => void,
@@ -180,4 +195,98 @@ function createProgress(totalBytes: number): { show(phase: ImportPhase): void; s
     },
     stop: () => shown?.bar.stop(),
   };
+}
+
+/** What an import says to people: beside --json, the report and the console. */
+
+const shownRows = 5;
+
+/** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
+function tellRemarks(
+  args: { json?: boolean | undefined; report?: string | undefined },
+  { stopped, abandoned, rejected, warnings, sameRejections }: ImportResult,
+): void {
+  if (abandoned !== undefined) {
+    note(
+      `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
+    );
+  }
+  if (sameRejections === true && stopped === undefined)
+    note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
+  if (stopped?.by === "strict") note(whyStopped(stopped));
+  if (stopped?.by === "brake")
+    note(`${whyStopped(stopped)}. If that is intended, import again with --allow-change`);
+  if (args.report !== undefined) return;
+  if (rejected > 0) hint(args, "--report FILE lists the rejected rows, and why");
+  // Among them may be a revocation that an empty cell takes back, or one that was kept.
+  else if (warnings > 0) hint(args, "--report FILE lists the rows with a warning, and why");
+}
+
+function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
+  if (stopped.by === "strict") return "nothing was changed: --strict was given, and rows were rejected";
+  const { losses } = stopped;
+  const share = `${describeLosses(losses)} would be lost, more than ${maxLostPercent} %`;
+  const reasons = [...stopped.missing.map(describeMissing), ...(losses.length === 0 ? [] : [share])];
+  return `nothing was changed: ${reasons.join("; ")}`;
+}
+
+/** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
+function importSummary(result: ImportResult): string {
+  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } =
+    result;
+  const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
+  const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
+  const mode =
+    result.stopped !== undefined
+      ? "stopped, nothing changed"
+      : result.dryRun
+        ? "dry run, nothing changed"
+        : done;
+  const unknown = result.unknownColumns?.join(", ");
+  const figures = record({
+    file,
+    ...(sheet === undefined ? {} : { sheet }),
+    ...{ sha256, ...counts },
+    ...(unknown === undefined ? {} : { "not known": unknown }),
+    ...(result.sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
+    ...(result.firstRevokes === undefined ? {} : { revocations: revokes[result.firstRevokes] }),
+    import: mode,
+  });
+  const first = firstRejected(codes, shownRows);
+  const parts = [
+    ...(codes.length === 0 ? [] : [listing(codes.map(describeCode), codeColumns)]),
+    ...(first.length === 0 ? [] : [`the first rejected rows:\n${listing(first, issueColumns)}`]),
+  ];
+  return [figures, ...parts].join("\n\n");
+}
+
+const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string>> = {
+  nobody:
+    "nobody is revoked by this file; if somebody should be, look whether a column says so that is not read",
+  everybody: "everybody is revoked by this file; look whether the dates or words mean that",
+};
+
+const codeColumns: Columns<ReturnType<typeof describeCode>> = {
+  ROWS: "rows",
+  WERE: ({ rejects }) => (rejects ? "rejected" : "warning"),
+  CODE: "code",
+  BECAUSE: "meaning",
+};
+
+const issueColumns: Columns<ImportIssue> = {
+  LINE: "line",
+  NUMBER: ({ regNo }) => regNo ?? "-",
+  COLUMN: ({ field }) => field ?? "the row",
+  CODE: "code",
+};
+
+/** Prints an extract without teachers. What the columns mean goes to stderr, so that `> extract.csv` is one. */
+function printTemplate(args: { file?: string | undefined; json?: boolean | undefined }): void {
+  if (args.file !== undefined)
+    throw new TvsError("USAGE", "--template prints an empty extract and reads no file");
+  print(args, templateColumns, () => emptyExtract);
+  if (args.json === true) return;
+  const rows = templateColumns.map((one) => [one.column, one.required ? "yes" : "no", one.explanation]);
+  const terminal = { isTTY: process.stderr.isTTY === true, columns: terminalWidth() };
+  note(table(["COLUMN", "REQUIRED", "WHAT STANDS IN IT"], rows, terminal));
 }

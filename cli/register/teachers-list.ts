@@ -8,8 +8,7 @@ import {
   type TeacherFilter,
   type TeacherPage,
 } from "../../src/domain/teachers/list.ts";
-import { maxTermLength } from "../../src/domain/teachers/mistyped-term.ts";
-import { termKind } from "../../src/domain/teachers/search-term.ts";
+import { maxTermLength, termKind } from "../../src/domain/teachers/search-term.ts";
 import { certificateStatuses, licenseStatuses } from "../../src/partner/contract.ts";
 import { type ArgsOf, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
@@ -18,7 +17,6 @@ import { readLine } from "../safe/input-file.ts";
 import { choice, limitArg, sinceArg } from "../terminal/lists.ts";
 import { type Columns, exitCodes, hint, note, printList } from "../terminal/output.ts";
 
-/** The options that say which teachers are meant. */
 export const filterArgs = {
   status: choice(licenseStatuses, "Only those whose licence has this status today"),
   certificate: choice(certificateStatuses, "Only those whose certificate has this status"),
@@ -72,19 +70,15 @@ export const findCommand = operatorCommand({
     const found = await findTeachers(operator, term, pageOf(args));
     show(args, found, { operator, nobody: "nobody was found" });
     if (found.teachers.length === 0) process.exitCode = exitCodes.refused;
-    if (args.term !== "-" && isKept(term))
+    // A NIN or a contact should stand in no shell's history.
+    const isPersonal = ["email", "phone", "elevenDigits"].includes(termKind(term.trim()) ?? "");
+    if (args.term !== "-" && isPersonal)
       hint(
         args,
         "a shell keeps what is typed; `tvs teachers find -` reads a NIN or a contact from its input",
       );
   },
 });
-
-/** Whether a term is somebody's NIN or contact, which should stand in no shell's history. */
-function isKept(term: string): boolean {
-  const kind = termKind(term.trim());
-  return kind === "email" || kind === "phone" || kind === "elevenDigits";
-}
 
 function show(
   args: PageArgs,

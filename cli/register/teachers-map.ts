@@ -11,10 +11,9 @@ import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { command, configOf, flag, operand, option } from "../command.ts";
-import { workerEntry } from "../entry.ts";
 import { type Operator, withOperator } from "../open.ts";
-import { exitCodes, hint, note, noteTable, print } from "../terminal/output.ts";
-import { printableJson } from "../terminal/printable.ts";
+import { workerEntry } from "../program.ts";
+import { exitCodes, hint, note, noteTable, print, printableJson } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
@@ -122,7 +121,12 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
     [
       ...(delimiter === undefined ? [] : [`The columns are separated by ${delimiterNames[delimiter]}.`]),
       "The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:",
-      ...rows.map((row) => `  ${textOf(row)}`),
+      ...rows.map(
+        (row) =>
+          `  ${Object.entries(row)
+            .map((pair) => pair.join(" "))
+            .join("; ")}`,
+      ),
       ...(questions.length === 0
         ? ["No questions."]
         : [
@@ -131,12 +135,6 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
           ]),
     ].join("\n"),
   );
-}
-
-function textOf(row: Readonly<Record<string, string>>): string {
-  return Object.entries(row)
-    .map(([column, text]) => `${column} ${text}`)
-    .join("; ");
 }
 
 /** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */

@@ -13,7 +13,7 @@ import {
   teacherHistory,
   teacherKeyOf,
 } from "../../src/domain/teachers/changes.ts";
-import { exportTeachers } from "../../src/domain/teachers/export.ts";
+import { exportSubject, exportTeachers, type SubjectExport } from "../../src/domain/teachers/export.ts";
 import {
   describeEvent,
   describeHistoryLine,
@@ -21,7 +21,6 @@ import {
   revocationText,
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
-import { exportSubject, type SubjectExport } from "../../src/domain/teachers/subject-export.ts";
 import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
 import { keptLogOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
@@ -29,8 +28,17 @@ import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
 import { prepareOutput } from "../safe/output-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
-import { type Cell, hint, listing, note, print, record, table } from "../terminal/output.ts";
-import { printable, printableJson } from "../terminal/printable.ts";
+import {
+  type Cell,
+  hint,
+  listing,
+  note,
+  print,
+  printable,
+  printableJson,
+  record,
+  table,
+} from "../terminal/output.ts";
 import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 import { filterArgs, filterOf } from "./teachers-list.ts";
@@ -277,41 +285,13 @@ function changeText({ teacher, before, after, events }: TeacherChange, told: Tol
   return `${text}\n\nTold VALID in the last 90 days:\n${rows}`;
 }
 
-const revokeCommand = operatorCommand({
-  ...words["teachers revoke"],
-  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
-  act: (operator, args) => change("revoke", operator, args),
-});
-
-const reinstateCommand = operatorCommand({
-  ...words["teachers reinstate"],
-  args: { ...refArg, ...reasonArg, ...byArg },
-  act: (operator, args) => change("reinstate", operator, args),
-});
-
-const deactivateCommand = operatorCommand({
-  ...words["teachers deactivate"],
-  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
-  act: (operator, args) => change("deactivate", operator, args),
-});
-
-const reactivateCommand = operatorCommand({
-  ...words["teachers reactivate"],
-  args: { ...refArg, ...reasonArg, ...byArg },
-  act: (operator, args) => change("reactivate", operator, args),
-});
-
-const hideCommand = operatorCommand({
-  ...words["teachers hide"],
-  args: { ...refArg, ...reasonArg, ...yesArg, ...byArg },
-  act: (operator, args) => change("hide", operator, args),
-});
-
-const unhideCommand = operatorCommand({
-  ...words["teachers unhide"],
-  args: { ...refArg, ...reasonArg, ...byArg },
-  act: (operator, args) => change("unhide", operator, args),
-});
+function changeCommand(action: TeacherAction) {
+  return operatorCommand({
+    ...words[`teachers ${action}`],
+    args: { ...refArg, ...reasonArg, ...(taking.includes(action) ? yesArg : {}), ...byArg },
+    act: (operator, args) => change(action, operator, args as ChangeArgs),
+  });
+}
 
 const historyCommand = operatorCommand({
   ...words["teachers history"],
@@ -364,12 +344,12 @@ export const teachersCommand = group("Import, look up and change teachers' recor
   find: () => import("./teachers-list.ts").then((file) => file.findCommand),
   export: async () => exportCommand,
   show: async () => showCommand,
-  revoke: async () => revokeCommand,
-  reinstate: async () => reinstateCommand,
-  deactivate: async () => deactivateCommand,
-  reactivate: async () => reactivateCommand,
-  hide: async () => hideCommand,
-  unhide: async () => unhideCommand,
+  revoke: async () => changeCommand("revoke"),
+  reinstate: async () => changeCommand("reinstate"),
+  deactivate: async () => changeCommand("deactivate"),
+  reactivate: async () => changeCommand("reactivate"),
+  hide: async () => changeCommand("hide"),
+  unhide: async () => changeCommand("unhide"),
   history: async () => historyCommand,
   sweep: async () => sweepCommand,
   "export-subject": async () => exportSubjectCommand,

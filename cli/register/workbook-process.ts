@@ -6,9 +6,9 @@ import { writeSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parentPort, Worker, workerData } from "node:worker_threads";
-import { damaged, tooLarge } from "../../src/domain/import/archive.ts";
 import type { SheetReader } from "../../src/domain/import/extract.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
+import { damaged, tooLarge } from "../../src/domain/import/text.ts";
 import type { Sheet, SheetOptions } from "../../src/domain/import/workbook.ts";
 import { isExecutable } from "../program.ts";
 
@@ -18,11 +18,6 @@ const workbookWord = "workbook-process";
 const megabyte = 1024 * 1024;
 const maxMs = 60_000;
 const watchMs = 50;
-
-/** Memory that a workbook may take: a small file well below a gigabyte. */
-function memoryFor(bytes: number): number {
-  return Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes);
-}
 
 type Answer = Sheet | { readonly error: { readonly line: number; readonly message: string } };
 
@@ -55,12 +50,13 @@ function commandOf(entry: URL): [command: string, before: string[]] {
   return [process.execPath, "Deno" in globalThis ? ["run", "-A", main] : [main]];
 }
 
-/** Reads the workbook, and writes the sheet as a line of JSON. */
 export async function runWorkbookProcess(asked: string, entry: URL): Promise<void> {
   const { isText, ...options } = JSON.parse(asked) as SheetOptions & { isText: boolean };
   const bytes = await buffer(process.stdin);
+  // A small file has well below a gigabyte.
+  const memory = Math.min(2048 * megabyte, 512 * megabyte + 48 * bytes.length);
   const watch = new Worker(entry, {
-    workerData: { role: "workbook-watch", memory: memoryFor(bytes.length), parent: process.ppid },
+    workerData: { role: "workbook-watch", memory, parent: process.ppid },
   });
   await once(watch, "message");
   let answer: Answer;

@@ -35,9 +35,6 @@ export function readSmallFile(file: string, called = file): Buffer {
 /**
  * Reads a whole file, a pipe or a device, but never much more than the limit: what a file says of its size is not
  * asked, because a pipe has none and a device lies.
- *
- * @param source the file's path, or a stream
- * @param maxBytes the most that is wanted
  * @returns its bytes; null when there are more
  * @throws Error of the file system when it cannot be read
  */

@@ -16,10 +16,8 @@ type OutputRequest = {
   /** How messages call it: the option, or the operand. */
   readonly flag: string;
   readonly path: string;
-  /** Whether it may replace an existing file. */
   readonly force: boolean | undefined;
   readonly config: Config;
-  /** Files that the command reads. */
   readonly inputs?: readonly string[];
 };
 

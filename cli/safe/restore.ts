@@ -25,7 +25,6 @@ import { hint, note, print, readable, record, table } from "../terminal/output.t
 import { databaseFile, describeFacts, masterKeyState } from "./backup.ts";
 import { ensureDataDir, masterKeyLocation } from "./vault.ts";
 
-/** The most names in one sentence. */
 const maxListed = 20;
 
 export const restoreCommand = command({
@@ -141,7 +140,6 @@ function undoneRemarks(changes: readonly Difference[], lost: NonNullable<Restore
   return [...findings.filter(([ids]) => ids.length > 0).map(([ids, say]) => say(listed(ids))), counted];
 }
 
-/** The first names of a list; all of them stand in the table. */
 function listed(ids: readonly string[]): string {
   const more = ids.length - maxListed;
   return ids.slice(0, maxListed).join(", ") + (more > 0 ? ` and ${more} more` : "");

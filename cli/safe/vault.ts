@@ -78,10 +78,7 @@ async function createMasterKey(file: string): Promise<string> {
   }
 }
 
-/**
- * Makes the data directory, readable by its owner alone.
- * @throws TvsError STORE_READ_ONLY
- */
+/** Makes the data directory, readable by its owner alone. @throws TvsError STORE_READ_ONLY */
 export function ensureDataDir(config: Config): void {
   const folders = [
     config.dataDir,

@@ -30,15 +30,12 @@ import { programWords } from "../program.ts";
 import { locationOf } from "../register/register.ts";
 import { hint, print, printList, record } from "../terminal/output.ts";
 
-/** The setting with the sandbox's demo key, encrypted. */
 const demoKeyName = "sandbox_demo_key";
 
-/** The port of the example receivers. */
 const receiverUrl = "http://localhost:9876";
 
 /**
  * Fills a sandbox at its first start, and says how to use it.
- * @param url where the sandbox listens
  * @returns the demo partner's key, and the lines to print, with `curl` commands to paste
  */
 export async function prepareSandbox(
@@ -221,7 +218,9 @@ const resetCommand = command({
     await withSandbox(args, async (operator) => {
       const results = [await importSample(operator), await importFixtures(operator, sandboxTeachers)];
       const teachers = results.reduce((sum, { inserted, updated }) => sum + inserted + updated, 0);
-      const endpoint = await removeEndpoint(operator);
+      const hasEndpoint = (await operator.webhooks.endpoint(demoPartner)) !== null;
+      if (hasEndpoint) await removeWebhook(operator, demoPartner);
+      const endpoint = hasEndpoint ? "removed" : "none";
       await resetTold(operator);
       print(args, { teachers, endpoint }, () =>
         record({ "teachers put back": teachers, [`endpoint of ${demoPartner}`]: endpoint }),
@@ -229,12 +228,6 @@ const resetCommand = command({
     });
   },
 });
-
-async function removeEndpoint(operator: Operator): Promise<"none" | "removed"> {
-  if ((await operator.webhooks.endpoint(demoPartner)) === null) return "none";
-  await removeWebhook(operator, demoPartner);
-  return "removed";
-}
 
 async function resetTold({ partners, watches }: Operator): Promise<void> {
   // The first service that is started over a sandbox makes the demo partner.

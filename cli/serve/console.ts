@@ -4,11 +4,16 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import words from "../../data/commands.json" with { type: "json" };
 import { type Config, consoleFile, hasUsualDatabase } from "../../src/config.ts";
-import { createSessions } from "../../src/console/access.ts";
+import {
+  type ConsolePlace,
+  createSessions,
+  mintLink,
+  readPlace,
+  writePlace,
+} from "../../src/console/access.ts";
 import { createAdminApp } from "../../src/console/admin-app.ts";
-import { type ConsolePlace, mintLink, readPlace, writePlace } from "../../src/console/console-link.ts";
 import { type ConsoleSources, createCommandLine } from "../../src/console/console-state.ts";
-import { explainError } from "../../src/delivery/outcome.ts";
+import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";

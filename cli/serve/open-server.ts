@@ -2,7 +2,7 @@
 
 import { newAddressCounts } from "../../src/domain/address-limit.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
-import type { Check } from "../../src/domain/check.ts";
+import type { Check } from "../../src/domain/checks.ts";
 import { type Clock, isoTime } from "../../src/domain/clock.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
@@ -14,8 +14,7 @@ import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { unreadableCertificateName } from "../../src/domain/settings.ts";
-import { createStatusLists } from "../../src/domain/status-list/lists.ts";
-import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
+import { createStatusLists, createStatusPlaces } from "../../src/domain/status-list/lists.ts";
 import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { createWarning } from "../../src/http/warning.ts";

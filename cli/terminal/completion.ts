@@ -12,7 +12,6 @@ import {
   type FindIds,
   type OurCommand,
   operand,
-  type Values,
 } from "../command.ts";
 import bash from "./completion.bash" with { type: "text" };
 import fish from "./completion.fish" with { type: "text" };
@@ -168,7 +167,10 @@ async function values(
   words: readonly string[],
 ): Promise<Candidate[]> {
   const arg = argsOf(command)[name];
-  const known = arg?.values ?? choicesOf(arg?.valueHint ?? "");
+  const hint = arg?.valueHint ?? "";
+  // A hint such as `call|item` names its choices.
+  const choices = /^[a-z0-9]+(\|[a-z0-9]+)+$/.test(hint) ? { oneOf: hint.split("|") } : null;
+  const known = arg?.values ?? choices;
   if (known === null) return [];
   if ("oneOf" in known) return known.oneOf.map((one) => [one, ""]);
   if ("ids" in known) return lookUp(known.ids, words);
@@ -177,11 +179,6 @@ async function values(
     (one) => !before.split(",").includes(one) && (before === "" || one !== "all"),
   );
   return left.map((one) => [`${before}${one}`, ""]);
-}
-
-/** The choices that a hint such as `call|item` names. */
-function choicesOf(hint: string): Values | null {
-  return /^[a-z0-9]+(\|[a-z0-9]+)+$/.test(hint) ? { oneOf: hint.split("|") } : null;
 }
 
 /** Ids from the database at hand. A Tab must neither make a data directory nor wait for a busy database. */

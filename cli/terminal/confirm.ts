@@ -3,8 +3,7 @@
 import { createInterface } from "node:readline";
 import { TvsError } from "../../src/domain/errors.ts";
 import { flag } from "../command.ts";
-import { terminalWidth } from "./output.ts";
-import { printable } from "./printable.ts";
+import { printable, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 
 export const yesArg = {
@@ -18,7 +17,6 @@ const waitingAnswerMs = 500;
  * Asks for confirmation at a terminal; everything but y and yes is a no. A script has said what it wants by calling the
  * command and is not asked (decision D1.7), but one that answers all the same is understood: what waits on standard
  * input counts as at a terminal, and only where nothing waits the command goes on.
- *
  * @param consequence what cannot be undone, a whole sentence
  * @throws TvsError REFUSED when the answer is not yes
  */

@@ -1,8 +1,11 @@
 /** The pages of `--help`: the first one, and one for each command. */
 
 import type { ArgDef, ArgsDef } from "citty";
+import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { storeError } from "../../src/store/driver/driver.ts";
+import { codeOf } from "../../src/store/driver/files.ts";
 import { argsOf, type Commands, commandsOf, commonArgs, type OurCommand, version } from "../command.ts";
-import { terminalWidth } from "./output.ts";
+import { exitCodeOf, printable, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
 
 type Line = readonly [name: string, meaning: string];
@@ -69,7 +72,7 @@ function section(name: string, body: string): string {
 }
 
 /** A usage line: the command, its operands and its required options; the rest is in the list of options. */
-export function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
+function usage(words: readonly string[], args: readonly (readonly [string, ArgDef])[]): string {
   const parts = args.map(([name, one]) => {
     if (one.type === "positional")
       return one.required === false ? `[${name.toUpperCase()}]` : name.toUpperCase();
@@ -109,4 +112,42 @@ function listed(lines: readonly Line[], leastNameWidth = 0): string {
         : `  ${name}\n      ${wrapped(meaning, terminalWidth() - 6, "\n      ")}`,
     )
     .join("\n");
+}
+
+/** A usage error with the whole usage: citty names only the first argument that is missing. */
+export function withUsage(error: unknown, command: OurCommand, path: readonly string[]): unknown {
+  const { name, message = "" } = error as { name?: string; message?: string };
+  if (name !== "CLIError") return error;
+  const words = usage(path, Object.entries(argsOf(command)));
+  return new TvsError(
+    "USAGE",
+    `${message.charAt(0).toLowerCase()}${message.slice(1)}; usage: ${words}; --help explains them`,
+  );
+}
+
+/**
+ * Prints a failure in one line that says what is wrong and what to do, never a stack trace.
+ * @returns the exit code
+ */
+export function fail(error: unknown, words: readonly string[], program = "tvs"): number {
+  const known = asTvsError(error);
+  const { code, message } = known;
+  process.stderr.write(`${program}: ${printable(message.replaceAll("\n", " "))}\n`);
+  if (words.includes("--json")) {
+    process.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`);
+  }
+  if (process.env.TVS_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return exitCodeOf(known);
+}
+
+function asTvsError(error: unknown): TvsError {
+  if (isTvsError(error)) return error;
+  const { message, path } = error as { message?: string; path?: string };
+  if (path !== undefined && ["EACCES", "EPERM"].includes(codeOf(error)))
+    return new TvsError("INPUT_UNREADABLE", `${path} cannot be entered or read by this user`, {
+      cause: error,
+    });
+  const ofDisk = storeError(error);
+  if (["STORE_FULL", "STORE_READ_ONLY"].includes(ofDisk.code)) return ofDisk;
+  return new TvsError("INTERNAL", `internal error: ${message ?? String(error)}; set TVS_DEBUG=1 for details`);
 }

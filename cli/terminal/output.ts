@@ -1,8 +1,29 @@
 import { readDuration } from "../../src/domain/clock.ts";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { type ErrorCode, TvsError } from "../../src/domain/errors.ts";
-import { printable } from "./printable.ts";
 import { layOut, member, wrapped } from "./tables.ts";
+
+/**
+ * Control characters, and the marks that reverse or hide text. What comes from files and callers may hold them, and
+ * must not be able to steer the reader's terminal.
+ */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A text that is safe for a terminal: what would not be seen is written as JSON escapes it. */
+export function printable(text: string): string {
+  return text.replace(unprintable, escaped);
+}
+
+/** JSON for a terminal, laid out: names in it come from the register, and must not steer it. */
+export function printableJson(value: object): string {
+  return JSON.stringify(value, null, 2).split("\n").map(printable).join("\n");
+}
+
+function escaped(character: string): string {
+  // Beyond the basic plane JSON knows a character by its two halves only.
+  const halves = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  return halves.map((half) => `\\u${half.toString(16).padStart(4, "0")}`).join("");
+}
 
 /** Exit codes, frozen: done or all valid; refused, not valid or not known; could not decide. */
 export const exitCodes = { done: 0, refused: 1, undecided: 2 } as const;
@@ -44,7 +65,6 @@ function hanging(line: string): string {
   return indent + wrapped(line.slice(indent.length), width, `\n${indent}`);
 }
 
-/** Prints a table beside the result, to stderr. */
 export function noteTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   process.stderr.write(ensureLineEnd(table(head, rows, process.stderr)));
 }
@@ -79,7 +99,6 @@ type CellName<T> = { [K in keyof T]: T[K] extends Cell ? K : never }[keyof T] & 
 /** The columns of a list by their titles: the member that stands in each, or what makes its cell. */
 export type Columns<T> = Readonly<Record<string, CellName<T> | ((one: T) => Cell)>>;
 
-/** A table with a row for each of a list. */
 export function listing<T>(list: readonly T[], columns: Columns<T>): string {
   const cells = Object.values(columns).map((column) =>
     typeof column === "function" ? column : (one: T) => one[column] as Cell,
@@ -142,11 +161,7 @@ export function heading(title: string, isTTY = process.stdout.isTTY): string {
   return colourful ? `\u001b[1m${title}\u001b[22m` : title;
 }
 
-/**
- * Reads a duration: `30s`, `5m`, `24h`, `7d`.
- * @returns milliseconds
- * @throws TvsError USAGE
- */
+/** Reads a duration: `30s`, `5m`, `24h`, `7d`. @returns milliseconds @throws TvsError USAGE */
 export function parseDuration(text: string, flag: string): number {
   const duration = readDuration(text);
   if (duration === null) throw new TvsError("USAGE", `${flag} must be a duration such as 30s, 5m, 24h or 7d`);
@@ -168,10 +183,7 @@ export function parseTime(text: string, flag: string, orElse = ""): number {
   return time;
 }
 
-/**
- * Reads `all`, or names separated by commas.
- * @throws TvsError USAGE naming the flag and what it takes
- */
+/** Reads `all`, or names separated by commas. @throws TvsError USAGE naming the flag and what it takes */
 export function parseList<T extends string>(text: string, flag: string, known: readonly T[]): T[] {
   if (text === "all") return [...known];
   const names = text.split(",").map((name) => name.trim());

@@ -16,7 +16,6 @@ export function hasProgress(): boolean {
 }
 
 type BarOptions = {
-  /** What is being done. */
   readonly label: string;
   /** What its rate counts; MB for bytes. */
   readonly unit: string;
@@ -59,7 +58,6 @@ function startBar(label: string, total: number, from: number): SingleBar {
   return bar;
 }
 
-/** A rate as text: `1,234 rows/s`. */
 function rateText(perSecond: number, unit: string): string {
   const count = unit === "MB" ? (perSecond / 1e6).toFixed(1) : Math.round(perSecond).toLocaleString("en");
   return `${count} ${unit}/s`;

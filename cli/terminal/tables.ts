@@ -15,7 +15,6 @@ type Layout = { readonly width: number | null; readonly heading: (title: string)
  * Lays rows out. Nothing is ever cut, because an id that was cut cannot be pasted into the next command: where
  * the table is wider than the terminal its sentences are broken, and where that is not enough each row becomes
  * a block of lines.
- *
  * @param rows cells that are printable already, one line each
  */
 export function layOut(head: readonly string[], rows: readonly (readonly string[])[], layout: Layout) {

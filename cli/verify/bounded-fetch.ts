@@ -7,10 +7,8 @@ import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
 export const defaultTimeoutMs = 15_000;
-/** The longest answer that is read. */
 const maxBytes = 1024 * 1024;
 
-/** The option of a command that asks. */
 export const timeoutArg = {
   timeout: option(
     "DURATION",
@@ -31,10 +29,7 @@ type BoundedRequest = {
 
 export type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
-/**
- * Reads an address that a command was given.
- * @throws TvsError USAGE
- */
+/** Reads an address that a command was given. @throws TvsError USAGE */
 export function readHttpUrl(text: string, flag: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")

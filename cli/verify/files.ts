@@ -16,7 +16,6 @@ export type Source =
   | { readonly file: string; readonly reason: RefusalReason };
 
 const mebibyte = 1024 * 1024;
-/** What one call to the operating system reads. */
 const readBytes = mebibyte / 2;
 /** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
 const wholeBytes = 8 * mebibyte;
@@ -68,9 +67,7 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
 
 /**
  * Opens every path in turn.
- *
  * @param paths files, folders, or `-` for standard input
- * @param stdin standard input
  * @param keyFiles the key set and the key history, which are no envelopes when they lie in a folder
  */
 export async function* openSources(
@@ -147,10 +144,7 @@ async function collect(
   return { bytes: concatenated(parts), isWhole: false };
 }
 
-/**
- * What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so.
- * @param watch sees the bytes as they are read
- */
+/** What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so. */
 export async function* readSource(
   source: Source,
   watch: (chunks: Bytes) => Bytes = (chunks) => chunks,
@@ -174,7 +168,6 @@ function refused(reason: RefusalReason, line: number | null = null): EnvelopeIte
   return { place: { line, index: null }, refusal: refuse(reason) };
 }
 
-/** The envelopes of one file, from its bytes. */
 async function* readItems(chunks: Bytes): AsyncGenerator<EnvelopeItem> {
   const iterator = chunks[Symbol.asyncIterator]();
   const head = await collect([], iterator, wholeBytes);

@@ -7,27 +7,18 @@ import { describeAge, describeAnswer, describeStatement } from "../../src/partne
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
-import { refusalReasons, type Warning, warnings } from "../../src/partner/reasons.ts";
-import type { ListedStatus } from "../../src/partner/status-list.ts";
+import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
 import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
 import type { StatementVerification } from "../../src/partner/verify-statement.ts";
-import { printable } from "../terminal/printable.ts";
+import { printable } from "../terminal/output.ts";
 
-/** Of an envelope, or of a statement over a list. */
 export type AnyVerification = Verification | StatementVerification;
 
-/** One verification as text. */
 export type Format = (verification: AnyVerification, location: Location) => string;
 
-/** Where an envelope was found. */
 export type Location = { readonly file: string; readonly place: Place };
 
-/**
- * One verification as one line of JSON. The escapes mean the same characters to every JSON reader.
- *
- * @param verification the verdict
- * @param location where the envelope stood
- */
+/** One verification as one line of JSON. The escapes mean the same characters to every JSON reader. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
   const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
   const object = {
@@ -80,7 +71,6 @@ function areAllEligible(verification: AnyVerification): boolean {
   return rows.every(({ eligible }) => eligible);
 }
 
-/** What is signed for the list, and a line for each row. */
 function describeStated({ statement }: StatementVerification): string[] {
   if (statement === null) return [];
   const { list, purpose, policyVersion, rows } = statement;
@@ -124,15 +114,6 @@ function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
   ];
 }
 
-function describeStatus(found: ListedStatus | null): string[] {
-  if (found === null) return [];
-  return row("status list", `${found.withdrawn ? "withdrawn" : "not withdrawn"} on ${found.signedAt}`);
-}
-
-function describeWarning(warning: Warning): string[] {
-  return row("warning", `${warning}: ${warnings[warning]}`);
-}
-
 function describeCheck({ name, ok, detail }: Check): string {
   // "NO compromise" would read as the opposite of what it says.
   const mark = ok === null ? "not made" : ok ? "ok" : "FAILED";
@@ -158,15 +139,9 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 
-/**
- * One verification for a person: the verdict, the one reason, what is signed, and each check.
- *
- * @param verification the verdict
- * @param location where the envelope stood
- * @param color whether the terminal shows colours
- */
+/** One verification for a person: the verdict, the one reason, what is signed, and each check. */
 function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
-  const { verdict, reason, result } = verification;
+  const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";
   // Green would be taken for the answer's colour when the answer is no, or was a yes once.
   const isStated = "statement" in verification;
@@ -183,8 +158,10 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
     ...row("audience", verification.audience),
     ...row("kid", verification.kid),
     ...describeLog(verification.log, isGenuine),
-    ...describeStatus(verification.statusList),
-    ...verification.warnings.flatMap(describeWarning),
+    ...(list === null
+      ? []
+      : row("status list", `${list.withdrawn ? "withdrawn" : "not withdrawn"} on ${list.signedAt}`)),
+    ...verification.warnings.flatMap((one) => row("warning", `${one}: ${warnings[one]}`)),
     ...(result === null ? [] : describeResult(result)),
     ...(isStated ? describeStated(verification) : []),
     ...(unjudged.has(reason) ? [] : verification.checks.map(describeCheck)),
@@ -192,7 +169,6 @@ function formatHuman(verification: AnyVerification, location: Location, color: b
   return `${lines.join("\n")}\n\n`;
 }
 
-/** The form of the output: objects, or text for people. */
 export function formatOf({ json, color }: { json: boolean; color: boolean }): Format {
   return json ? formatJson : (verification, location) => formatHuman(verification, location, color);
 }

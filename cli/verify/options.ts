@@ -4,11 +4,14 @@ import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
 import { TvsError } from "../../src/domain/errors.ts";
 import { decodeText } from "../../src/partner/file-text.ts";
+import { type LogProof, openLogProof } from "../../src/partner/log-proof.ts";
 import { isThumbprint } from "../../src/partner/rsa-key.ts";
+import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
+import { readLogKeys, readStateFile, rememberInFile } from "../evidence/witness-state.ts";
+import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
-import { type LogSettings, readWhole, settledLogKey } from "./proof.ts";
 
 export const verifyArgs = {
   jwks: option("FILE", "The service's JWKS (TVS_VERIFY_JWKS)"),
@@ -48,10 +51,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Texts = Exclude<keyof typeof verifyArgs, "json" | "log-key" | "status-list">;
 
-/** The options as they were given. */
 export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly json?: boolean | undefined;
-  /** Each of several. */
   readonly "log-key"?: readonly string[] | undefined;
   readonly "status-list"?: readonly string[] | undefined;
 };
@@ -88,7 +89,8 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   ].map((path) => (path ? resolve(path) : undefined));
   const anchor = flags.anchor || env.TVS_VERIFY_ANCHOR;
   const lists = checkListFlags(flags);
-  const pack = flags.pack === undefined ? undefined : await openPack(flags.pack);
+  const pack =
+    flags.pack === undefined ? undefined : { path: resolve(flags.pack), read: await readPack(flags.pack) };
   const issuer = flags.issuer || env.TVS_VERIFY_ISSUER || pack?.read.issuer;
   const audience = flags.audience || env.TVS_VERIFY_AUDIENCE;
   if (!jwks && !keyHistory && !pack)
@@ -108,12 +110,11 @@ export async function resolveSettings(flags: VerifyFlags, env: Environment): Pro
   if (!audience) throw usage("the audience is not known: give --audience ID, your partner id");
   if (logKeys.includes("")) throw usage("--log-key is empty: give the log's key, or a file of such keys");
   checkProofFlags(flags, logKeys);
-  const settled = await Promise.all(logKeys.map(settledLogKey));
+  // A key stays as it is; a file is named by its absolute path.
+  const settled = await Promise.all(
+    logKeys.map(async (value) => ((await readVerifierKey(value)) === null ? resolve(value) : value)),
+  );
   return { jwks, keyHistory, pack, ...lists, anchor, issuer, audience, logKeys: settled, logState };
-}
-
-async function openPack(path: string): Promise<VerifySettings["pack"]> {
-  return { path: resolve(path), read: await readPack(path) };
 }
 
 function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" | "maxListAgeSeconds"> {
@@ -155,4 +156,40 @@ async function readPack(path: string): Promise<OfflinePack> {
 export async function readLists(paths: readonly string[]): Promise<string[]> {
   const files = paths.map((path) => readWhole(path, `the status list ${path}`, maxListMiB));
   return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
+}
+
+/** Where the log's keys and what was seen of it are. Paths are absolute. */
+type LogSettings = {
+  /** Verifier keys, and files of them. */
+  readonly logKeys: readonly string[];
+  /** The file that remembers the largest checkpoint of each log. */
+  readonly logState: string | undefined;
+};
+
+/** No proof is longer, even with the signatures of many witnesses. */
+const maxProofMiB = 1;
+
+/** Reads a file that the judging rests on. @throws TvsError INPUT_UNREADABLE */
+export async function readWhole(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
+  const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
+    throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
+  });
+  if (bytes === null) throw new TvsError("INPUT_UNREADABLE", `${called} is larger than ${maxMiB} MiB`);
+  return bytes;
+}
+
+/**
+ * Opens the proof that every envelope of this run is held against. What it shows of the log is remembered at once: it is
+ * the log's own word, whatever comes of the envelopes.
+ * @throws TvsError INPUT_UNREADABLE for a file that cannot be read or is not what it should be, and for a state file that
+ * cannot be written
+ */
+export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
+  const written = await readWhole(path, `the proof ${path}`, maxProofMiB);
+  const logKeys = await readLogKeys(settings.logKeys);
+  if (settings.logState === undefined) return openLogProof(written, { logKeys, now });
+  const logState = readStateFile("--log-state", settings.logState);
+  const proof = await openLogProof(written, { logKeys, now, logState });
+  if (proof.refusal === null) await rememberInFile(settings.logState, proof);
+  return proof;
 }

@@ -4,10 +4,8 @@
 
 import process from "node:process";
 import { runCommand } from "citty";
-import { type OurCommand, version } from "../command.ts";
-import { kidsLast } from "../terminal/dashed-kids.ts";
-import { fail, withUsage } from "../terminal/failure.ts";
-import { helpText } from "../terminal/help.ts";
+import { kidsLast, type OurCommand, version } from "../command.ts";
+import { fail, helpText, withUsage } from "../terminal/help.ts";
 import { exitCodes } from "../terminal/output.ts";
 import { verifyCommand } from "./verify.ts";
 

@@ -1,28 +1,30 @@
 /** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
 
+import { stat } from "node:fs/promises";
 import process from "node:process";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
+import type { Verdict } from "../../src/partner/reasons.ts";
 import { isStatement } from "../../src/partner/statement-form.ts";
 import { unopened } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
 import { command, everyValue, type OurCommand } from "../command.ts";
-import { exitCodes, parseTime } from "../terminal/output.ts";
-import { printable } from "../terminal/printable.ts";
+import { exitCodes, parseTime, printable } from "../terminal/output.ts";
+import { type Bar, createBar, hasProgress } from "../terminal/progress.ts";
 import { type Bytes, openSources, readSource, type Source } from "./files.ts";
-import { type AnyVerification, formatOf } from "./format.ts";
+import { type AnyVerification, type Format, formatOf, type Location } from "./format.ts";
 import {
   type Environment,
+  openProof,
   readLists,
+  readWhole,
   resolveSettings,
   type VerifyFlags,
   type VerifySettings,
   verifyArgs,
 } from "./options.ts";
-import { createPrinter, createProgress, type Printer, type Tally } from "./printer.ts";
-import { openProof, readWhole } from "./proof.ts";
 
 /** What the command touches of the outside world. */
 type VerifyIo = {
@@ -132,9 +134,6 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
 
 /**
  * Runs the command. It never touches the network.
- *
- * @param line the command line
- * @param io where it writes, the environment and the time
  * @returns the exit code: 0 all valid, 1 something refused, 2 something undecidable, nothing found or a
  * wrong command line (then one line on stderr says what to do)
  */
@@ -152,17 +151,13 @@ function processIo(program: string): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
     program,
-    stdout: writeAll,
+    // Waits for a slower reader, so that memory stays bounded; an error is for the stream's own listener.
+    stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
     stderr: (text) => stderr.write(text),
     env,
     now: () => new Date(),
     color: stdout.isTTY === true && !env.NO_COLOR,
   };
-}
-
-/** Waits for a reader that is slower, so that memory stays bounded; an error is for the stream's own listener. */
-function writeAll(piece: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(piece, () => resolve()));
 }
 
 /** A reader that closes the pipe early (`| head`) has seen enough: stop, without having judged everything. */
@@ -202,13 +197,7 @@ async function judgeItem(item: EnvelopeItem, options: VerifyOptions): Promise<An
   return isStatement(item.value) ? verifyStatement(item.value, options) : verifyEnvelope(item.value, options);
 }
 
-/**
- * Judges one file, folder entry or stream, in order.
- *
- * @param source what to read, or the reason why it cannot be read
- * @param options the key set, what is expected, and the proof that every envelope is held against
- * @param printer receives at least one verdict
- */
+/** Judges one file, folder entry or stream, in order. */
 async function judgeSource(source: Source, options: VerifyOptions, printer: Printer): Promise<void> {
   const { file } = source;
   let items: EnvelopeItem[] = [];
@@ -223,4 +212,73 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   for await (const item of readSource(source, printer.watched))
     if (items.push(item) >= atOnce) await judgeItems();
   await judgeItems();
+}
+
+type Tally = Record<Verdict, number>;
+
+/** Receives what is to be printed, in the order of the input. */
+type Printer = {
+  print(verification: AnyVerification, location: Location): void;
+  /** Fulfilled when there is room for more. */
+  makeRoom(): Promise<void>;
+  /** The same bytes; the progress goes by how much of them was asked for. */
+  watched(chunks: Bytes): Bytes;
+};
+
+/** Less than this is judged before anybody has read the bar. */
+const leastBytes = 32 * 1024 * 1024;
+
+/** The size of all inputs; null when one of them is no file and nobody knows how much will come. */
+async function sizeOf(paths: readonly string[]): Promise<number | null> {
+  let bytes = 0;
+  for (const path of paths) {
+    const about = path === "-" ? null : await stat(path).catch(() => null);
+    if (!about?.isFile()) return null;
+    bytes += about.size;
+  }
+  return bytes;
+}
+
+/**
+ * Shows how far the lines of large inputs are judged. Nothing is shown where it would disturb: without a
+ * terminal, or when the verdicts themselves go to it.
+ */
+async function createProgress(paths: readonly string[]): Promise<Bar | null> {
+  if (!hasProgress() || process.stdout.isTTY === true) return null;
+  const totalBytes = await sizeOf(paths);
+  if (totalBytes === null || totalBytes < leastBytes) return null;
+  return createBar({ label: "verifying", unit: "envelopes", total: totalBytes });
+}
+
+const flushCharacters = 64 * 1024;
+
+/**
+ * Collects lines, because a write for each of a million envelopes would cost more than judging them.
+ * @param stdout gives a promise when the reader is slower; the next piece comes after it is fulfilled
+ */
+function createPrinter(stdout: (text: string) => void | Promise<void>, format: Format, progress: Bar | null) {
+  const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
+  let text = "";
+  let bytes = 0;
+  const flush = async () => {
+    const piece = text;
+    text = "";
+    if (piece !== "") await stdout(piece);
+  };
+  async function* watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+      yield chunk;
+    }
+  }
+  const printer: Printer = {
+    print(verification, location) {
+      tally[verification.verdict]++;
+      text += format(verification, location);
+    },
+    makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
+    watched,
+  };
+  return { printer, tally, flush };
 }

@@ -11,12 +11,10 @@ import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
 /** A part of the document: OpenAPI 3.1 objects are plain JSON. */
 type Json = { readonly [member: string]: unknown };
 
-/** An OpenAPI 3.1 document. */
 type OpenApiDocument = Json & {
   readonly openapi: "3.1.0";
   readonly info: Json & { readonly title: string };
   readonly servers: readonly [Json];
-  /** Operations by path and method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
 };
 
@@ -24,7 +22,6 @@ type OpenApiDocument = Json & {
 const published = withErrorCodes(parse(text, { maxAliasCount: -1 }));
 
 type Answer = {
-  /** The codes that an error may have. */
   readonly "x-error-codes"?: readonly ApiErrorCode[];
   readonly description: string;
   readonly headers?: Json;
@@ -72,7 +69,6 @@ function completed(answer: Answer): Answer {
 
 /**
  * The document of one service.
- *
  * @param issuer the service's address without a slash at its end: the one server that the document names
  * @param site whose service it is: its name in the title, and whom to ask
  */

@@ -70,7 +70,6 @@ function replyOf({ headers, body, replayed }: Answer): Reply {
   return { status: 200, headers: all, body };
 }
 
-/** A lookup states no purpose; it is judged by this one. */
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
 export const checkEligibility: PartnerHandler = async (call) => {

@@ -16,9 +16,9 @@ import {
 import { check } from "../http/request-body.ts";
 import { log } from "../logger.ts";
 import type { Service } from "../service.ts";
-import type { EvidenceDocuments } from "./evidence-documents.ts";
+import type { EvidenceDocuments } from "./evidence-api.ts";
 import { searchTermSchema } from "./requests.ts";
-import type { StatusDocuments } from "./status-documents.ts";
+import type { StatusDocuments } from "./status-api.ts";
 
 /** What calls for everybody are answered from. */
 export type PublicParts = {
@@ -63,7 +63,6 @@ function tooMany(call: HttpCall, decision: AddressDecision, what: string): Reply
   return reply;
 }
 
-/** The limit of the address that a public lookup comes from. */
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
 
 /** The limit for every way of looking a teacher up: who has spent it at the address has spent it on the page. */

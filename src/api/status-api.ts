@@ -1,8 +1,86 @@
 /** The signed status lists for everybody (decision D15.1): each list, where they are, and all that is needed offline. */
 
-import { ttlSeconds } from "../domain/status-list/lists.ts";
-import { documentReply } from "../http/public-document.ts";
+import { isoSeconds } from "../domain/clock.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
+import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
+import { documentReply, type PublicDocument, publicDocument } from "../http/public-document.ts";
+import type { Service } from "../service.ts";
+import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
 import type { PublicHandler } from "./public-api.ts";
+
+/** What everybody may read of the status lists. What is not there throws TvsError NOT_KNOWN. */
+export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
+
+type Sources = Pick<Service, "statusLists" | "configuration" | "isClockWrong" | "clock">;
+
+/** The lists as they are served, and what they were made of. */
+type Served = { readonly lists: StatusLists | null; readonly documents: ReadonlyMap<string, PublicDocument> };
+
+/**
+ * Makes the documents, and keeps them while what they are made of is the same, at which a thread looks at most once a
+ * second: so none is older than a change by more than that.
+ */
+export function createStatusDocuments(sources: Sources, evidence: EvidenceDocuments) {
+  const { configuration, clock } = sources;
+  let served: Served = { lists: null, documents: new Map() };
+  let pack:
+    | { readonly of: readonly unknown[]; readonly at: number; readonly document: PublicDocument }
+    | undefined;
+
+  const newest = createRecent(async () => {
+    // A list's time would be refused, or count for days too long.
+    if (sources.isClockWrong())
+      throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
+    const lists = await sources.statusLists.newest();
+    if (served.lists !== lists) served = { lists, documents: documentsOf(lists) };
+    return served;
+  }, clock);
+
+  return {
+    async list(number: string): Promise<PublicDocument> {
+      const { documents } = await newest();
+      const uri = `${configuration.current().settings.issuer}${statusListPath}/${number}`;
+      return documents.get(uri) ?? notKnown("there is no status list of this number");
+    },
+    /** The addresses of all lists (draft-ietf-oauth-status-list-21, 9). */
+    async aggregation(): Promise<PublicDocument> {
+      const { lists } = await newest();
+      if (lists === null) return notKnown("this service has no status lists");
+      return publicDocument(JSON.stringify({ status_lists: [...lists.tokens.keys()] }), "application/json");
+    },
+    /** One file for a place without a network: all that verifying an envelope needs. */
+    async pack(): Promise<PublicDocument> {
+      const [{ lists }, checkpoint] = await Promise.all([newest(), newestCheckpoint(evidence)]);
+      const { settings, jwks, keyHistory } = configuration.current();
+      const { issuer } = settings;
+      const of = [lists, checkpoint, jwks, keyHistory, issuer];
+      const now = clock.now();
+      const isKept =
+        pack?.of.every((part, n) => part === of[n]) && Math.abs(now - pack.at) < ttlSeconds * 1000;
+      if (pack !== undefined && isKept) return pack.document;
+      const statusLists = [...(lists?.tokens.values() ?? [])];
+      const madeAt = isoSeconds(Math.floor(now / 1000));
+      const content = { issuer, madeAt, jwks: JSON.parse(jwks), keyHistory, statusLists, checkpoint };
+      pack = { of, at: now, document: publicDocument(JSON.stringify(content), "application/json") };
+      return pack.document;
+    },
+  };
+}
+
+function documentsOf(lists: StatusLists | null): Map<string, PublicDocument> {
+  const tokens = [...(lists?.tokens ?? [])];
+  return new Map(tokens.map(([uri, token]) => [uri, publicDocument(token, "application/statuslist+jwt")]));
+}
+
+/** The newest checkpoint of the evidence log; null before there is one. */
+async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | null> {
+  try {
+    return (await evidence.checkpoint()).body;
+  } catch (error) {
+    if (isTvsError(error, "NOT_KNOWN")) return null;
+    throw error;
+  }
+}
 
 const asStatusList = `public, max-age=${ttlSeconds}`;
 

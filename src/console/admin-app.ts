@@ -85,7 +85,6 @@ export function createAdminApp({ sources, exposition, sessions }: AdminOptions):
   return app;
 }
 
-/** What the console's pages load besides. */
 const files: Readonly<Record<string, ReturnType<typeof programFile>>> = {
   "/console.css": programFile("text/css", () => import("./console.css", { with: { type: "text" } })),
   "/copy-button.js": programFile(

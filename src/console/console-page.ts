@@ -1,8 +1,6 @@
 /** The console's page, made of its sections. */
 
-import { html } from "hono/html";
-import { chartFigures } from "./charts.ts";
-import { consoleDocument, consoleNav } from "./console-frame.ts";
+import { html, raw } from "hono/html";
 import type { ConsoleState } from "./console-state.ts";
 import { badge, commandBox, type Markup, moment } from "./markup.ts";
 import {
@@ -13,7 +11,50 @@ import {
   quotaSection,
   webhooksSection,
 } from "./state-sections.ts";
-import { answersSection, figuresSection, refusalsSection, statusesSection } from "./traffic-sections.ts";
+import {
+  answersSection,
+  chartFigures,
+  figuresSection,
+  refusalsSection,
+  statusesSection,
+} from "./traffic-sections.ts";
+
+const places = [
+  ["/", "Now"],
+  ["/teachers", "Teachers"],
+  ["/attestations", "Attestations"],
+  ["/deliveries", "Deliveries"],
+  ["/imports", "Imports"],
+  ["/changes", "Changes"],
+] as const;
+
+/** Belongs to a list, and is no place of its own. */
+const parents: Readonly<Record<string, string>> = { "/teacher": "/teachers", "/import": "/imports" };
+
+function consoleNav(path: string): Markup {
+  const here = parents[path] ?? path;
+  return html`<nav aria-label="Console"><ul>${places.map(
+    ([to, name]) =>
+      html`<li><a href=".${to}"${to === here ? html` aria-current="page"` : ""}>${name}</a></li>`,
+  )}</ul></nav>`;
+}
+
+/** A page that shows what it was asked for, and does not change by itself. */
+export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
+  return consoleDocument(`${title} – tvs console`, {
+    head: html``,
+    body: html`<header><h1>${title}</h1> ${consoleNav(path)}</header>
+<main>${main}</main>
+<footer><p>This page only reads. To act, paste a command into a terminal on this machine.</p></footer>`,
+  });
+}
+
+function consoleDocument(title: string, { head, body }: { head: Markup; body: Markup }): Markup {
+  return html`${raw("<!doctype html>")}
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/console.css">
+${head}</head><body>${body}</body></html>`;
+}
 
 /** The parts of the page that change, by their ids. The script asks for them again and puts them in place. */
 const sections = {
@@ -30,7 +71,6 @@ const sections = {
   statuses: { title: "Requests since the start", render: statusesSection },
 } as const;
 
-/** Every section's HTML by its id. */
 export async function renderSections(state: ConsoleState): Promise<Record<string, string>> {
   const rendered = Object.entries(sections).map(async ([id, { render }]) => [
     id,

@@ -1,13 +1,12 @@
 import type { BlindIndex } from "../domain/blind-index.ts";
+import { shellWord } from "../domain/plain-text.ts";
 import type { Look, Sources } from "../metrics/sources.ts";
-import { shellWord } from "../shell-word.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { ImportHistory } from "../store/imports.ts";
 import type { TeacherStore } from "../store/teachers.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 
-/** What the console is made from; the composition root gives it. */
 export type ConsoleSources = Sources & {
   readonly teachers: TeacherStore;
   readonly blindIndex: BlindIndex;

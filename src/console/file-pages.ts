@@ -85,7 +85,6 @@ function historyRow(line: HistoryLine, timeZone: string): Cell[] {
   ];
 }
 
-/** The imports, each with a link to how its rows were judged. */
 export function importsPart(
   imports: readonly ImportRecord[],
   { timeZone, now, commandLine }: { timeZone: string; now: number } & Pick<ConsoleSources, "commandLine">,
@@ -104,7 +103,6 @@ export function importsPart(
   });
 }
 
-/** Where an import is; one of which no row stood has changed nothing. */
 function importBadge(one: ImportRecord, now: number): Markup {
   const { startedAt, finishedAt, abandonedAt, rejected } = one;
   if (abandonedAt !== null) return badge("quiet", "given up");

@@ -1,5 +1,6 @@
 /** The lists of the console: teachers, attestations, deliveries and changes. */
 
+import { stringify } from "csv-stringify/sync";
 import { html } from "hono/html";
 import { type Attestation, statementStatus } from "../domain/attestations.ts";
 import { actorNamed, type RecordedChange } from "../domain/changes.ts";
@@ -10,10 +11,115 @@ import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
 import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import type { Field, Listing, Query, Rows } from "./listing.ts";
-import { badge, type Cell, inZone, moment } from "./markup.ts";
+import { badge, type Cell, count, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/** Rows of one page. */
+type Field = {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: "text" | "date" | readonly string[];
+};
+
+/** A column: as it is shown, and as CSV has it. */
+type Column<Row> = {
+  readonly head: string;
+  readonly text: (row: Row) => string | number | null;
+  /** Where it is more than its text. */
+  readonly cell?: (row: Row) => Cell;
+};
+
+/** Where the next page begins: a registration number, or how many rows are left out. */
+export type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
+
+type Query = Readonly<Record<string, string>>;
+
+export type Listing<Row> = {
+  /** The path in the session's folder, also of the CSV file. */
+  readonly path: string;
+  readonly title: string;
+  readonly fields: readonly Field[];
+  readonly columns: readonly Column<Row>[];
+  readonly nothing: string;
+  /** The most rows of its CSV file, which the link to it says. */
+  readonly csvRows: number;
+  /**
+   * @param page where it begins, empty for the first, and how many rows it has
+   * @throws TvsError USAGE for a query that makes no sense
+   */
+  readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
+};
+
+export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
+  if (rows.length === 0) return none(nothing);
+  return tableOf(title, {
+    head: columns.map(({ head }) => head),
+    rows: rows.map((row) => columns.map(({ text, cell }) => cell?.(row) ?? String(text(row) ?? "–"))),
+  });
+}
+
+export function filterForm(
+  { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
+  query: Query,
+): Markup {
+  return html`<form class="filter" action=".${path}" aria-label="${title}">
+${fields.map((field) => html`<label>${field.label} ${control(field, query[field.name] ?? "")}</label>`)}
+<button>Show</button>${Object.keys(query).length === 0 ? "" : html` <a href=".${path}">Show all</a>`}
+</form>`;
+}
+
+function control({ name, kind }: Field, value: string): Markup {
+  if (kind === "text" || kind === "date")
+    return html`<input name="${name}" type="${kind}" value="${value}" autocomplete="off">`;
+  const option = (word: string) =>
+    html`<option value="${word}"${word === value ? html` selected` : ""}>${word === "" ? "any" : word}</option>`;
+  return html`<select name="${name}">${["", ...kind].map(option)}</select>`;
+}
+
+export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+  const more =
+    next === null
+      ? ""
+      : html`<a rel="next" href="${addressOf(path, { ...query, from: next })}">Next page</a>`;
+  return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${count(csvRows)} rows at most</a></p>`;
+}
+
+function addressOf(path: string, query: Query): string {
+  const text = new URLSearchParams(query).toString();
+  return text === "" ? `.${path}` : `.${path}?${text}`;
+}
+
+/** The fields of a form that were filled in; what else stands in an address is left out. */
+export function queryOf(
+  fields: readonly Pick<Field, "name">[],
+  given: Readonly<Record<string, string>>,
+): Query {
+  const filled = fields.flatMap(({ name }) => {
+    const value = (given[name] ?? "").trim();
+    return value === "" ? [] : [[name, value]];
+  });
+  return Object.fromEntries(filled);
+}
+
+const csvPageRows = 2_000;
+
+/**
+ * The rows of a list as CSV, so many at a time. A cell that a spreadsheet would take for a formula is marked as text.
+ */
+export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
+  const { columns, csvRows } = listing;
+  yield stringify([columns.map(({ head }) => head)]);
+  let from: string | null = "";
+  for (let written = 0; from !== null && written < csvRows; ) {
+    const rows = Math.min(csvPageRows, csvRows - written);
+    const page: Rows<Row> = await listing.read(query, { from, rows });
+    yield stringify(
+      page.rows.map((row) => columns.map(({ text }) => text(row))),
+      { escape_formulas: true },
+    );
+    written += page.rows.length;
+    from = page.next;
+  }
+}
+
 export const pageRows = 50;
 /** Teachers who are looked at for one page: some hundred milliseconds; a page may so be short. */
 export const maxLooked = 200_000;
@@ -91,7 +197,6 @@ function idColumn<Name extends string>(head: string, name: Name) {
 
 type DescribedRow = ReturnType<typeof describeRow>;
 
-/** The register in the order of the registration numbers. */
 export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   return {
     path: "/teachers",
@@ -117,7 +222,6 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
   };
 }
 
-/** What the register is searched with. */
 export function looking({ teachers, blindIndex, clock, configuration }: ConsoleSources) {
   return { teachers, blindIndex, clock, calendar: configuration.current().calendar };
 }
@@ -200,7 +304,6 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
 
 const deliveryLevels = { pending: "warn", delivered: "good", dead: "bad" } as const;
 
-/** Who was told of what. */
 export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   const { timeZone } = sources.configuration.current().settings;
   const at = (time: number | null) => (time === null ? null : moment(time, timeZone));

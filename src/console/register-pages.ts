@@ -6,31 +6,32 @@ import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
 import { readForm } from "../http/hono-call.ts";
 import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
-import { consoleFrame } from "./console-frame.ts";
+import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { importPart, importsPart, teacherPart } from "./file-pages.ts";
-import { csvOf, filterForm, type Listing, pager, queryOf, tableOfRows } from "./listing.ts";
 import {
   attestationListing,
   changeListing,
+  csvOf,
   deliveryListing,
   describedPage,
+  filterForm,
+  type Listing,
   looking,
   maxLooked,
   pageRows,
+  pager,
+  queryOf,
+  tableOfRows,
   teacherListing,
 } from "./listings.ts";
 import type { Markup } from "./markup.ts";
 
-/** Imports that are shown. */
 const shownImports = 100;
 
 type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
 
-/**
- * Adds the pages to the console.
- * @param signedIn lets nobody through who is not
- */
+/** Adds the pages to the console. @param signedIn lets nobody through who is not */
 export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
   addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
   addListing(app, signedIn, attestationListing(sources));

@@ -1,17 +1,15 @@
 /** The console's sections on what the service knows: concerns, quotas, keys, webhooks, imports, the log. */
 
 import { html } from "hono/html";
-import { type Check, fail, warn } from "../domain/check.ts";
-import { judge } from "../domain/checks.ts";
+import { type Check, fail, judge, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import { judgeClock } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
 import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
-import type { SigningKey } from "../domain/keys.ts";
+import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { describeLicensed } from "../domain/status.ts";
-import { shellWord } from "../shell-word.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { importsPart } from "./file-pages.ts";
 import {
@@ -29,7 +27,6 @@ import {
 
 const unread = "The database has not answered yet.";
 
-/** What needs attention, each with its command. */
 export function attentionSection(state: ConsoleState): Markup {
   const concerns = concernsOf(state);
   if (concerns.length === 0) return html`<p class="calm">Nothing needs attention.</p>`;
@@ -71,6 +68,7 @@ function meter({ used, limit }: { used: number; limit: number }): Markup {
 
 /** Retired keys never change again: the newest few are enough here. */
 const shownRetired = 3;
+const keyLevels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
 
 export function keysSection({ snapshot, now, commandLine }: ConsoleState): Markup {
   const { keys, settings } = snapshot;
@@ -81,7 +79,7 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
     .sort((one, other) => (other.retiredAt ?? 0) - (one.retiredAt ?? 0));
   const rows = [keys.active, keys.pending, ...others.slice(0, shownRetired)].map((key) => [
     html`<span class="id">${key.kid}</span>`,
-    keyBadge(key),
+    badge(keyLevels[key.state], key.state),
     at(key.publishedAt),
     at(key.activatedAt),
     at(key.retiredAt),
@@ -95,11 +93,6 @@ export function keysSection({ snapshot, now, commandLine }: ConsoleState): Marku
   const more = others.length - shownRetired;
   return html`${tableOf("Signing keys", { head: ["Key", "State", "Published", "Active from", "Retired"], rows })}
 <p>Rotation ${due}. ${possible}${more > 0 ? ` ${count(more)} older keys are not shown.` : ""}</p>${commandBox(commandLine("keys rotate"))}`;
-}
-
-function keyBadge({ state }: SigningKey): Markup {
-  const levels = { active: "good", pending: "quiet", retired: "quiet", compromised: "bad" } as const;
-  return badge(levels[state], state);
 }
 
 export function webhooksSection(state: ConsoleState): Markup {
@@ -168,7 +161,6 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
   return html`${summary}${importsPart(readings.imports, { timeZone, now, commandLine })}`;
 }
 
-/** The evidence log: its trees, its checkpoints, and who else has them. */
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);
@@ -254,7 +246,6 @@ function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith(".") ? "" : "."}`;
 }
 
-/** What only this process knows of itself. */
 function judgeProcess(state: ConsoleState): Check[] {
   const { hasFailed, readings, isDiskRefusing, history, threads, clockAheadMs, now } = state;
   const checks: Check[] = [judgeClock(clockAheadMs())];

@@ -1,14 +1,14 @@
 /** The console's sections on what the service did: figures, answers, requests, refusals. */
 
-import { html } from "hono/html";
+import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
-import { percentileMs } from "../metrics/latency.ts";
+import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
+import { percentileMs } from "../metrics/requests.ts";
 import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/** The row of figures at the top: what is so just now. */
 export function figuresSection(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
   const last = history.points(now - 10_000).at(-1);
@@ -32,7 +32,6 @@ export function figuresSection(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-/** Teachers answered for since the start, by endpoint and licence status. */
 export function answersSection({ work }: ConsoleState): Markup {
   const rows = answerOperations.map((endpoint) => {
     const counts = licenseStatuses.map((status) => work.total(`answers: ${endpoint} ${status}`));
@@ -51,7 +50,6 @@ export function answersSection({ work }: ConsoleState): Markup {
   });
 }
 
-/** Requests since the start, by route and HTTP status. */
 export function statusesSection({ requests }: ConsoleState): Markup {
   const counted = requests.counts();
   if (counted.length === 0) return none("No request since the service started.");
@@ -72,7 +70,6 @@ export function statusesSection({ requests }: ConsoleState): Markup {
   });
 }
 
-/** Callers that are shown: who was refused last. */
 const shownCallers = 20;
 
 /** What partners were refused, by key: of late, and since the start. */
@@ -124,4 +121,95 @@ function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+type SeriesKey = Exclude<keyof Point, "at">;
+type Chart = {
+  readonly title: string;
+  readonly unit: string;
+  /** What is drawn of each point, with its label. */
+  readonly series: Readonly<Partial<Record<SeriesKey, string>>>;
+};
+
+const charts: readonly Chart[] = [
+  {
+    title: "Traffic",
+    unit: "requests/s",
+    series: { publicRate: "public lookup", partnerRate: "partner API", otherRate: "pages, documents" },
+  },
+  {
+    title: "Refused and failed",
+    unit: "requests/s",
+    series: { refusedRate: "4xx", failedRate: "5xx" },
+  },
+  {
+    title: "Latency, partner API",
+    unit: "ms",
+    series: { partnerP50: "half within", partnerP99: "99 % within" },
+  },
+  {
+    title: "Latency, public lookup",
+    unit: "ms",
+    series: { publicP50: "half within", publicP99: "99 % within" },
+  },
+  {
+    title: "Signing and storing",
+    unit: "",
+    series: { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "acts a commit" },
+  },
+  {
+    title: "Webhooks",
+    unit: "attempts/s",
+    series: { deliveredRate: "delivered", undeliveredRate: "failed" },
+  },
+];
+
+/** The charts, drawn anew each time that the page asks: the script puts them in their place as it does every section. */
+export function chartFigures({ history, snapshot }: ConsoleState): Markup {
+  const points = history.points(0);
+  const { timeZone } = snapshot.settings;
+  return html`${charts.map((chart) => chartFigure(chart, points, timeZone))}`;
+}
+
+function seriesOf({ series }: Chart) {
+  return Object.entries(series) as [key: SeriesKey, label: string][];
+}
+
+function chartFigure(chart: Chart, points: readonly Point[], timeZone: string): Markup {
+  const { title, unit } = chart;
+  const last = points.at(-1);
+  const legend = seriesOf(chart).map(
+    ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
+<b>${figure(last?.[key] ?? null)}</b></li>`,
+  );
+  const said = `${title}, the last 15 minutes; the figures above are the newest`;
+  return html`<figure class="panel chart">
+<figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
+<div class="plot" role="img" aria-label="${said}">${drawing(chart, points, timeZone)}</div>
+</figure>`;
+}
+
+const spanMs = maxPoints * sampleMs;
+const width = 600;
+const height = 120;
+
+function drawing(chart: Chart, points: readonly Point[], timeZone: string): Markup {
+  const keys = seriesOf(chart).map(([key]) => key);
+  const to = points.at(-1)?.at ?? 0;
+  const from = to - spanMs;
+  const top = Math.max(0.01, ...keys.flatMap((key) => points.map((point) => point[key] ?? 0)));
+  const peakAt = points.find((point) => keys.some((key) => point[key] === top))?.at;
+  const peak = peakAt === undefined ? "" : `peak ${figure(top)} at ${moment(peakAt, timeZone).slice(11)}`;
+  const lines = keys.map((key, index) => {
+    const path = points
+      .flatMap((point) => {
+        const value = point[key];
+        if (value === null) return [];
+        const x = (width * (point.at - from)) / spanMs;
+        return [`${x.toFixed(1)},${(height - 2 - (height - 4) * (value / top)).toFixed(1)}`];
+      })
+      .join(" ");
+    return `<polyline class="s${index + 1}" points="${path}"/>`;
+  });
+  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak}</span>`;
 }

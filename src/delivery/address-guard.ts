@@ -55,9 +55,8 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 /**
  * Whether an address is one of the public internet: in none of the blocks of the IANA special-purpose registries, nor
  * a multicast one or one that carries an IPv4 address, which a translator on the way would send it on to. All of them are
- * ipaddr.js's, and test/delivery/special-ranges.test.ts holds it to the registries. IPv6 outside global unicast is
+ * ipaddr.js's, and test/delivery/address-guard.test.ts holds it to the registries. IPv6 outside global unicast is
  * refused by default; so is everything that is no address in its plain form, which a connection would look up as a name.
- *
  * @param ip the address as text, IPv6 without brackets
  * @returns the name of the special range when it is not public
  */
@@ -92,7 +91,6 @@ export function mayBePrivate(
  * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment.
  * An address written as the host is classified after parsing, when `0x7f.1`, `017700000001` and `127.1` have
  * all become 127.0.0.1.
- *
  * @throws EndpointRefused with the reason
  */
 export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
@@ -123,7 +121,6 @@ function checkSpelling(text: string, allowPrivate: boolean): void {
   if (authority === "") throw invalid("it has no host");
 }
 
-/** The host name or address of a URL, IPv6 without its brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }
@@ -132,7 +129,6 @@ export function hostOf(url: URL): string {
  * Checks an endpoint and everything that its name resolves to; one address that is not public refuses it.
  * Called when an endpoint is saved and before each attempt, which then connects to a returned address: a
  * name that resolves differently a moment later changes nothing.
- *
  * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` when the name has no address just now
  */
 export async function resolveEndpoint(

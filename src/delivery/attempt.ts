@@ -6,8 +6,7 @@ import type { LeasedDelivery, OpenEndpoint } from "../domain/deliveries.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { signingSecrets, standardKeyOf } from "../domain/webhooks.ts";
 import { EndpointRefused, type ResolvedEndpoint, type Resolver, resolveEndpoint } from "./address-guard.ts";
-import type { Exchange } from "./exchange.ts";
-import type { AttemptResult } from "./outcome.ts";
+import type { AttemptResult, Exchange } from "./exchange.ts";
 
 export type AttemptDependencies = {
   readonly exchange: Exchange;

@@ -36,7 +36,6 @@ export function createEndpointQueues(limits: QueueLimits) {
   let underWay = 0;
   let probes = 0;
 
-  /** All queues, beginning with the one whose turn it is. */
   const inTurn = () => [...order.slice(turn % order.length), ...order.slice(0, turn % order.length)];
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
@@ -61,7 +60,6 @@ export function createEndpointQueues(limits: QueueLimits) {
     /** True when something of an open endpoint has become due since the last update. */
     isDue: (now: number) =>
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
-    /** What to lease, as far as there is room. */
     wants(): LeaseRequest[] {
       const held = order.reduce((sum, queue) => sum + queue.held.size, 0);
       let left = underWay < limits.maxAttempts ? limits.maxHeld - held : 0;
@@ -74,7 +72,6 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
       return requests;
     },
-    /** Takes in what was leased. */
     add(requests: readonly LeaseRequest[], leased: readonly LeasedDelivery[], leasedAtMs: number): void {
       for (const { partnerId, limit } of requests) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);

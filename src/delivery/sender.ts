@@ -10,7 +10,7 @@ import {
   type EndpointQueues,
   type QueueLimits,
 } from "./endpoint-queues.ts";
-import type { AttemptResult } from "./outcome.ts";
+import type { AttemptResult } from "./exchange.ts";
 
 type SenderLimits = QueueLimits & {
   /** How long a lease lasts; a dead process's deliveries are taken over after it. */
@@ -38,7 +38,6 @@ const senderLimits: SenderLimits = {
 /** What an attempt takes beside its exchange: resolving the name (5 s at most), and two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
-/** The pause after the database has refused. */
 const errorPauseMs = 2_000;
 
 export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {

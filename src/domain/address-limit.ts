@@ -17,7 +17,7 @@ export type AddressDecision = QuotaState & { readonly allowed: boolean; readonly
 /** Counts a call of an address, which is given by the blocks that it lies in, the narrowest first. */
 type Count = (blocks: readonly string[]) => AddressDecision;
 
-export type AddressLimit = {
+type AddressLimit = {
   /** Counts a lookup, whatever it asks for. */
   readonly lookup: Count;
   /** Counts it once more when it names a person by NIN, e-mail or phone (search-term.ts, isPersonalTerm). */

@@ -26,7 +26,6 @@ export type AttestationCheck = {
   /** What exactly could not be read; null where it could be. */
   readonly problem: string | null;
   readonly verificationId: string | null;
-  /** What the log holds under this id. */
   readonly record: Attestation | null;
 };
 
@@ -42,9 +41,6 @@ const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
  * Answers "did we attest this?": the signature must be the stored one, byte for byte, and no unsigned member
  * may differ from what is signed. No key is needed, so it also holds for envelopes of a compromised one.
- *
- * @param item what was found in the input
- * @param find the evidence log
  * @param mayBePruned whether the log may once have held a verification id that it does not hold now
  */
 export async function checkAttestation(

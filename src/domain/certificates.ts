@@ -18,7 +18,6 @@ export const maxDerBytes = 16 * 1024;
 
 /**
  * Reads a DER certificate.
- *
  * @param der the bytes, one certificate and nothing else
  * @returns the certificate, or `null` when the bytes are anything else; it never throws
  */
@@ -54,8 +53,6 @@ function isWholeSequence(der: Uint8Array): boolean {
  *
  * A chain is refused rather than guessed at: whoever holds a certificate of the chain's upper end would
  * otherwise become the partner.
- *
- * @param partnerId whom it will belong to
  * @param options `now` in milliseconds since the epoch
  * @throws TvsError INPUT_UNREADABLE when there is no certificate, REFUSED for several and for an expired one
  */

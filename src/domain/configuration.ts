@@ -8,7 +8,7 @@ import { jwks, type KeyRing, keyRing, lastChangeOf, type SigningKey, signKeyHist
 import type { Secrets } from "./secrets.ts";
 import { createSerial } from "./serial.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { teacherIdsAfterName } from "./status-list/places.ts";
+import { teacherIdsAfterName } from "./status-list/lists.ts";
 
 /** One consistent view of everything that is read often and changed rarely. Never altered, only replaced. */
 export type Snapshot = Readonly<Awaited<ReturnType<typeof load>>>;

@@ -29,10 +29,7 @@ export function mintApiKey(partnerId: string, options: { kind: KeyKind; secrets:
   return { text, record: apiKeyRecord(text, partnerId, options) };
 }
 
-/**
- * What is stored of a key.
- * @throws TvsError INTERNAL for a text that is no key of this kind
- */
+/** What is stored of a key. @throws TvsError INTERNAL for a text that is no key of this kind */
 export function apiKeyRecord(
   text: string,
   partnerId: string,
@@ -75,7 +72,6 @@ export function apiKeyId(text: string, kind: KeyKind): string | null {
 /** What a request presents, strongest first (contract C17). */
 export type Presented = {
   readonly certificate: PresentedCertificate | null;
-  /** The one that a proxy passes on: the TLS layer's may be the proxy's own. */
   readonly forwardedCertificate?: PresentedCertificate | null;
   readonly bearer: string | null;
   /** Something stands in `Authorization` that is not `Bearer` and one key. */

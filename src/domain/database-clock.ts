@@ -1,6 +1,7 @@
 /** This machine's clock beside that of a database on a server (decision D12.4). */
 
-import { type Check, checkNamed } from "./check.ts";
+import type { Check } from "./checks.ts";
+import { checkNamed } from "./checks.ts";
 import type { Clock } from "./clock.ts";
 import { TvsError } from "./errors.ts";
 

@@ -22,7 +22,6 @@ export type Delivery = {
   readonly eventType: EventType;
   readonly partnerId: string;
   readonly state: DeliveryState;
-  /** Attempts made so far. */
   readonly attempts: number;
   readonly createdAt: number;
   /** When the next attempt is due, if it is not held; null when there is none to come. */
@@ -41,7 +40,7 @@ export type DeliveryAttempt = {
   readonly number: number;
   readonly at: number;
   readonly status: number | null;
-  /** Null when it was acknowledged; else a code of `src/delivery/outcome.ts`. */
+  /** Null when it was acknowledged; else a code of `src/delivery/exchange.ts`. */
   readonly error: string | null;
   readonly durationMs: number;
 };
@@ -62,7 +61,6 @@ export type DeliveryFilter = {
   readonly limit: number;
 };
 
-/** Work that waits, by partner. */
 export type PartnerBacklog = {
   readonly partnerId: string;
   readonly pending: number;
@@ -113,7 +111,6 @@ export type FinishedAttempt = {
   readonly delivery: LeasedDelivery;
   /** The address that the attempt went to: another one's failure is not held against a new one. */
   readonly url: string;
-  /** When the attempt began. */
   readonly at: number;
   readonly finishedAt: number;
   readonly status: number | null;

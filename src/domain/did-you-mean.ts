@@ -24,7 +24,6 @@ export function didYouMean(given: string, known: readonly string[]): string | nu
   return begun.length === 1 ? (begun[0] ?? null) : null;
 }
 
-/** The words to add to a message: a question, or nothing. */
 export function suggestion(given: string, known: readonly string[], prefix = ""): string {
   const word = didYouMean(given, known);
   return word === null ? "" : `; did you mean ${prefix}${word}?`;

@@ -28,7 +28,6 @@ export type Claims = {
   readonly status?: StatusClaim | undefined;
 };
 
-/** An envelope as it leaves, and what of it the evidence log keeps. */
 export type SealedEnvelope = {
   readonly claims: Claims;
   readonly kid: string;

@@ -190,7 +190,7 @@ export async function signerAs(
  * When the ring was changed last, as far as it tells. A service signs its history as of then: RS256 gives the same
  * signature each time, so all nodes serve the same document, and one has the tag that another gave.
  */
-export function lastChangeOf({ keys }: KeyRing): number {
+export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];
   });

@@ -15,10 +15,7 @@ export function parseAddress(text: string): Address | null {
   return ipaddr.isValid(bare) ? ipaddr.process(bare) : null;
 }
 
-/**
- * Reads an address or a CIDR block.
- * @throws TvsError CONFIG_INVALID that names the entry
- */
+/** Reads an address or a CIDR block. @throws TvsError CONFIG_INVALID that names the entry */
 export function parseNetwork(entry: string): Network {
   const [address, bits, ...rest] = entry.trim().split("/");
   const parsed = parseAddress(address ?? "");
@@ -38,7 +35,6 @@ function notANetwork(entry: string): TvsError {
   return new TvsError("CONFIG_INVALID", message);
 }
 
-/** Whether an address lies in one of the networks. */
 export function isInside(address: Address, networks: readonly Network[]): boolean {
   return networks.some(([base, bits]) => {
     if (address.kind() !== base.kind()) return false;

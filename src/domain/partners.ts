@@ -74,10 +74,7 @@ export const defaultWatchLimit = 100_000;
 /** More than a country has teachers. */
 const maxWatchLimit = 10_000_000;
 
-/**
- * Checks a partner record before it is stored.
- * @throws TvsError USAGE naming the field
- */
+/** Checks a partner record before it is stored. @throws TvsError USAGE naming the field */
 export function checkPartner(partner: Partner): Partner {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(partner.partnerId)) {
     throw new TvsError(
@@ -126,7 +123,6 @@ export async function requirePartner(store: PartnerStore, partnerId: string): Pr
   return partner;
 }
 
-/** A partner as the commands show it; times in ISO 8601. */
 export function describePartner(partner: Partner) {
   const { createdAt, disabledAt, ...terms } = partner;
   return {
@@ -136,7 +132,6 @@ export function describePartner(partner: Partner) {
   };
 }
 
-/** A client certificate as the commands show it; times in ISO 8601. */
 export function describeCertificate(certificate: ClientCertificate) {
   return {
     fingerprint: certificate.fingerprint,

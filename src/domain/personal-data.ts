@@ -54,7 +54,6 @@ export function holdsPersonalData(text: string): boolean {
   return withoutPersonalData(text) !== text;
 }
 
-/** The digits of a text as ASCII, nothing between them. */
 export function digitsOf(text: string): string {
   if (plainText.test(text)) return text.replace(/[^0-9]+/g, "");
   return (text.match(digits) ?? []).map(asciiDigit).join("");

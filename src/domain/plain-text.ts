@@ -25,3 +25,8 @@ const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLett
 export function hasHiddenCharacter(text: string): boolean {
   return hidden.test(text) && hidden.test(text.replace(joiner, ""));
 }
+
+/** A word of a command that is printed to be pasted: as it is where every shell takes it so, else in quotes. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

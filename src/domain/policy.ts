@@ -26,7 +26,6 @@ export type Policy = {
 
 /**
  * Reads a policy document (decision D3.5: deny by default, versioned).
- * @param text JSON
  * @throws TvsError CONFIG_INVALID naming the member that is wrong
  */
 export function parsePolicy(text: string): Policy {

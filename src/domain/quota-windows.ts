@@ -17,7 +17,6 @@ export type QuotaWindow = { partnerId: string; kind: WindowKind; startsAt: numbe
 /** The beginning of one window of each kind, in milliseconds since the epoch. */
 export type WindowStarts = Readonly<Record<WindowKind, number>>;
 
-/** What has been used of a partner's two windows. */
 export type WindowsUsed = Readonly<Record<WindowKind, number>>;
 
 /** What a call costs of the windows that were open when it came, and what they have room for. */

@@ -182,7 +182,6 @@ function createCall(knownOf: (partner: Partner) => KnownWindows, { clock, store 
     },
     /**
      * What the commit of the call's work is to charge.
-     * @param calls how many calls the work counts as
      * @param ofDay what it costs of the day, where that is not as many
      * @throws QuotaExceeded
      */

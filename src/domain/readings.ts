@@ -70,7 +70,6 @@ export function createReadings(dependencies: ReadingsDependencies): () => Promis
   };
 }
 
-/** What the database says just now. */
 export async function takeReadings(dependencies: ReadingsDependencies) {
   const { quotaStore, partners, webhooks, imports, status, log, calendar, clock } = dependencies;
   const now = clock.now();

@@ -21,10 +21,7 @@ export function newMasterKey(): string {
   return randomBytes(masterKeyBytes).toString("base64url");
 }
 
-/**
- * @param text 32 bytes in base64url, white space around it ignored
- * @throws TvsError MASTER_KEY_INVALID
- */
+/** @param text 32 bytes in base64url, white space around it ignored @throws TvsError MASTER_KEY_INVALID */
 export function deriveSecrets(text: string) {
   const master = Buffer.from(text.trim(), "base64url");
   if (master.length !== masterKeyBytes || master.toString("base64url") !== text.trim()) {
@@ -41,9 +38,7 @@ export function deriveSecrets(text: string) {
     retention: derive("retention"),
   };
   return {
-    /** Key of the blind indexes, 32 bytes. */
     blindIndexKey: derive("blind-index"),
-    /** Key of the places in status lists, 32 bytes. */
     statusListKey: derive("status-list"),
     /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
     mac: (use: "api-key" | "idempotency" | "console-link" | "retention", value: string) =>

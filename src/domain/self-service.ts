@@ -34,13 +34,15 @@ export function createSelfService({
 }) {
   async function requireDelivery(partnerId: string, deliveryId: string): Promise<DeliveryDetail> {
     const found = isUuid(deliveryId) ? await webhooks.delivery(deliveryId.toLowerCase()) : null;
-    if (found?.partnerId !== partnerId) throw noDelivery();
+    if (found?.partnerId !== partnerId) {
+      const message = "you have no delivery with this id; GET /v1/inter-agency/me/deliveries lists them";
+      throw new TvsError("DELIVERY_UNKNOWN", message);
+    }
     return found;
   }
 
   return {
     watches,
-    /** A partner's webhook; null where it has none. */
     endpoint: (partnerId: string): Promise<WebhookEndpoint | null> => webhooks.endpoint(partnerId),
     /**
      * The events after one, in the order of their commits.
@@ -63,7 +65,6 @@ export function createSelfService({
         done: following.length <= limit,
       };
     },
-    /** A partner's deliveries, the newest first. */
     deliveries: (filter: DeliveryFilter & { readonly partnerId: string }) => webhooks.deliveries(filter),
     /** @throws TvsError DELIVERY_UNKNOWN, also for another partner's */
     delivery: requireDelivery,
@@ -84,11 +85,6 @@ export function createSelfService({
 
 function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
-function noDelivery(): TvsError {
-  const message = "you have no delivery with this id; GET /v1/inter-agency/me/deliveries lists them";
-  return new TvsError("DELIVERY_UNKNOWN", message);
 }
 
 /**
@@ -120,7 +116,6 @@ export function describeSelf(
   };
 }
 
-/** A credential as its partner sees it; times in ISO 8601. */
 function describeCredential(one: ApiKey | ClientCertificate) {
   return "keyId" in one
     ? { keyId: one.keyId, createdAt: isoTime(one.createdAt), expiresAt: isoTime(one.expiresAt) }

@@ -12,7 +12,6 @@ export type Settings = {
   readonly allowPrivateWebhooks: boolean;
   /** Whether envelopes say where to look whether they were withdrawn, and signed status lists are served. */
   readonly statusList: boolean;
-  /** Whose service it is. */
   readonly site: Site;
 };
 

@@ -62,7 +62,6 @@ function membersOf(value: unknown, place: string, known: readonly string[]): Mem
   return value as Members;
 }
 
-/** A line of text that people can read. */
 function line(value: unknown, place: string, max: number): string {
   if (typeof value !== "string") return refuse(`${place} must be a text`);
   const text = value.trim().replace(/\s+/gu, " ");
@@ -96,7 +95,6 @@ function readAccent(value: unknown): string {
   return value.toLowerCase();
 }
 
-/** The relative luminance of `#rrggbb` (WCAG 2.2). */
 function luminance(color: string): number {
   const parts = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255);
   const [red = 0, green = 0, blue = 0] = parts.map((part) =>

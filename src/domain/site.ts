@@ -3,7 +3,6 @@
 /** A picture that was checked: it can neither run a script nor load anything. */
 export type Logo = {
   readonly type: "image/png";
-  /** Its bytes, base64. */
   readonly data: string;
 };
 
@@ -44,7 +43,6 @@ let lastRead = { text: "", site: defaultSite };
 /**
  * A site as the database remembers it. While its text stays the same it is the same object, so that pages which were
  * made with it can be kept.
- * @param text what {@link storedSite} wrote
  */
 export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };

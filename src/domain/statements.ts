@@ -27,8 +27,8 @@ import { growTree } from "./evidence/tree.ts";
 import type { StoredAnswer } from "./idempotency.ts";
 import type { Policy } from "./policy.ts";
 import { askedNumber, type Identifier, keyOf } from "./teachers/identifier.ts";
-import { meantTerm } from "./teachers/mistyped-term.ts";
 import { listedVerdict, percentageOf } from "./teachers/roster.ts";
+import { meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo, type ReadTeacher, type Teacher, type UniqueKey } from "./teachers/teachers.ts";
 
 /** A list that somebody asks about, already checked. */
@@ -182,10 +182,7 @@ type StatementMaking = {
   readonly requestId: string;
 };
 
-/**
- * Signs for a list.
- * @throws what the signer throws
- */
+/** Signs for a list. @throws what the signer throws */
 export async function sealStatement(
   judged: JudgedList,
   making: StatementMaking,

@@ -8,7 +8,6 @@ import type { StoredTeacher } from "./teachers/teachers.ts";
 
 /** Records in one commit: some milliseconds, which a call that waits for the disk does not notice. */
 const chunkRows = 50;
-/** How often a running service looks at the date. */
 const lookMs = 1_000;
 
 /**

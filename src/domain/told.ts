@@ -35,7 +35,6 @@ export function isTold(
   return isChosen[told.teachers];
 }
 
-/** How long events can be fetched. */
 export const keepToldMs = 30 * 86_400_000;
 /** Rows in one commit: short enough that a call which waits for the disk does not notice. */
 const prunedRows = 500;

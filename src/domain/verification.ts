@@ -19,8 +19,7 @@ import type { Idempotency, Reservation, StoredAnswer } from "./idempotency.ts";
 import type { Partner } from "./partners.ts";
 import type { QuotaCall } from "./quota.ts";
 import { type AskedList, judgeList, sealStatement } from "./statements.ts";
-import { statusClaimOf } from "./status-list/lists.ts";
-import type { StatusPlaces } from "./status-list/places.ts";
+import { type StatusPlaces, statusClaimOf } from "./status-list/lists.ts";
 import { type Identifier, keyOf } from "./teachers/identifier.ts";
 import type { Teacher, UniqueKey } from "./teachers/teachers.ts";
 
@@ -135,9 +134,9 @@ export function createVerification(dependencies: VerificationDependencies) {
   };
 }
 
-/** An envelope for each question. */
 async function attest(dependencies: VerificationDependencies, call: VerificationCall): Promise<Done> {
-  const charge = call.quota.chargeFor(costOf(call, call.authenticated.partner));
+  const isPerItem = call.operation === "batch" && call.authenticated.partner.batchCost === "item";
+  const charge = call.quota.chargeFor(isPerItem ? call.questions.length : 1);
   const attested = await attestAll(dependencies, call);
   return {
     attestations: attested.map(({ row }) => row),
@@ -255,11 +254,6 @@ function evidenceOf(
     requestId,
     jws,
   };
-}
-
-/** How many calls the work counts as. */
-function costOf({ operation, questions }: VerificationCall, { batchCost }: Partner): number {
-  return operation === "batch" && batchCost === "item" ? questions.length : 1;
 }
 
 function singleAnswer(attested: readonly Attested[]): StoredAnswer {

@@ -3,14 +3,12 @@
 import type { WatchStore } from "../store/watches.ts";
 import { TvsError } from "./errors.ts";
 import type { Partner } from "./partners.ts";
-import { meantTerm } from "./teachers/mistyped-term.ts";
-import { cleanTerm } from "./teachers/search-term.ts";
+import { cleanTerm, meantTerm } from "./teachers/search-term.ts";
 import { canonicalRegNo } from "./teachers/teachers.ts";
 
 /** Canonical numbers, each once and none in both. */
 export type WatchChange = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
-/** How many numbers one call may change. */
 export const maxWatchChange = 2_000;
 
 /** A number as it is watched, understood as in the look-ups. @returns null for a text that is no registration number */

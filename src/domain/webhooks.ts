@@ -187,7 +187,6 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-/** Decodes the key of Standard Webhooks that a secret spells. */
 export function standardKeyOf(secret: string): Uint8Array {
   return Buffer.from(secret.slice("whsec_".length), "base64");
 }

@@ -20,7 +20,6 @@ export function openBlocks(length: number, shared?: SharedBlocks) {
   const own = all[thread];
   if (own === undefined) throw new RangeError(`thread ${thread} of ${threads} has no block`);
   return {
-    /** This thread's block. */
     own,
     /** Every thread's block, in the order of the threads; of the others' only ever read. */
     all,

@@ -1,6 +1,5 @@
-import { bucketCount, percentileMs } from "./latency.ts";
 import { readProcessUse } from "./process-use.ts";
-import type { RequestCounters, Traffic } from "./requests.ts";
+import { bucketCount, percentileMs, type RequestCounters, type Traffic } from "./requests.ts";
 import type { WorkCounters } from "./work.ts";
 
 /** One point of the charts: what happened since the point before. Rates are a second, durations milliseconds. */
@@ -29,7 +28,6 @@ export const maxPoints = 450;
 const percentilePoints = 150;
 
 type Totals = ReturnType<typeof readTotals>;
-/** What is told as so much a second. */
 type Rate = keyof Totals["growing"];
 
 /**
@@ -63,7 +61,6 @@ export function startHistory(dependencies: {
   return {
     /** Points younger than a time, oldest first. */
     points: (since: number): Point[] => points.filter(({ at }) => at > since),
-    /** Latency of one kind of traffic over all that is kept. */
     percentiles(traffic: Traffic): { p50: number | null; p99: number | null } {
       const sum = addUp(recent.map((one) => one[traffic]));
       return { p50: percentileMs(sum, 0.5), p99: percentileMs(sum, 0.99) };

@@ -104,7 +104,6 @@ function forget(counts: Counts, minute: number): void {
   counts.minute = Math.max(counts.minute, minute);
 }
 
-/** The counts by code, without the codes that were not met. */
 function byCode(codes: ReadonlyMap<ApiErrorCode, Counts>, count: (counts: Counts) => number) {
   const counted = [...codes].map(([code, counts]) => [code, count(counts)] as const);
   return new Map(counted.filter(([, times]) => times > 0).sort(([one], [other]) => (one < other ? -1 : 1)));

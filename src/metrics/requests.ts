@@ -1,5 +1,55 @@
 import { newBlocks, openBlocks, type SharedBlocks } from "./blocks.ts";
-import { bucketCount, bucketOf } from "./latency.ts";
+
+/**
+ * Bounds of the buckets of durations grow by a fourth of a power of two: a percentile that is read from them is at most a
+ * fifth too high. Every fourth bound is one of the `le` bounds that Prometheus is shown.
+ */
+const stepsPerDoubling = 4;
+const lowestMs = 0.125;
+const lowestExponent = Math.log2(lowestMs) * stepsPerDoubling;
+const bounded = 65;
+
+/** Buckets of one histogram; the last one has no upper bound. */
+export const bucketCount = bounded + 1;
+
+export function upperBoundMs(bucket: number): number {
+  return bucket < bounded ? 2 ** ((bucket + lowestExponent) / stepsPerDoubling) : Number.POSITIVE_INFINITY;
+}
+
+/** Buckets whose upper bounds are shown to Prometheus: 0.125 ms, doubling, to 8.192 s. */
+export const exposedBuckets: readonly number[] = Array.from(
+  { length: (bounded - 1) / stepsPerDoubling + 1 },
+  (_, step) => step * stepsPerDoubling,
+);
+
+export function bucketOf(durationMs: number): number {
+  if (!(durationMs > lowestMs)) return 0;
+  return Math.min(bounded, Math.ceil(Math.log2(durationMs) * stepsPerDoubling - lowestExponent));
+}
+
+/**
+ * The duration that a share of all is not longer than, read between the bounds of its bucket.
+ * @param counts one number a bucket
+ * @param share 0.5 for the median
+ * @returns milliseconds; null when nothing was counted
+ */
+export function percentileMs(counts: ArrayLike<number>, share: number): number | null {
+  let total = 0;
+  for (let i = 0; i < bucketCount; i++) total += counts[i] ?? 0;
+  if (total === 0) return null;
+  let below = 0;
+  for (let i = 0; i < bucketCount; i++) {
+    const here = counts[i] ?? 0;
+    if (here > 0 && below + here >= share * total) {
+      const from = i === 0 ? 0 : upperBoundMs(i - 1);
+      // Of what lies beyond the last bound, no more is known than that.
+      const to = i < bounded ? upperBoundMs(i) : from;
+      return from + (to - from) * Math.max(0, (share * total - below) / here);
+    }
+    below += here;
+  }
+  return upperBoundMs(bounded - 1);
+}
 
 /** The kinds of traffic that are told apart. */
 export type Traffic = "public" | "partner" | "other";
@@ -24,7 +74,6 @@ function methodOf(method: string): number {
 const lowestStatus = 100;
 const statusCount = 500;
 
-/** One combination that has occurred. */
 type RequestCount = {
   /** The index in {@link RequestCounters.routes}. */
   readonly route: number;
@@ -62,7 +111,6 @@ export function createRequestCounters(table: readonly CountedRoute[], shared?: S
      * Counts an answer, once for each. It costs a lookup, a logarithm and three additions, because every request pays
      * for it; for the same reason it takes four plain arguments and no object.
      * @param pattern that the request's path matched
-     * @param durationMs from the request's arrival to its answer
      */
     observe(pattern: string, method: string, status: number, durationMs: number): void {
       const route = indexes.get(pattern) ?? 0;
@@ -85,7 +133,6 @@ export function createRequestCounters(table: readonly CountedRoute[], shared?: S
       }
       return found;
     },
-    /** The counts of a route's latency buckets since the start. */
     buckets(route: number): Float64Array {
       const isThere = route < routes.length;
       return Float64Array.from({ length: bucketCount }, (_, bucket) =>

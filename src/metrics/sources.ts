@@ -8,7 +8,6 @@ import type { Refusals } from "./refusals.ts";
 import type { RequestCounters } from "./requests.ts";
 import type { WorkCounters } from "./work.ts";
 
-/** How the serving threads of the process are doing. */
 export type ThreadFigures = {
   /** Threads that answer now. */
   readonly serving: number;

@@ -45,7 +45,6 @@ type WorstCase = (typeof worstCases)[number];
 const names: readonly (WorkCount | WorstCase)[] = [...counts, ...worstCases];
 const places = new Map(names.map((name, place) => [name, place]));
 
-/** What the service has done since it started. */
 export type WorkCounters = ReturnType<typeof createWorkCounters>;
 
 /** `signingQueue`: signatures that were waited for at once; `lagMs`: how long a timer waited for the event loop. */
@@ -88,9 +87,7 @@ export function createWorkCounters(shared?: SharedBlocks) {
   }
 
   return {
-    /** Counts in this thread. */
     count,
-    /** What all threads have counted. */
     total: (name: WorkCount) => sum(placeOf(name)),
     /** @param signatures how many a call asks for */
     signingBegan(signatures: number): void {
@@ -101,12 +98,8 @@ export function createWorkCounters(shared?: SharedBlocks) {
       count("signatures under way", -signatures);
       count(hasFailed ? "signatures failed" : "signatures made", signatures);
     },
-    /** Whether this thread has signatures to make. */
     isSigning: () => figure(own, "signatures under way") > 0,
-    /**
-     * A group of acts was committed together.
-     * @param heldMs for how long no other thread could commit
-     */
+    /** A group of acts was committed together. @param heldMs for how long no other thread could commit */
     committed(acts: number, heldMs: number): void {
       count("commits");
       count("commits: acts", acts);

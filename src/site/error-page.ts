@@ -8,8 +8,7 @@ import { accepts } from "../http/problem.ts";
 import type { Texts } from "./language.ts";
 import { type Language, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import { toTop } from "./shell.ts";
+import { type PageSender, toTop } from "./shell.ts";
 
 /** The paths of the API, but for the pages among them: there a failure is the contract's, whoever asks. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;

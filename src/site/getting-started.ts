@@ -6,12 +6,11 @@ import type { PageHandler } from "../http/hono-call.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
 import { publicDocument, sendDocument } from "../http/public-document.ts";
 import type { AppOptions } from "../service.ts";
-import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-languages.ts";
 import * as steps from "./getting-started-steps.ts";
+import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-steps.ts";
 import { queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import { styleHash } from "./shell.ts";
+import { type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
 /** The page is in English only; what of its sentences is HTML is ours, with nothing in it of anybody else's. */
@@ -74,7 +73,6 @@ export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["caus
   };
 }
 
-/** One file of a language, which the page's commands fetch. */
 export const exampleFile: PageHandler = async (c) => {
   const found = exampleAt(c.req.param("language") ?? "", c.req.param("file") ?? "");
   if (found === null) throw new TvsError("PATH_UNKNOWN", "there is no such path");

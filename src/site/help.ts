@@ -2,13 +2,12 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import { headingId, linkedTopic, type Topic, titleOf, topicIn, topics } from "../manual.ts";
-import { english, type Language, queryOf, type Texts } from "./language.ts";
-import type { PageSender } from "./page-sender.ts";
-import type { Page } from "./shell.ts";
+import { headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
+import { english, type Language, queryOf } from "./language.ts";
+import type { Page, PageSender } from "./shell.ts";
 
-/** Where the manual stands; its index is the folder itself. */
 const folder = "/v1/inter-agency/help/";
+const { manual } = english;
 
 /** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
 export function helpPages({ kept }: PageSender) {
@@ -27,10 +26,10 @@ type HelpPage = Pick<Page, "title" | "main" | "languages">;
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
   const query = queryOf(language);
-  const items = topics.map((one) => {
-    const { topic, tag } = topicIn(one, language.tag);
-    return html`<li lang="${tag}"><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
-  });
+  const items = topics.map(
+    (topic) =>
+      html`<li lang="en"><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`,
+  );
   const main = html`<h1>${manual.title}</h1>
 <p class="lead">${manual.lead} <code>tvs help TOPIC</code></p>
 <ul>
@@ -40,21 +39,17 @@ ${items}
   return { title: manual.title, main };
 }
 
-async function topicPage(one: Topic, language: Language): Promise<HelpPage> {
-  const { topic, tag } = topicIn(one, language.tag);
-  const isTranslated = tag === language.tag;
-  // The names of what scrolls belong to the text that they are in.
-  const { manual } = isTranslated ? language.texts : english;
-  const text = raw(await renderedHtml(topic.text, { texts: manual, query: queryOf(language) }));
-  const main = html`<p class="up screen"><a href="./${queryOf(language)}">${manual.title}</a></p>
-${text}<p><a href="./${queryOf(language)}">${manual.all}</a></p>`;
-  return { title: titleOf(topic), main, languages: isTranslated };
+/** The pages of the manual are in English only. */
+async function topicPage(topic: Topic, language: Language): Promise<HelpPage> {
+  const query = queryOf(language);
+  const text = raw(await renderedHtml(topic.text, query));
+  const main = html`<p class="up screen"><a href="./${query}">${manual.title}</a></p>
+${text}<p><a href="./${query}">${manual.all}</a></p>`;
+  return { title: titleOf(topic), main, languages: false };
 }
 
-type Rendering = { readonly texts: Texts["manual"]; readonly query: string };
-
 /** A page's Markdown as HTML. It is our own text: nothing in it is anybody's input. */
-async function renderedHtml(markdown: string, { texts, query }: Rendering): Promise<string> {
+async function renderedHtml(markdown: string, query: string): Promise<string> {
   // Loaded here, because most services never serve a page of the manual.
   const { Marked, Renderer } = await import("marked");
   const plain = new Renderer();
@@ -68,7 +63,7 @@ async function renderedHtml(markdown: string, { texts, query }: Rendering): Prom
         plain.parser = this.parser;
         const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
         // What may be wider than a phone scrolls by itself, by keyboard too, and so must have a name.
-        const name = texts.table(++tables);
+        const name = manual.table(++tables);
         return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token)}</div>\n`;
       },
       link({ href, tokens }) {

@@ -4,7 +4,6 @@ import statuses from "../../data/texts/en/statuses.json" with { type: "json" };
 import { sentences } from "./texts/sentences.ts";
 
 const pages = sentences(written);
-/** Every sentence of the pages in English. */
 export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
 /** What every language has to say; the compiler finds the sentence that one has forgotten. */
@@ -31,7 +30,6 @@ export function queryOf({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
 
-/** Every language there is, for the reader to choose from. */
 export const allLanguages: readonly Language[] = Object.entries(languages).map(([tag, texts]) => ({
   tag,
   texts,
@@ -39,16 +37,16 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
 
 /**
  * The language to answer in: the one asked for in the link, else the best of the browser's that we speak.
- * @param asked the value of `?lang=`
  * @param acceptLanguage the header of that name (RFC 9110, 12.5.4)
- * @param spoken the tags to pick from, the fallback among them
  */
 export function pickTag(
   asked: string | undefined,
   acceptLanguage: string | undefined,
   spoken: readonly string[] = Object.keys(languages),
 ): string {
-  const wanted = [...(asked === undefined ? [] : [asked]), ...preferences(acceptLanguage ?? "")];
+  // The most wanted first; those with q=0 are refused.
+  const accepted = parseAccept(acceptLanguage ?? "").filter(({ q }) => q > 0);
+  const wanted = [...(asked === undefined ? [] : [asked]), ...accepted.map(({ type }) => type)];
   return wanted.map((tag) => spokenTag(tag, spoken)).find((tag) => tag !== null) ?? fallback;
 }
 
@@ -63,11 +61,4 @@ export function pickLanguage(asked: string | undefined, acceptLanguage: string |
   const tag = pickTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;
   return { tag, texts: languages[tag] ?? english, ...(isAsked ? { asked: true } : {}) };
-}
-
-/** The tags of an Accept-Language header, the most wanted first, refused ones left out. */
-function preferences(header: string): string[] {
-  return parseAccept(header)
-    .filter(({ q }) => q > 0)
-    .map(({ type }) => type);
 }

@@ -16,11 +16,18 @@ import {
 import { setRateLimitHeaders } from "../http/http-call.ts";
 import type { Service } from "../service.ts";
 import type { Texts } from "./language.ts";
-import { lookupAnswer, printScriptHash, verdictOf } from "./lookup-answer.ts";
-import { type Asked, type FormState, lookupForm, lookupQuestion, readTerm } from "./lookup-form.ts";
+import {
+  type Asked,
+  type FormState,
+  lookupAnswer,
+  lookupForm,
+  lookupQuestion,
+  printScriptHash,
+  readTerm,
+  verdictOf,
+} from "./lookup-answer.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import type { Allowances } from "./shell.ts";
+import type { Allowances, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 

@@ -35,7 +35,6 @@ function allowances(nonce: string) {
   };
 }
 
-/** @param offer the sandbox's key, for the readers who may see it */
 export function referencePage(
   { configuration, keyKind }: { configuration: Pick<Configuration, "current">; keyKind: "live" | "test" },
   offer: DemoOffer,
@@ -48,7 +47,7 @@ export function referencePage(
       ...withoutElsewhere,
       cdn: "docs/scalar.js",
       nonce,
-      pageTitle: titleOf(site),
+      pageTitle: [shell.reference, service, ...(site.name === null ? [] : [site.name])].join(" – "),
       url: "openapi.json",
       // Calls go to the address that the page came from, under the path of the issuer.
       servers: [{ url: new URL(issuer).pathname }],
@@ -66,11 +65,6 @@ export function referencePage(
   };
 }
 
-function titleOf({ name }: Site): string {
-  return [shell.reference, service, ...(name === null ? [] : [name])].join(" – ");
-}
-
-/** The links to the other pages, which need no script. */
 function head({ name }: Site, sandbox: boolean) {
   return html`<div class="site"><nav aria-label="${shell.footer}">
 <a href="../../"><strong>${name ?? service}</strong></a>

@@ -10,10 +10,9 @@ import type { Traffic } from "../metrics/requests.ts";
 import type { AppOptions, Service } from "../service.ts";
 import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
-import { icon } from "./identity.ts";
-import type { PageSender } from "./page-sender.ts";
 import { publicPage } from "./public-page.ts";
 import { referencePage } from "./reference.ts";
+import { icon, type PageSender } from "./shell.ts";
 import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
 
 /** What every row of the table says. */

@@ -3,11 +3,67 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { html, raw } from "hono/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Settings } from "../domain/settings.ts";
 import type { Site } from "../domain/site.ts";
-import { accentLink, siteFoot, siteHead } from "./identity.ts";
+import { compressedDocument, keptDocuments, sendDocument } from "../http/public-document.ts";
+import type { Service } from "../service.ts";
 import { allLanguages, type Language, pickLanguage, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import pageStyle from "./style.css" with { type: "text" };
+
+const drawing =
+  '<path fill="currentColor" d="M12 1 3 4.5v6.3c0 5.4 3.8 10.4 9 12.2 5.2-1.8 9-6.8 9-12.2V4.5L12 1z"/>' +
+  '<path class="tick" fill="none" stroke="#0a4d36" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round" d="m7.6 12 3.1 3.1 5.8-6"/>';
+
+const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
+
+/** The service's own mark as a file, for the browser's tab. */
+export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
+
+/** Where a page is, seen from itself. */
+type Place = {
+  /** The way to the first page. */
+  readonly top: string;
+  /** `?lang=…` where the reader asked for a language, so that the next page speaks it too. */
+  readonly query: string;
+};
+
+/** The head: the registry's logo and name, and the service's; without a name the service's alone. */
+function siteHead(site: Site, { texts }: Language, { top, query }: Place): Markup {
+  const picture = site.logo === null ? mark : html`<img class="logo" src="${top}logo" alt="">`;
+  const names =
+    site.name === null
+      ? texts.service
+      : html`<span>${site.name}</span> <span class="service">${texts.service}</span>`;
+  return html`<header><div class="width">${picture}<a href="${top}${query}">${names}</a></div></header>`;
+}
+
+/** Whom to write to, and the site's own pages about privacy, accessibility and wrong records. */
+function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
+  const { email, phone, url, address } = site.contact;
+  const facts = [
+    address === undefined ? null : ([shell.address, address] as const),
+    email === undefined ? null : ([shell.email, html`<a href="mailto:${email}">${email}</a>`] as const),
+    phone === undefined
+      ? null
+      : ([shell.phone, html`<a href="tel:${phone.replace(/[^\d+]/g, "")}">${phone}</a>`] as const),
+    url === undefined ? null : ([shell.website, html`<a href="${url}">${new URL(url).host}</a>`] as const),
+  ].filter((one) => one !== null);
+  const links = (
+    [
+      [site.reportUrl, shell.report],
+      [site.privacyUrl, shell.privacy],
+      [site.accessibilityUrl, shell.accessibility],
+    ] as const
+  ).filter(([address]) => address !== null);
+  if (facts.length === 0 && links.length === 0 && site.name === null) return "";
+  return html`<section class="width site" aria-labelledby="contact">
+<h2 id="contact">${site.name ?? shell.contact}</h2>
+${facts.length === 0 ? "" : html`<dl>${facts.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>`}
+${links.length === 0 ? "" : html`<ul class="nav">${links.map(([address, text]) => html`<li><a href="${address}">${text}</a></li>`)}</ul>`}
+</section>`;
+}
 
 export type Page = {
   readonly language: Language;
@@ -18,7 +74,6 @@ export type Page = {
   readonly main: Markup;
   /** Says on every page that nobody in this register is real. */
   readonly sandbox: boolean;
-  /** Whose service it is; the head and the foot say so. */
   readonly site: Site;
   /** False for a page whose main part is in English only; its frame still speaks the reader's language. */
   readonly languages?: boolean;
@@ -79,7 +134,7 @@ export function protectPage(c: Context, allowances: Allowances = {}): void {
 }
 
 /** The reader's language, by `?lang=` and Accept-Language; the answer's headers say that it depends on it. */
-export function languageOf(c: Context): Language {
+function languageOf(c: Context): Language {
   const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"));
   c.header("Content-Language", language.tag);
   c.header("Vary", "Accept-Language", { append: true });
@@ -95,7 +150,7 @@ export function toTop(path: string): string {
 }
 
 /** The whole document around a page's own part. */
-export function pageFrame(page: Page): Markup {
+function pageFrame(page: Page): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
   const top = toTop(path);
@@ -111,7 +166,7 @@ export function pageFrame(page: Page): Markup {
 ${page.indexed === false ? html`<meta name="robots" content="noindex, nofollow">` : ""}
 <link rel="icon" href="${top}icon.svg" type="image/svg+xml">
 <style>${raw(style)}</style>
-${accentLink(site, { top })}
+${site.accent === null ? "" : html`<link rel="stylesheet" href="${top}site.css?${site.accent.slice(1)}">`}
 ${(page.styles ?? []).map((href) => html`<link rel="stylesheet" href="${href}">`)}
 ${(page.scripts ?? []).map((src) => html`<script type="module" src="${src}"></script>`)}
 </head>
@@ -137,7 +192,6 @@ ${languageChoice(language)}
 `;
 }
 
-/** The page's own title, the service's and the registry's. */
 function titleOf({ title, site, language }: Page): string {
   const { service } = language.texts;
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
@@ -163,4 +217,57 @@ function minified(css: string): string {
     .replace(/ ?([{};,]) ?/g, "$1")
     .replaceAll(";}", "}")
     .trim();
+}
+
+/** What of a page is its own. */
+type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
+
+type About = {
+  /** The path under which the application knows the page. */
+  readonly path: string;
+  readonly allowances?: Allowances | undefined;
+};
+
+export type PageSender = ReturnType<typeof createPageSender>;
+
+export function createPageSender({ configuration, keyKind }: Pick<Service, "configuration" | "keyKind">) {
+  const sandbox = keyKind === "test";
+  const documents = keptDocuments(configuration);
+  return {
+    sandbox,
+
+    fresh(
+      c: Context,
+      { path, allowances, status = 200 }: About & { readonly status?: ContentfulStatusCode },
+      part: (language: Language) => Part,
+    ): Response | Promise<Response> {
+      const language = languageOf(c);
+      protectPage(c, allowances);
+      c.header("Cache-Control", "no-store");
+      const { site } = configuration.current().settings;
+      return c.html(pageFrame({ ...part(language), language, path, sandbox, site }), status);
+    },
+
+    /**
+     * Sends a page that is made once for all who read it in one language, and anew when the issuer or the site changes.
+     * @param about.name tells pages of one path apart; null for a page that is for this reader alone, which is not kept
+     */
+    async kept(
+      c: Context,
+      about: About & { readonly name?: string | null; readonly cacheControl?: string },
+      part: (language: Language, settings: Settings) => Part | Promise<Part>,
+    ): Promise<Response> {
+      const { path, allowances, name = "", cacheControl } = about;
+      const language = languageOf(c);
+      protectPage(c, allowances);
+      const make = async (settings: Settings) => {
+        const own = await part(language, settings);
+        const frame = pageFrame({ ...own, language, path, sandbox, site: settings.site });
+        return compressedDocument(String(await frame), "text/html; charset=utf-8");
+      };
+      const key = JSON.stringify([path, name, language.tag, language.asked]);
+      const document = await (name === null ? make(configuration.current().settings) : documents(key, make));
+      return sendDocument(c, document, cacheControl);
+    },
+  };
 }

@@ -4,8 +4,7 @@ import english from "../../data/texts/en/envelope-form.json" with { type: "json"
 import type { PageHandler } from "../http/hono-call.ts";
 import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
 import type { Markup } from "./markup.ts";
-import type { PageSender } from "./page-sender.ts";
-import { type Allowances, styleHash } from "./shell.ts";
+import { type Allowances, type PageSender, styleHash } from "./shell.ts";
 
 /** What stands in the page before its script runs: the server writes it, so that no browser loads it twice. */
 type FormTexts = typeof english;
@@ -183,7 +182,6 @@ export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
   };
 }
 
-/** The scripts and the style sheet of the page. */
 export const envelopeFile: PageHandler = async (c) => {
   const found = Object.values(await loadAssets()).find(({ name }) => name === c.req.param("file"));
   if (found === undefined) return c.notFound();

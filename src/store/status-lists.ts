@@ -1,4 +1,4 @@
-import { listPlaces, teacherIdsAfterName } from "../domain/status-list/places.ts";
+import { listPlaces, teacherIdsAfterName } from "../domain/status-list/lists.ts";
 import { type Driver, type Statement, statement } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
 

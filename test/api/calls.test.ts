@@ -78,12 +78,6 @@ describe("what is told of a call", () => {
     const paths: [path: string, init: RequestInit, route: string, status: number][] = [
       [`${api}/lookup/by-tid/12345678901`, { headers }, `${api}/lookup/by-tid/{tId}`, 200],
       [`${api}/lookup/by-reg-no/LA/2019/PRI/04417`, { headers }, `${api}/lookup/by-reg-no/{regNo}`, 200],
-      [
-        `${api}/lookup/by-reg-no/LA%2F2019%2FPRI%2F04417`,
-        { headers },
-        `${api}/lookup/by-reg-no/{regNo}`,
-        200,
-      ],
       ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 200],
       ["/teacher/verify-license?searchTerm=12345678901", {}, "/teacher/verify-license", 429],
       ["/?regNo=LA/2019/PRI/04417", {}, "/", 429],

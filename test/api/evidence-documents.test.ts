@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
-import { createEvidenceDocuments } from "../../src/api/evidence-documents.ts";
+import { createEvidenceDocuments } from "../../src/api/evidence-api.ts";
 import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
 import { ensureLog } from "../../src/domain/evidence/epochs.ts";
 import { createEvidenceReader, type EvidenceReader } from "../../src/domain/evidence/evidence.ts";

@@ -57,15 +57,6 @@ describe("what a partner sees of itself", () => {
     expect(seen.quota).toEqual(quota);
     expect(JSON.stringify(seen)).not.toMatch(/tvs_|whsec_|mac/);
   });
-
-  test("GET /me needs no scope, and costs one call of the minute and none of the day", async () => {
-    const calls = [await ask("GET", "", { as: "unscoped" }), await ask("GET", "", { as: "unscoped" })];
-    const [first = 0, second] = calls.map(({ headers }) => Number(headers.get("X-RateLimit-Remaining")));
-    expect([calls[1]?.status, second]).toEqual([200, first - 1]);
-    expect(calls[1]?.answer).toMatchObject({ quota: { usedToday: 0 } });
-    expect(await refused(ask("GET", "", { as: "spent" }))).toEqual([429, "MINUTE_QUOTA"]);
-    expect((await world.call(me)).headers.get("X-Error-Code")).toBe("CREDENTIAL_REQUIRED");
-  });
 });
 
 describe("a partner's deliveries", () => {

@@ -47,15 +47,6 @@ describe("a body", () => {
     for (const depth of [32, 100_000])
       expect(await read(nested(depth))).toMatchObject({ message: expect.stringContaining("too deeply") });
   });
-
-  test("may hold half a character and a number beyond all bounds, as it always might", async () => {
-    const body = '{"nin":"12345678901","x":["\\ud800",1e400]}';
-    expect(await read(body)).toMatchObject({ value: { nin: "12345678901" } });
-  });
-
-  test("may begin with a byte order mark", async () => {
-    expect(await read('\ufeff{"nin":"12345678901"}')).toMatchObject({ value: { nin: "12345678901" } });
-  });
 });
 
 function messageOf(
@@ -79,25 +70,19 @@ describe("what is wrong is named by its member, and its value is not repeated", 
 
   test.each<[string, unknown, string]>([
     ["the whole", null, "the body must be an object"],
-    ["the whole", [], "the body must be an object"],
-    ["the whole", "text", "the body must be an object"],
     ["a missing identifier", { purpose: good.purpose }, "identifier is required"],
     ["a missing purpose", { identifier: { tId: 1 } }, "purpose is required"],
     ["no member", item({}), exactlyOne],
-    ["another member", item({ id: 1 }), exactlyOne],
     ["two members", item({ tId: 1, nin: "12345678901" }), exactlyOne],
     ["two members, one of them wrong", item({ tId: 1, nin: "1" }), exactlyOne],
     ["two members, one of them null", item({ regNo: null, tId: 1 }), exactlyOne],
     ["a member in lower case", item({ regno: "A/B/C/1" }), `${exactlyOne}; did you mean regNo?`],
-    ["a member with a line", item({ t_id: 7 }), `${exactlyOne}; did you mean tId?`],
-    ["a member in capitals", item({ NIN: "12345678901" }), `${exactlyOne}; did you mean nin?`],
     ["an identifier that is text", item("A/B/C/1"), "identifier must be an object"],
     ["a short NIN", item({ nin: "1234567890" }), "identifier.nin must be 11 digits"],
     ["a NIN as a number", item({ nin: 12_345_678_901 }), "identifier.nin must be 11 digits"],
     ["a NIN with a line end", item({ nin: "12345678901\n" }), "identifier.nin must be 11 digits"],
     ["a NIN in other digits", item({ nin: "١٢٣٤٥٦٧٨٩٠١" }), "identifier.nin must be 11 digits"],
     ["a teacher id as text", item({ tId: "7" }), "identifier.tId must be a whole number"],
-    ["half a teacher id", item({ tId: 7.5 }), "identifier.tId must be a whole number"],
     ["a negative teacher id", item({ tId: -7 }), "identifier.tId must be a whole number"],
     ["a teacher id beyond 2^53", item({ tId: 2 ** 53 }), "identifier.tId must be a whole number below 2^53"],
     [
@@ -107,9 +92,7 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     ],
     ["a NUL", item({ regNo: "LA/2019/PRI/1\0" }), "identifier.regNo must have four segments separated by /"],
     ["a context that is text", { ...good, context: "x" }, "context must be an object"],
-    ["a context that is a list", { ...good, context: [] }, "context must be an object"],
     ["a number in the context", { ...good, context: { examBatch: 7 } }, "context.examBatch must be text"],
-    ["a list there", { ...good, context: { employerName: ["x"] } }, "context.employerName must be text"],
     ["null there", { ...good, context: { correlationId: null } }, "context.correlationId must be text"],
   ])("%s: %j", (_what, value, message) => {
     expect(messageOf(eligibilityCheckSchema, value)).toBe(message);
@@ -139,14 +122,5 @@ describe("what is wrong is named by its member, and its value is not repeated", 
     [{ items: [good, { ...good, purpose: undefined }] }, "items[1].purpose is required", "REQUEST_INVALID"],
   ])("a batch, case %#", (value, message, code) => {
     expect(messageOf(batchCheckSchema, value, code)).toBe(message);
-  });
-
-  test("a batch of a hundred is taken", () => {
-    expect(check(batchCheckSchema, { items: new Array(100).fill(good) }).items).toHaveLength(100);
-  });
-
-  test("the value that is wrong is in no message", () => {
-    const message = messageOf(ninLookupSchema, { nin: "1234567890X" });
-    expect(message).toBe("nin must be 11 digits");
   });
 });

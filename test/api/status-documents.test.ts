@@ -1,21 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
-import { evidenceBuilderOf, openingOf } from "../../cli/evidence/open-evidence.ts";
 import { openOperator } from "../../cli/open.ts";
 import { createConfiguration } from "../../src/domain/configuration.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
 import { compromiseKey } from "../../src/domain/keys.ts";
 import { rotateKeys } from "../../src/domain/rotation.ts";
-import { createStatusLists } from "../../src/domain/status-list/lists.ts";
-import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
+import { createStatusLists, createStatusPlaces } from "../../src/domain/status-list/lists.ts";
 import { changeTeacher, type TeacherAction } from "../../src/domain/teachers/changes.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { readStrictJson } from "../../src/partner/strict-json.ts";
 import { verifyEnvelope } from "../../src/partner/verify-envelope.ts";
-import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { aClock, type TestClock } from "../harness/clock.ts";
-import { aPartner, aTeacherWrite } from "../harness/samples.ts";
+import { aPartner } from "../harness/samples.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 
 const api = "/v1/inter-agency";
@@ -178,7 +174,12 @@ describe("a list", () => {
     const kids = [headerOf(await listAt(uri)).kid];
     clock.set("2026-03-01T12:00:00Z");
     const now = clock.now();
-    await rotateKeys(stores.keys, secrets, { immediately: true, now, bits: 2048 });
+    await rotateKeys(stores, secrets, {
+      immediately: true,
+      now,
+      bits: 2048,
+      wait: { forMs: 5_000, everyMs: 20 },
+    });
     clock.add(1_000);
     kids.push(headerOf(await listAt(uri)).kid);
     expect(payloadOf(await listAt(uri)).iat).toBe(now / 1000);
@@ -209,47 +210,6 @@ describe("a list", () => {
     clock.add(1_000);
     for (const path of ["status", "status/0", "offline-pack"])
       expect([path, (await world.call(`${api}/${path}`)).status]).toEqual([path, 503]);
-  });
-});
-
-describe("teachers whom a register has lost", () => {
-  const restored = "2026-04-01T08:00:00Z";
-  const list = Date.parse(restored) / 1000;
-
-  test("are withdrawn for good, and those who come are in another list", async () => {
-    const { operator } = world;
-    const kept = await envelopeOf(known.tId);
-    const lost = createStatusPlaces(operator.secrets.statusListKey)(3);
-    const uri = `https://teachers.example${api}/status/0`;
-    expect(getListFromStatusListJWT(await listAt(uri)).getStatus(lost.idx)).toBe(0);
-    clock.set(restored);
-    await operator.driver.batch([moveTeacherIds(clock.now())]);
-    await world.service.configuration.refresh();
-    clock.add(1_000);
-    const old = getListFromStatusListJWT(await listAt(uri));
-    expect(old.getStatus(lost.idx)).toBe(1);
-    expect(old.statusList.filter((bit) => bit === 0).length).toBe(2);
-    expect(payloadOf(await listAt(uri)).iat).toBe(list);
-    await operator.stores.teachers.apply([aTeacherWrite("NE/W/0/1", { tId: 3 })]);
-    await world.service.configuration.refresh();
-    clock.add(1_000);
-    const { signature } = await envelopeOf(3);
-    expect(getStatusListFromJWT(signature).uri).toBe(`https://teachers.example${api}/status/${list}`);
-    expect([await statusOf(signature), await statusOf(kept.signature)]).toEqual([0, 0]);
-    await change(3, "revoke");
-    expect([await statusOf(signature), await statusOf(kept.signature)]).toEqual([1, 0]);
-    expect(getListFromStatusListJWT(await listAt(uri)).getStatus(lost.idx)).toBe(1);
-  });
-
-  test("may have been there whenever the evidence log goes on in another epoch", async () => {
-    await envelopeOf(known.tId);
-    await evidenceBuilderOf(world.operator).checkpoint();
-    clock.set(restored);
-    await openNextEpoch(openingOf(world.operator), "a test");
-    await world.operator.stores.teachers.apply([aTeacherWrite("NE/W/0/1", { tId: 3 })]);
-    await world.service.configuration.refresh();
-    const { signature } = await envelopeOf(3);
-    expect(getStatusListFromJWT(signature).uri).toBe(`https://teachers.example${api}/status/${list}`);
   });
 });
 

@@ -101,11 +101,8 @@ const refused: [string, string, string, unknown, string][] = [
     { add: many.slice(0, 1_000), remove: many.slice(1_000) },
     "the body must have at most 2000",
   ],
-  ["what is no list", "", "POST", { add: "A/B/C/D" }, "add must be an array"],
   ["neither of the two lists", "", "POST", { regNos: ["A/B/C/D"] }, "body must have add or remove"],
-  ["what is no object", "", "POST", [], "the body must be an object"],
   ["a number in the path that is none", "/A/B/C", "PUT", undefined, "regNo must have four segments"],
-  ["a control character", "/A/B/C/D%00", "PUT", undefined, "regNo must have four segments"],
   ["what is no UTF-8", "/A/B/C/%ff", "DELETE", undefined, "regNo must be percent-encoded UTF-8"],
 ];
 test.each(refused)("%s is refused, and changes nothing", async (_name, at, method, body, message) => {

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { teachers } from "./registry.ts";
-import { createWorld, type Partner, sharedWorld } from "./world.ts";
+import { type Partner, sharedWorld } from "./world.ts";
 
 const world = sharedWorld({ args: ["--access-log"] });
 let partner: Partner;
@@ -41,14 +41,4 @@ test("a request id leads to what the call attested: one answer, or each item of 
   expect(shown.map((found) => found.map(({ requestId }) => requestId))).toEqual(
     calls.map((call, n) => Array(n + 1).fill(idOf(call))),
   );
-});
-
-test("a service that was not asked to keeps no access log", async () => {
-  const quiet = await createWorld({ rows: [] });
-  try {
-    await quiet.get("/v1/inter-agency/health");
-    expect(existsSync(join(quiet.dataDir, "access.log"))).toBe(false);
-  } finally {
-    await quiet.end();
-  }
 });

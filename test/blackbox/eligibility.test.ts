@@ -4,7 +4,6 @@ import {
   type EligibilityResult,
   type Envelope,
   type License,
-  type Problem,
   type Purpose,
   purposes,
   uuid,
@@ -153,18 +152,6 @@ describe("envelope", () => {
     expect(headers.get("X-Request-Id")).toMatch(uuid);
     expect(Math.abs(Date.parse(envelope.verifiedAt) - Date.now())).toBeLessThan(60_000);
   });
-
-  test("many at once are each about the teacher who was asked for", async () => {
-    const jwks = await fetchJwks(world);
-    await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => {
-        const row = rows[index % rows.length] as Row;
-        const envelope = await check(row.reg_no);
-        expect(envelope.result.certificate?.regNo).toBe(row.reg_no);
-        expectGenuine(envelope, jwks, partner.id);
-      }),
-    );
-  });
 });
 
 const purpose = "EMPLOYER_BACKGROUND_CHECK";
@@ -194,24 +181,5 @@ describe("a batch", () => {
       expectGenuine(envelope, jwks, partner.id);
     }
     expect(new Set(answer.results.map(({ verificationId }) => verificationId)).size).toBe(100);
-  });
-});
-
-describe("of a batch", () => {
-  const good = item("LA/PT/2019/00001");
-
-  test("one purpose that is not the partner's refuses the whole batch, and nothing of it is attested", async () => {
-    const narrow = await world.partner({ purposes: purpose, perDay: 1 });
-    const items = [
-      ...rows.map(({ reg_no }) => item(reg_no)),
-      { ...good, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" },
-    ];
-    const refused = await narrow.post("/batch", { items });
-    expect(refused.status).toBe(403);
-    expect(await readJson<Problem>(refused)).toMatchObject({ statusCode: 403 });
-    const attested = await world.tvsJson<unknown[]>("attestations", "list", "--partner", narrow.id);
-    expect(attested).toEqual([]);
-    // The one call of the day is still there.
-    expect((await narrow.post("/batch", { items: [good] })).status).toBe(200);
   });
 });

@@ -1,10 +1,9 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { csv, row } from "../harness/imports.ts";
-import { patienceMs, runTvs, runWell, startService } from "../harness/program.ts";
+import { patienceMs, runWell, startService } from "../harness/program.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -62,17 +61,4 @@ test("a register without an extract answers every lookup and check with 503 REGI
     } finally {
       await service.stop();
     }
-  }));
-
-test("serve over a mistyped folder says that there is no register, and creates nothing", () =>
-  withTempDir(async (folder) => {
-    const data = join(folder, "typo");
-    const { code, stdout, stderr } = await runTvs(["serve", "--data", data, "--port", "0"], { isBare: true });
-    expect({ code, stdout, stderr }).toEqual({
-      code: 2,
-      stdout: "",
-      // A libSQL server, where the tests run over one, stands in the place of the folder.
-      stderr: expect.stringMatching(/^tvs: there is no register at \S+; tvs init makes one\n$/),
-    });
-    expect(existsSync(data)).toBe(false);
   }));

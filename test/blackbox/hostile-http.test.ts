@@ -79,11 +79,6 @@ describe("Strict-Transport-Security", () => {
   test.each<[string, string, () => string]>([
     ["an answer", "200", () => `${lookup}${host}${close}\r\n`],
     ["a page", "200", () => `GET / HTTP/1.1\r\n${host}${close}\r\n`],
-    [
-      "no credential",
-      "401",
-      () => `POST ${api}/batch HTTP/1.1\r\n${host}Content-Length: 2\r\n${close}\r\n{}`,
-    ],
     ["no such address", "404", () => `GET /nothing HTTP/1.1\r\n${host}${close}\r\n`],
     ["two hosts", "400", () => `${lookup}${host}${host}${close}\r\n`],
     ["no HTTP", "400", () => "nonsense\r\n\r\n"],

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { untilAnswer } from "../harness/eventually.ts";
-import type { Envelope, Problem } from "./contract.ts";
+import type { Envelope } from "./contract.ts";
 import { teachers } from "./registry.ts";
 import { type Partner, sharedWorld } from "./world.ts";
 
@@ -54,53 +54,6 @@ describe("the same call again", () => {
       expect(replay.headers.get(`X-RateLimit-${name}`)).toMatch(/^\d+$/);
     }
   });
-
-  test("with another credential of the partner is the same call", async () => {
-    const caller = await world.partner();
-    const key = freshKey();
-    const original = await check(question, key, caller);
-    const { apiKey } = await world.tvsJson<{ apiKey: string }>("partners", "key", "issue", caller.id);
-    const headers = { Authorization: `Bearer ${apiKey}`, "Idempotency-Key": key };
-    const response = await untilAnswer(
-      () => caller.post("/eligibility-check", question, headers),
-      ({ status }) => status !== 401,
-    );
-    expect(response.headers.get("Idempotent-Replayed")).toBe("true");
-    expect(await response.text()).toBe(original.text);
-  });
-
-  test("with another body is 422, and the original stays; another partner is independent of it", async () => {
-    const key = freshKey();
-    const original = await check(question, key);
-    const refused = await check(otherQuestion, key);
-    expect([refused.status, refused.replayed]).toEqual([422, null]);
-    const problem = JSON.parse(refused.text) as Problem;
-    expect(Object.keys(problem)).toEqual(["statusCode", "message"]);
-    expect(problem.message).toContain("Idempotency-Key");
-    expect(problem.message).not.toContain(key);
-    const theirs = await check(otherQuestion, key, await world.partner());
-    expect([theirs.status, theirs.replayed]).toEqual([200, null]);
-    expectReplay(await check(question, key), original);
-  });
-});
-
-test("a refusal is not stored: the key is free for the right call, and for the same one under a new quota", async () => {
-  const caller = await world.partner({ purposes: purpose, perDay: 1, scopes: "eligibility,batch" });
-  const key = freshKey();
-  expect((await check("no json", key, caller)).status).toBe(400);
-  const forbidden = { ...question, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" };
-  expect((await check(forbidden, key, caller)).status).toBe(403);
-  const first = await check(question, key, caller);
-  expect([first.status, first.replayed]).toEqual([200, null]);
-  const late = freshKey();
-  expect((await check(otherQuestion, late, caller)).status).toBe(429);
-  await world.tvs("partners", "set", caller.id, "--per-day", "10");
-  const again = await untilAnswer(
-    () => check(otherQuestion, late, caller),
-    ({ status }) => status !== 429,
-  );
-  expect([again.status, again.replayed]).toEqual([200, null]);
-  expect(await attestedBy(caller)).toBe(2);
 });
 
 test("twenty duplicates of a whole batch at once are one batch", async () => {

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { makeCertificate } from "../harness/certificates.ts";
 import { withinOneSecond } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
-import { type Problem, uuid } from "./contract.ts";
+import type { Problem } from "./contract.ts";
 import { audienceOf, bearer, createTlsWorld, header, type TlsWorld, tId } from "./tls-world.ts";
-import { api, type Partner, readJson } from "./world.ts";
+import { type Partner, readJson } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -21,18 +21,6 @@ const endpoints: [string, string, string][] = [
   ["POST", "/lookup/by-nin", "lookup_by_nin"],
   ["POST", "/batch", "batch"],
 ];
-
-describe("without a valid credential", () => {
-  test.each(endpoints)("%s %s is 401, whatever else is wrong", async (method, path) => {
-    const init = method === "POST" ? { method, body: "not json" } : { method };
-    const response = await fetch(`${world.service().url}${api}${path}`, init);
-    expect(response.status).toBe(401);
-    const body = await readJson<Problem>(response);
-    expect(Object.keys(body)).toEqual(["statusCode", "message"]);
-    expect(body.statusCode).toBe(401);
-    expect(response.headers.get("X-Request-Id")).toMatch(uuid);
-  });
-});
 
 describe("API keys", () => {
   test("count in the Authorization header, its scheme in any case, and in x-agency-api-key; a bad one hides no good one", async () => {

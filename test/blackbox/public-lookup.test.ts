@@ -1,66 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import type { PublicAnswer } from "./contract.ts";
-import { dateIn, daysBetween, teacher, teachers } from "./registry.ts";
+import { dateIn, daysBetween, teachers } from "./registry.ts";
 import { readJson, sharedWorld } from "./world.ts";
 
 const path = "/teacher/verify-license";
-const perMinute = 60;
-let callers = 0;
 
-/** The NIN of `eleven` is also the teacher id of one and, from its zero on, the telephone of another. */
-const eleven = [
-  teacher("OY/PT/2015/00001", { name: "By Nin", nin: "08031234599" }),
-  teacher("OY/PT/2015/00002", { name: "By Phone", phone: "08031234599" }),
-  teacher("OY/PT/2015/00003", { name: "Phone Only", phone: "+2348031234588" }),
-  teacher("OY/PT/2015/00004", { name: "Eleven Digit Id", t_id: "70000000099" }),
-];
+const world = sharedWorld({ rows: [teachers.valid] });
 
-const world = sharedWorld({
-  rows: [...Object.values(teachers), ...eleven],
-  args: ["--trusted-proxy", "127.0.0.1/32", "--public-per-minute", String(perMinute)],
-});
-
-/** Each call comes from an address of its own, so that the limit is met only where it is tested. */
-function freshAddress(): string {
-  callers++;
-  return `198.51.${callers >> 8}.${callers & 255}`;
-}
-
-function lookUp(term: string, headers: Record<string, string> = {}): Promise<Response> {
-  return world.get(`${path}?searchTerm=${encodeURIComponent(term)}`, {
-    "X-Forwarded-For": freshAddress(),
-    ...headers,
-  });
-}
-
-async function find(term: string): Promise<PublicAnswer> {
-  const response = await lookUp(term);
-  expect(response.status).toBe(200);
-  return readJson<PublicAnswer>(response);
-}
-
-describe("search terms", () => {
-  const { valid } = teachers;
-
-  test.each([
-    ["the registration number", valid.reg_no],
-    ["with spaces in it", " la / pt /2019/ 00001 "],
-    ["the teacher id", valid.t_id],
-    ["the NIN", valid.nin],
-    ["the e-mail address in capitals", valid.email.toUpperCase()],
-    ["the phone number with +234", "+2348031234501"],
-    ["with 0", "08031234501"],
-  ])("%s finds the teacher", async (_form, term) => {
-    const answer = await find(term);
-    expect(answer.found).toBe(true);
-    expect(answer.certificate?.regNo).toBe(valid.reg_no);
-  });
-});
+const lookUp = (term: string, headers: Record<string, string> = {}) =>
+  world.get(`${path}?searchTerm=${encodeURIComponent(term)}`, headers);
 
 describe("answers", () => {
   test("a licensed teacher, every member", async () => {
     const { valid } = teachers;
-    const answer = await find(valid.reg_no);
+    const response = await lookUp(valid.reg_no);
+    expect(response.status).toBe(200);
+    const answer = await readJson<PublicAnswer>(response);
     const today = dateIn("Africa/Lagos", 0, Date.parse(answer.verifiedAt));
     expect(answer).toEqual({
       found: true,

@@ -5,29 +5,11 @@ import { teachers } from "./registry.ts";
 import { type Partner, readJson, sharedWorld } from "./world.ts";
 
 const world = sharedWorld();
-let partner: Partner;
 let examiner: Partner;
 const { valid } = teachers;
 
 beforeAll(async () => {
-  partner = await world.partner();
   examiner = await world.partner({ purposes: "BODYA_EXAMINER_CREDENTIAL_CHECK" });
-});
-
-const purpose = "GENERAL_PUBLIC_VERIFICATION";
-const good = { identifier: { tId: 1_000_001 }, purpose };
-
-test.each([
-  ["an identifier with two", { identifier: { tId: 7777, nin: "77777777777" }, purpose }, /^identifier\b/],
-  ["a purpose of an object's own", { ...good, purpose: "__proto__" }, /^purpose\b/],
-  ["nothing", "", /body/],
-  ["something after the JSON", `${JSON.stringify(good)} Q7Q`, /body/],
-])("%s is refused, by its name and without its value", async (_name, body, member) => {
-  const response = await partner.post("/eligibility-check", body);
-  const problem = await readJson<Problem>(response);
-  expect(problem).toEqual({ statusCode: 400, message: expect.stringMatching(member) });
-  expect(problem.message).not.toMatch(/7777|Q7Q/);
-  expect([response.status, response.headers.get("X-RateLimit-Limit")]).toEqual([400, "100000"]);
 });
 
 test("a purpose of the contract that is not the partner's is 403, after all that is 400", async () => {
@@ -44,25 +26,6 @@ test("a purpose of the contract that is not the partner's is 403, after all that
     expect(refused.headers.get("X-RateLimit-Remaining")).toMatch(/^\d+$/);
   }
   expect((await narrow.check({ nin: "7" }, "BODYB_INVIGILATOR_ELIGIBILITY")).status).toBe(400);
-});
-
-test("unknown members are ignored, at every level", async () => {
-  const body = {
-    identifier: { ...good.identifier, passport: "A1" },
-    purpose,
-    context: { examBatch: "2026-A", employerName: "School", correlationId: "c-1", other: 1 },
-    extra: [1, { two: null }],
-  };
-  expect((await partner.post("/eligibility-check", body)).status).toBe(200);
-});
-
-test("256 KiB are read, one byte more is 413", async () => {
-  const text = JSON.stringify(good);
-  const padded = (bytes: number) => text + " ".repeat(bytes - text.length);
-  expect((await partner.post("/eligibility-check", padded(256 * 1024))).status).toBe(200);
-  const response = await partner.post("/eligibility-check", padded(256 * 1024 + 1));
-  expect(response.status).toBe(413);
-  expect(await readJson<Problem>(response)).toMatchObject({ statusCode: 413 });
 });
 
 async function find(response: Response): Promise<Envelope> {

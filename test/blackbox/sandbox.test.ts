@@ -3,9 +3,8 @@ import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { untilAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
-import { patienceMs, runJson, runTvs, type Service, startService } from "../harness/program.ts";
-import type { Envelope } from "./contract.ts";
-import { api, readJson } from "./world.ts";
+import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
+import { api } from "./world.ts";
 
 setDefaultTimeout(patienceMs);
 
@@ -58,15 +57,8 @@ test("says on one screen where to begin: the addresses first, then the key", asy
 });
 
 test("its operator states a list, signed as the address at which it listens", async () => {
-  const list = [
-    "roster",
-    "-",
-    "--purpose",
-    "BODYA_INVIGILATOR_ELIGIBILITY",
-    "--statement",
-    "--list-name",
-    "Staff",
-  ];
+  const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
+  const list = ["roster", "-", "--purpose", purpose, "--statement", "--list-name", "Staff"];
   const out = join(folder.path, "..", `${basename(folder.path)}-statement.json`);
   const options = { dataDir: folder.path, stdin: "t_id\n1001\n" };
   try {
@@ -78,18 +70,4 @@ test("its operator states a list, signed as the address at which it listens", as
   } finally {
     await rm(out, { force: true });
   }
-});
-
-test("the demo key opens it, and the envelopes are the demo partner's", async () => {
-  const response = await lookUp(1, demoKey());
-  expect(response.status).toBe(200);
-  const envelope = await readJson<Envelope>(response);
-  const known = await runJson<{ partnerId: string }[]>([
-    "partners",
-    "list",
-    "--sandbox",
-    "--data",
-    folder.path,
-  ]);
-  expect(known.map(({ partnerId }) => partnerId)).toContain(envelope.audience);
 });

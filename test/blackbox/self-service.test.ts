@@ -54,15 +54,3 @@ test("a partner reads its terms, its events and its deliveries, and sends a deli
   const history = await world.tvsJson<{ actor: string }[]>("partners", "history", id);
   expect(history.filter(({ actor }) => !actor.startsWith("cli:"))).toEqual([]);
 });
-
-test("no thread or node lets a watch list grow above its limit", async () => {
-  const { id, apiKey } = await world.partner({ perMinute: 1_000 });
-  await world.tvs("partners", "set", id, "--watch-limit", "30");
-  const added = await Promise.all(
-    Array.from({ length: 20 }, (_, n) =>
-      ask(apiKey, "POST", "/watch", { add: [0, 1, 2].map((of) => `W/A/${n}/${of}`) }),
-    ),
-  );
-  const codes = added.map(({ code }) => code ?? "added").sort();
-  expect(codes).toEqual([...Array(10).fill("WATCH_LIMIT"), ...Array(10).fill("added")]);
-});

@@ -2,7 +2,6 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getListFromStatusListJWT, getStatusListFromJWT } from "@sd-jwt/jwt-status-list";
-import { eventually } from "../harness/eventually.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs, runJson, runTvs, runWell, startService } from "../harness/program.ts";
 
@@ -116,50 +115,4 @@ test("an old copy of the database takes no extract until the loss is accepted", 
       expect(claim.uri).not.toBe(lost.uri);
       expect([await statusOf(url, lost), await statusOf(url, claim)]).toEqual([1, 0]);
     });
-  }));
-
-test("an answer that was withdrawn since is refused without the service, by its pack and by its list", () =>
-  withTempDir(async (dataDir) => {
-    const register = await openRegister(dataDir);
-    await register.put(1, 2);
-    const file = (name: string) => join(dataDir, name);
-    const fetched = async (url: string, path: string, name: string) =>
-      writeFile(file(name), await (await fetch(`${url}${api}${path}`)).text());
-    const kid = await register.serving(async (url) => {
-      for (const tId of [1, 2]) {
-        const headers = { "x-agency-api-key": register.apiKey };
-        const answer = await fetch(`${url}${api}/lookup/by-tid/${tId}`, { headers });
-        await writeFile(file(`${tId}.json`), await answer.text());
-      }
-      await runWell(["teachers", "revoke", "2", "--reason", "x", "--yes"], { dataDir });
-      const claim = await claimOf(url, register, 2);
-      expect(await eventually(async () => (await statusOf(url, claim)) === 1)).toBe(true);
-      await fetched(url, "/offline-pack", "pack.json");
-      await fetched(url, "/status/0", "list.jwt");
-      await fetched(url, "/.well-known/jwks.json", "jwks.json");
-      return ((await (await fetch(`${url}${api}/health`)).json()) as { activeKid: string }).activeKid;
-    });
-    const expected = ["--audience", "board", "--json"];
-    const verdictsBy = async (...given: readonly string[]) => {
-      const { code, stdout } = await runTvs([
-        "verify",
-        file("1.json"),
-        file("2.json"),
-        ...given,
-        ...expected,
-      ]);
-      const reasons = stdout
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line).reason);
-      return [code, ...reasons];
-    };
-    const refused = [1, null, "WITHDRAWN_SINCE"];
-    expect(await verdictsBy("--pack", file("pack.json"), "--anchor", kid)).toEqual(refused);
-    const byList = ["--jwks", file("jwks.json"), "--issuer", "https://verify.example.gov"];
-    expect(await verdictsBy(...byList, "--status-list", file("list.jwt"))).toEqual(refused);
-    expect(await verdictsBy(...byList)).toEqual([0, null, null]);
-    const late = new Date(Date.now() + 8 * 86_400_000).toISOString();
-    const stale = await verdictsBy("--pack", file("pack.json"), "--anchor", kid, "--now", late);
-    expect(stale).toEqual([2, "STATUS_LIST_STALE", "STATUS_LIST_STALE"]);
   }));

@@ -51,13 +51,9 @@ export function sharedUsedFolder(): UsedFolder {
 
 const limits = ["--scopes", "all", "--purposes", "all", "--per-minute", "10", "--per-day", "10"];
 
-/** A command that makes a register where there is none. */
-export function addPartnerWords(id: string, words: readonly string[]): string[] {
-  return ["partners", "add", id, "--name", "Board", ...limits, ...words];
-}
-
+/** Adds a partner by a command that makes a register where there is none. */
 export function addPartner(id: string, words: readonly string[], options?: RunOptions): Promise<Finished> {
-  return runTvs(addPartnerWords(id, words), options);
+  return runTvs(["partners", "add", id, "--name", "Board", ...limits, ...words], options);
 }
 
 /** One line on stderr that says what is wrong, and no stack trace anywhere. */

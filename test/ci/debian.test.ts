@@ -102,10 +102,6 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
     expect(await configured("", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
   });
 
-  test("goes through where a group tvs is there already", async () => {
-    expect(await configured("groupadd tvs", `${folderOwner}; id -gn tvs`)).toBe("tvs:tvs 700\ntvs");
-  });
-
   test("makes a user tvs with another primary group a member of the group tvs", async () => {
     const before = "useradd --system --gid daemon --no-create-home tvs";
     const after = `${folderOwner}; id -gn tvs; id -nG tvs; stat -c %G /etc/tvs/tvs.env`;
@@ -126,14 +122,6 @@ describe.skipIf(!canMount)("configuring the Debian package", () => {
       "mkdir -m 777 /var/lib/tvs; ln /etc/shadow /var/lib/tvs/mine 2>/dev/null || touch /var/lib/tvs/mine";
     const after = `${folderOwner}; stat -c %U /var/lib/tvs/mine`;
     expect(await configured(before, after)).toBe("tvs:tvs 700\nroot");
-  });
-
-  test("names a unit below /etc that is used instead of the package's", async () => {
-    const unit = "/etc/systemd/system/tvs.service";
-    const after = 'cat "$said"; ls /etc/systemd/system/tvs.service';
-    const said = await configured(`mkdir -p /etc/systemd/system; touch ${unit}`, after);
-    expect(said).toContain(`tvs: ${unit} is used instead of the package's.`);
-    expect(said).toEndWith(unit);
   });
 
   test("leaves a link in the folder's place, and what it leads to, as they are", async () => {

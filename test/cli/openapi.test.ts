@@ -21,21 +21,13 @@ describe("tvs openapi", () => {
     });
   });
 
-  test("prints one line of JSON when asked to", async () => {
-    await withTempDir(async (data) => {
-      const { code, stdout } = await runTvs(["openapi", "--data", data, "--json"]);
-      expect(code).toBe(0);
-      expect(stdout.trimEnd()).not.toContain("\n");
-      expect(JSON.parse(stdout)).toMatchObject({ servers: [{ url: "http://127.0.0.1:8080" }] });
-    });
-  });
-
-  test("names the issuer that the database remembers", async () => {
+  test("prints one line of JSON when asked to, with the issuer that the database remembers", async () => {
     await withTempDir(async (data) => {
       await withTestOperator(data, ({ stores: { settings } }) =>
         settings.write({ issuer: "https://remembered.example" }),
       );
       const { stdout } = await runTvs(["openapi", "--data", data, "--json"]);
+      expect(stdout.trimEnd()).not.toContain("\n");
       expect(JSON.parse(stdout)).toMatchObject({ servers: [{ url: "https://remembered.example" }] });
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkToken, linkLifeMs, mintLink, readPlace, writePlace } from "../../src/console/console-link.ts";
+import { checkToken, linkLifeMs, mintLink, readPlace, writePlace } from "../../src/console/access.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 
 const secrets = deriveSecrets(newMasterKey());

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
-import { createApp } from "../../src/app.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
-import { createImportStore } from "../../src/store/imports.ts";
-import { answerOf } from "../harness/answer.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { untilAnswer } from "../harness/eventually.ts";
 import { attest, useQuota } from "../harness/evidence.ts";
-import { beginImport } from "../harness/imports.ts";
 import { anAttestation, aPartner, aTeacherWrite } from "../harness/samples.ts";
 
 let world: TestConsole;
@@ -71,16 +67,6 @@ describe("the console", () => {
     expect(page).toContain(`tvs log audit --data ${world.folder}`);
   });
 
-  test("shows a file's name without its folder, as text whatever is in it", async () => {
-    const imports = createImportStore(world.operator.driver, world.folder);
-    const file = "/home/amina/<b>list<b>&.csv";
-    await beginImport(imports, { file, at: world.operator.clock.now() });
-    const page = await pageWith("&amp;.csv");
-    expect(page).toContain("&lt;b&gt;list&lt;b&gt;&amp;.csv");
-    expect(page).not.toContain("amina");
-    expect(page).toContain("is not finished. If it was stopped, run the same command again.");
-  });
-
   test("shows an endpoint by its host alone, and what it failed with", async () => {
     const { operator } = world;
     await operator.stores.webhooks.set({
@@ -100,15 +86,6 @@ describe("the console", () => {
     expect(page).not.toContain("swordfish");
     expect(page).toContain("failing for 3 h");
     expect(page).toContain("BAD_STATUS 503. The endpoint answered with a status that is not 2xx.");
-  });
-
-  test("says that a rotation is due after ninety days", async () => {
-    const before = await pageWith("Signing keys");
-    expect(before).not.toContain("due for rotation");
-    const { now } = world.operator.clock;
-    const due = (world.service.configuration.current().keys.active.activatedAt ?? 0) + 90 * 86_400_000;
-    world.forward(due - now());
-    expect(await pageWith("due for rotation")).toContain("The signing key has been due for rotation for");
   });
 
   test("never shows who was asked for, nor do the metrics", async () => {
@@ -163,36 +140,6 @@ describe("the console", () => {
     expect(await section()).toContain(
       `refused-often REQUEST_INVALID: 1 REQUEST_INVALID: 2, SCOPE_MISSING: 2 ${record.keyId} `,
     );
-    const metrics = (await world.call("/metrics")).text;
-    expect(metrics).toContain(
-      'tvs_calls_refused_total{partner="refused-often",code="SCOPE_MISSING",status="403"} 2',
-    );
-    expect(metrics).toMatch(/^tvs_calls_refused_total\{code="CREDENTIAL_MISTYPED",status="401"\} [1-9]/m);
-    expect(metrics).not.toContain(record.keyId);
-  });
-
-  test("counts the lookups that the limit of their address refused, on the page and by the API", async () => {
-    const section = async () => {
-      const session = await world.signIn();
-      const { sections } = JSON.parse((await session.get("/live.json")).text);
-      return sections.refusals;
-    };
-    expect(await section()).toContain("No public lookup was refused by the limit");
-    const app = createApp(world.service, { publicPerMinute: 1, trustedProxies: [] });
-    await world.operator.stores.teachers.apply([aTeacherWrite("TR/2019/LA/000001", {})]);
-    const post = { method: "POST", body: new URLSearchParams({ term: "1" }) };
-    const statuses: number[] = [];
-    for (const [path, init] of [
-      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
-      ["/teacher/verify-license?searchTerm=TR/2019/LA/000001", {}],
-      ["/", post],
-    ] as const)
-      statuses.push((await answerOf(app, path, init, "198.51.100.7")).status);
-    expect(statuses).toEqual([200, 429, 429]);
-    expect(await section()).toContain("2 public lookups were refused by the limit of their IP address");
-    const metrics = (await world.call("/metrics")).text;
-    for (const labels of ['route="/teacher/verify-license",method="GET"', 'route="/",method="POST"'])
-      expect(metrics).toContain(`tvs_http_requests_total{${labels},status="429"} 1`);
   });
 
   test("is brought up to date by its sections, with a line of each chart", async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
 import { concernsOf } from "../../src/console/state-sections.ts";
-import { withTempDir } from "../harness/folder.ts";
-import { runTvs } from "../harness/program.ts";
 import {
   aLog,
   anAnchor,
@@ -12,7 +10,6 @@ import {
   judgedWith,
   now,
 } from "../harness/readings.ts";
-import { makeRegister } from "../harness/service.ts";
 
 /** What this process knows of itself, when all is well: a thread that died an hour ago is forgotten. */
 const well = {
@@ -73,21 +70,5 @@ describe("what needs attention", () => {
       "warn: Partner nearly has used 95 % of today's quota (UTC).",
     ]);
     for (const { command } of everything()) expect(command).toEndWith(" --data '/srv/the data'");
-  });
-
-  test("is mended by commands that there are", async () => {
-    await withTempDir(async (folder) => {
-      await makeRegister(folder);
-      for (const command of new Set(everything().map((concern) => concern.command))) {
-        const words = command.replace(/^tvs | --data .*$/g, "").split(" ");
-        const { code, stderr } = await runTvs([...words, "--data", folder]);
-        // A file or a folder that is not there is the only thing that may be undecided.
-        expect([
-          command,
-          code === 2 && !/FILE|board|anchor/.test(command),
-          stderr.includes("internal"),
-        ]).toEqual([command, false, false]);
-      }
-    });
   });
 });

@@ -205,22 +205,6 @@ describe("the alerts", () => {
             eval_time: `${judgedAt}s`,
             exp_samples: [{ labels, value: 1 }],
           })),
-          alert_rule_test: [
-            {
-              eval_time: `${judgedAt}s`,
-              alertname: "TvsWebhooksDead",
-              exp_alerts: [
-                {
-                  exp_labels: { severity: "warning", job: "tvs", partner: "failing" },
-                  exp_annotations: {
-                    summary:
-                      "2 deliveries to failing were given up: tvs webhooks retry --dead --partner failing",
-                    page: "webhooks",
-                  },
-                },
-              ],
-            },
-          ],
         };
         expect(judgeRules(folder, [...wrong, ...second], expected)).toBe("");
       }),

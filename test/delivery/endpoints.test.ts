@@ -85,13 +85,11 @@ describe("an endpoint", () => {
             expect(silent.received.length).toBe(4);
             await sender.close();
             const states = await world.rows(
-              "SELECT partner_id, state, attempts, count(*) AS n FROM deliveries GROUP BY 1, 2, 3 ORDER BY 1",
+              "SELECT DISTINCT partner_id = 'silent' AS silent, state, attempts FROM deliveries ORDER BY 1",
             );
             expect(states).toMatchObject([
-              { partner_id: "one", state: "delivered", attempts: 1, n: 50 },
-              { partner_id: "silent", state: "pending", attempts: 0, n: 50 },
-              { partner_id: "three", state: "delivered", attempts: 1, n: 50 },
-              { partner_id: "two", state: "delivered", attempts: 1, n: 50 },
+              { silent: 0, state: "delivered", attempts: 1 },
+              { silent: 1, state: "pending", attempts: 0 },
             ]);
             // Cut off by the close, they are nobody's and due at once.
             expect(
@@ -99,22 +97,6 @@ describe("an endpoint", () => {
             ).toHaveLength(150);
           }),
       ),
-    ));
-
-  test("that fails all the time keeps its own retries to itself, and none waits for fresh ones", () =>
-    withBoard(
-      ({ body }) => ({ status: body.includes("A/B/C/0") ? 500 : 200 }),
-      async ({ world, received }) => {
-        const sender = world.sender({ limits: { maxHeldPerEndpoint: 2, maxAttemptsPerEndpoint: 2 } });
-        await world.putMany(regNos(1));
-        await sender.settle();
-        world.clock.add(5_000);
-        await world.putMany(regNos(50, 1));
-        await sender.settle();
-        const place = received.findLastIndex(({ body }) => body.includes("A/B/C/0"));
-        expect(place).toBeLessThan(5);
-        expect(received.length).toBe(52);
-      },
     ));
 
   test("gets nothing while it or its partner is disabled, then what was held", () =>
@@ -137,19 +119,17 @@ describe("an endpoint", () => {
     }));
 });
 
-describe("a restore's hold", () => {
-  test("keeps everything back until it is released, whatever endpoint is enabled", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      await world.settings.write({ hold_webhooks: "true" });
-      const sender = world.sender();
-      await world.put("A/B/C/1");
-      await enableWebhook(world, "board");
-      await sender.settle();
-      expect(received.length).toBe(0);
-      expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
-      expect(await releaseWebhooks(world.settings)).toBe(true);
-      expect(await releaseWebhooks(world.settings)).toBe(false);
-      await sender.settle();
-      expect(received.length).toBe(1);
-    }));
-});
+test("a restore's hold keeps everything back until it is released, whatever endpoint is enabled", () =>
+  withBoard(takesAll, async ({ world, received }) => {
+    await world.settings.write({ hold_webhooks: "true" });
+    const sender = world.sender();
+    await world.put("A/B/C/1");
+    await enableWebhook(world, "board");
+    await sender.settle();
+    expect(received.length).toBe(0);
+    expect((await world.webhooks.deliveries({ limit: 1 }))[0]?.heldBy).toBe("restore");
+    expect(await releaseWebhooks(world.settings)).toBe(true);
+    expect(await releaseWebhooks(world.settings)).toBe(false);
+    await sender.settle();
+    expect(received.length).toBe(1);
+  }));

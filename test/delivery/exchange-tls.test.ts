@@ -101,13 +101,4 @@ describe("TLS", () => {
     expect(await trusting().deliver(request)).toMatchObject({ error: "TIMEOUT" });
     await silent.closed;
   });
-
-  test("a connection is used again", async () => {
-    const own = await startTls(certificate);
-    closeLater(own);
-    const exchange = trusting();
-    for (let count = 0; count < 4; count++)
-      await exchange.deliver(requestTo(`https://localhost:${own.port}`));
-    expect([own.requests.length, own.connections()]).toEqual([4, 1]);
-  });
 });

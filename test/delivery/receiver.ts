@@ -57,13 +57,7 @@ export async function startReceiver(
   };
   const { port } = server.address() as AddressInfo;
   const open = () => `none of ${connections} connections was closed, after ${requests.length} requests`;
-  return {
-    port,
-    requests,
-    connections: () => connections,
-    closed: inTime(closed.promise, open),
-    close,
-  };
+  return { port, requests, connections: () => connections, closed: inTime(closed.promise, open), close };
 }
 
 function listen(server: Server, { host = "127.0.0.1", port = 0 }: ReceiverOptions): Promise<void> {

@@ -143,49 +143,6 @@ describe("a delivery", () => {
 });
 
 describe("a sender", () => {
-  test("takes over what a dead one had leased, when its lease ends and not before", () =>
-    withBoard(takesAll, async ({ world, received }) => {
-      await world.putMany(regNos(3));
-      const now = world.clock.now();
-      const requests = [{ partnerId: "board", limit: 2, except: [] }];
-      const dead = await world.other.outbox.lease(requests, { token: "dead", now, until: now + 60_000 });
-      expect(dead.length).toBe(2);
-      const sender = world.sender();
-      await sender.settle();
-      expect(received.length).toBe(1);
-      world.clock.add(59_999);
-      await sender.settle();
-      expect(received.length).toBe(1);
-      world.clock.add(1);
-      await sender.settle();
-      expect(received.length).toBe(3);
-    }));
-
-  test("and another on the same database never finish a delivery twice", () =>
-    withWebhooks((world) =>
-      withEndpoint(
-        (_, count) => ({ status: count % 3 === 0 ? 500 : 200 }),
-        async ({ url, received }) => {
-          for (const name of ["one", "two", "three"]) await world.subscribe(name, url);
-          const senders = [world.sender(), world.sender({ outbox: world.other.outbox })];
-          await world.putMany(regNos(40));
-          for (const step of [0, ...retryStepsMs]) {
-            world.clock.add(step);
-            await Promise.all(senders.map((sender) => sender.settle()));
-          }
-          expect((await world.deliveries()).every(([, state]) => state === "delivered")).toBe(true);
-          const acknowledged = await world.rows(
-            "SELECT delivery FROM delivery_attempts WHERE error IS NULL GROUP BY delivery HAVING count(*) > 1",
-          );
-          expect(acknowledged).toEqual([]);
-          const [attempts] = await world.rows("SELECT count(*) AS n FROM delivery_attempts");
-          expect(Number(attempts?.n)).toBe(received.length);
-          const ids = received.map(({ headers }) => headers["x-agency-delivery-id"]);
-          expect(new Set(ids).size).toBe(120);
-        },
-      ),
-    ));
-
   test("is woken by another process's commit and by the time at which a retry is due", () =>
     withBoard(
       (_, count) => ({ status: count === 1 ? 500 : 200 }),

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseRetryAfter } from "../../src/delivery/webhook-response.ts";
+import { parseRetryAfter } from "../../src/delivery/exchange.ts";
 
 const nowMs = Date.UTC(2026, 2, 1, 12, 0, 0);
 
@@ -19,14 +19,9 @@ test.each([
   expect(parseRetryAfter(value, nowMs)).toBe(seconds);
 });
 
+// biome-ignore format: a table reads better in rows
 test.each([
-  [undefined],
-  [""],
-  ["-1"],
-  ["1.5"],
-  ["1e3"],
-  ["soon"],
-  ["2026-03-01T12:02:00Z"],
+  [undefined], [""], ["-1"], ["1.5"], ["1e3"], ["soon"], ["2026-03-01T12:02:00Z"],
   ["Sun, 01 Mai 2026 12:02:00 GMT"],
   ["Sun, 01 Mar 2026 25:02:00 GMT"],
   ["Sun, 01 Mar 2026 12:02:00 +0100"],

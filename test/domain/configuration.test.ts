@@ -142,16 +142,14 @@ describe("refreshing", () => {
     }));
 });
 
-describe("settings", () => {
-  test("are read back as they were remembered", () => {
-    const settings = {
-      issuer: "https://a.example",
-      timeZone: "UTC",
-      policy: { version: "2", purposes: {} },
-      allowPrivateWebhooks: true,
-      statusList: true,
-      site: { ...defaultSite, name: "A Council" },
-    };
-    expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
-  });
+test("settings are read back as they were remembered", () => {
+  const settings = {
+    issuer: "https://a.example",
+    timeZone: "UTC",
+    policy: { version: "2", purposes: {} },
+    allowPrivateWebhooks: true,
+    statusList: true,
+    site: { ...defaultSite, name: "A Council" },
+  };
+  expect(readSettings(new Map(Object.entries(storedSettings(settings))), defaults)).toEqual(settings);
 });

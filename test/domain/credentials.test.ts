@@ -1,23 +1,49 @@
 import { describe, expect, test } from "bun:test";
+import { Buffer } from "node:buffer";
 import {
   apiKeyId,
   authenticate,
   type CredentialBook,
+  describeApiKey,
   isLive,
+  issueApiKey,
+  loadCredentialBook,
   mintApiKey,
   type Presented,
   refusalOf,
+  revokeApiKey,
 } from "../../src/domain/credentials.ts";
 import type { ApiKey, Partner } from "../../src/domain/partners.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
-import { aPartner, secrets } from "../harness/samples.ts";
-import { crc32, inBase62 } from "./check-sum.ts";
+import { rejection } from "../harness/rejection.ts";
+import { anApiKey, aPartner, secrets } from "../harness/samples.ts";
+import { withStores } from "../harness/store.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
 
-const minting = { kind: "live", secrets, now } as const;
+const options = { kind: "live", secrets, now } as const;
 
 const nothing: Presented = { certificate: null, bearer: null, headerKey: null };
+
+/** The check sum at the end of an API key, worked out a second time. */
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** CRC-32 of IEEE 802.3, bit by bit: written from the definition, not from the code under test. */
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (const byte of Buffer.from(text)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+/** Six digits, the most significant first. */
+function inBase62(value: number): string {
+  let digits = "";
+  for (let rest = BigInt(value); digits.length < 6; rest /= 62n) digits = base62[Number(rest % 62n)] + digits;
+  return digits;
+}
 
 /** Tells what was looked up. */
 class WatchedMap<T> extends Map<string, T> {
@@ -48,13 +74,11 @@ function aBook(
   return { book, apiKeys };
 }
 
-const options = { kind: "live", secrets, now } as const;
-
 const valid = { validFrom: now - 1, validTo: now + 1 };
 
 describe("why nobody calls, as far as it can be said without the database", () => {
-  const configuration = mintApiKey("nobody", minting).text;
-  const sandbox = mintApiKey("nobody", { ...minting, kind: "test" }).text;
+  const configuration = mintApiKey("nobody", options).text;
+  const sandbox = mintApiKey("nobody", { ...options, kind: "test" }).text;
   const mistyped = configuration.slice(0, -1);
   const certificate = { fingerprint: "f1", ...valid };
 
@@ -87,8 +111,8 @@ describe("why nobody calls, as far as it can be said without the database", () =
 });
 
 describe("who calls", () => {
-  const key = mintApiKey("keyed", minting);
-  const other = mintApiKey("other", minting);
+  const key = mintApiKey("keyed", options);
+  const other = mintApiKey("other", options);
   const certificate = { fingerprint: "f1", ...valid };
   const unknown = { fingerprint: "f2", ...valid };
   const held = (validFrom: number, validTo: number) => ({
@@ -127,7 +151,7 @@ describe("who calls", () => {
   });
 
   test("a key of a sandbox opens no live service, nor the other way round", () => {
-    const { text, record } = mintApiKey("keyed", { ...minting, kind: "test" });
+    const { text, record } = mintApiKey("keyed", { ...options, kind: "test" });
     const mixed = aBook([aPartner("keyed")], [record]).book;
     const opens = (kind: "live" | "test") =>
       authenticate({ ...nothing, bearer: text }, mixed, { ...options, kind }) !== null;
@@ -162,7 +186,7 @@ describe("who calls", () => {
         return secrets.mac(...asked);
       },
     };
-    const stranger = mintApiKey("stranger", minting).text;
+    const stranger = mintApiKey("stranger", options).text;
     for (const bearer of [stranger, key.text]) {
       hashes = 0;
       authenticate({ ...nothing, bearer }, book, { ...options, secrets: counting });
@@ -209,5 +233,146 @@ describe("who calls", () => {
     const { book: mixed } = aBook(partners, [key.record], { f1: "certified" });
     const found = authenticate({ ...nothing, certificate, bearer }, mixed, options);
     expect(found?.partner.partnerId).toBe("keyed");
+  });
+});
+
+/** Computed with Python's zlib module. */
+const vectors = {
+  live: `tvs_live_0123456789Ab${"C".repeat(43)}2cPWQW`,
+  test: "tvs_test_Zz0000000000abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ3xb8Rw",
+};
+
+describe("the form of an API key", () => {
+  test("prefix, id of 12, secret of 43 and checksum of 6 characters", () => {
+    for (const kind of ["live", "test"] as const) {
+      const { text, record } = mintApiKey("agency", { ...options, kind });
+      expect(text).toMatch(new RegExp(`^tvs_${kind}_[0-9A-Za-z]{61}$`));
+      expect(text.slice(9, 21)).toBe(record.keyId);
+      expect(text.slice(-6)).toBe(inBase62(crc32(text.slice(0, -6))));
+      expect(apiKeyId(text, kind)).toBe(record.keyId);
+    }
+  });
+
+  test("known keys, each of its own kind alone", () => {
+    expect([apiKeyId(vectors.live, "live"), apiKeyId(vectors.live, "test")]).toEqual(["0123456789Ab", null]);
+    expect([apiKeyId(vectors.test, "test"), apiKeyId(vectors.test, "live")]).toEqual(["Zz0000000000", null]);
+    // The check value that every description of CRC-32 gives.
+    expect(crc32("123456789")).toBe(0xcbf43926);
+  });
+
+  test("no two are alike, and every character of the alphabet occurs", () => {
+    const texts = Array.from({ length: 200 }, () => mintApiKey("agency", options).text);
+    expect(new Set(texts).size).toBe(200);
+    expect(new Set(texts.join("").replaceAll("tvs_live_", "")).size).toBe(62);
+  });
+
+  test("the record holds only a keyed hash", () => {
+    const { text, record } = mintApiKey("agency", options);
+    expect(record).toEqual({
+      keyId: text.slice(9, 21),
+      partnerId: "agency",
+      mac: secrets.mac("api-key", text),
+      createdAt: now,
+      expiresAt: null,
+      revokedAt: null,
+    });
+  });
+
+  test.each([
+    ["empty", ""],
+    ["cut short", vectors.live.slice(0, -1)],
+    ["too long", `${vectors.live}W`],
+    ["with a line end", `${vectors.live}\n`],
+
+    ["with a character of another alphabet", vectors.live.replace("C", "С")],
+    ["very long", `tvs_live_${"A".repeat(100_000)}`],
+  ])("%s, it is none", (_what, text) => {
+    expect(apiKeyId(text, "live")).toBeNull();
+  });
+});
+
+describe("keys of one partner, in the store", () => {
+  const hourMs = 3_600_000;
+  const issuing = { ...options, overlapMs: 24 * hourMs };
+
+  test("the key in use ends after the overlap, and both open the service until then", () =>
+    withStores(async ({ partners }) => {
+      const first = mintApiKey("agency", options);
+      await partners.add(aPartner("agency"), first.record);
+      const { text, record, previous } = await issueApiKey(partners, "agency", issuing);
+      expect(record).toMatchObject({ partnerId: "agency", createdAt: now, expiresAt: null });
+      expect(previous).toEqual({ keyId: first.record.keyId, expiresAt: now + 24 * hourMs });
+      const book = await loadCredentialBook(partners);
+      const opens = (bearer: string, at: number) =>
+        authenticate({ ...nothing, bearer }, book, { ...options, now: at }) !== null;
+      const end = now + 24 * hourMs;
+      const until = [now, end - 1, end].map((at) => opens(first.text, at));
+      expect(until).toEqual([true, true, false]);
+      expect([opens(text, now), opens(text, now + 1000 * hourMs)]).toEqual([true, true]);
+    }));
+
+  test.each([
+    ["sooner than the overlap: it keeps its end", now + hourMs, 24 * hourMs, now + hourMs],
+    ["later than the overlap: the overlap counts", now + 48 * hourMs, 24 * hourMs, now + 24 * hourMs],
+    ["no overlap: it ends now", null, 0, now],
+  ])("a key that was to end %s", (_what, expiresAt, overlapMs, ends) =>
+    withStores(async ({ partners }) => {
+      const first = { ...mintApiKey("agency", options).record, expiresAt };
+      await partners.add(aPartner("agency"), first);
+      const { previous } = await issueApiKey(partners, "agency", { ...issuing, overlapMs });
+      expect(previous).toEqual({ keyId: first.keyId, expiresAt: ends });
+      expect((await partners.apiKeys()).find((one) => one.keyId === first.keyId)?.expiresAt).toBe(ends);
+    }),
+  );
+
+  test("keys that ended do not count, nor those of others", () =>
+    withStores(async ({ partners }) => {
+      await partners.add(aPartner("agency"), anApiKey("agency", "Expired00000"));
+      await partners.add(aPartner("other"), anApiKey("other", "Other0000000"));
+      await partners.addKey({ ...anApiKey("other", "Other1000000") }, { shortened: null, maxLive: 2 });
+      await partners.revokeKey("Expired00000", now - 1);
+      expect([...(await loadCredentialBook(partners)).apiKeys.keys()]).toEqual([
+        "Other0000000",
+        "Other1000000",
+      ]);
+      const { previous } = await issueApiKey(partners, "agency", issuing);
+      expect(previous).toBeNull();
+      expect(await issueApiKey(partners, "agency", issuing)).toMatchObject({
+        previous: { expiresAt: now + 24 * hourMs },
+      });
+      expect(await rejection(issueApiKey(partners, "agency", issuing))).toMatchObject({ code: "REFUSED" });
+    }));
+
+  test("revoking tells whether it was the last, and keeps the first time", () =>
+    withStores(async ({ partners }) => {
+      const { record } = mintApiKey("agency", options);
+      await partners.add(aPartner("agency"), record);
+      const second = await issueApiKey(partners, "agency", issuing);
+      for (const [keyId, at, isLast] of [
+        [record.keyId, now, false],
+        [record.keyId, now + 5, false],
+        [second.record.keyId, now, true],
+      ] as const) {
+        const revoked = { isLast, record: { revokedAt: now } };
+        expect(await revokeApiKey(partners, keyId, at)).toMatchObject(revoked);
+      }
+      expect(await rejection(revokeApiKey(partners, "NoSuchKey000", now))).toMatchObject({
+        code: "NOT_KNOWN",
+      });
+    }));
+});
+
+test("a key is shown with its state and without its hash", () => {
+  const { record } = mintApiKey("agency", options);
+  const ends = [{}, { expiresAt: now }, { revokedAt: now }, { expiresAt: now, revokedAt: now }];
+  const states = ends.map((end) => describeApiKey({ ...record, ...end }, now).state);
+  expect(states).toEqual(["live", "expired", "revoked", "revoked"]);
+  expect(describeApiKey({ ...record, expiresAt: now }, now)).toEqual({
+    keyId: record.keyId,
+    partnerId: "agency",
+    state: "expired",
+    createdAt: "2026-03-01T12:00:00.000Z",
+    expiresAt: "2026-03-01T12:00:00.000Z",
+    revokedAt: null,
   });
 });

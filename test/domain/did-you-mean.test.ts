@@ -5,14 +5,11 @@ describe("did you mean", () => {
   const known = ["list", "rotate", "compromise", "jwks", "history", "import"];
 
   test.each([
-    ["lsit", "list"],
-    ["rotat", "rotate"],
     ["LIST", "list"],
     ["comp", "compromise"],
-    ["improt", "import"],
+
     ["hsitory", "history"],
-    ["hostori", "history"],
-    ["rotte", "rotate"],
+
     ["rottatte", "rotate"],
     ["jkws", "jwks"],
   ])("%p means %p", (given, word) => {

@@ -173,48 +173,6 @@ describe("what the database alone says", () => {
       expect(await prune(world)).toBe(420);
     }));
 
-  test("is taken over once from a release that authenticated nothing, and is not believed behind that", () =>
-    withLog(async (world, maintenance) => {
-      const { driver, settings } = world;
-      const old = [
-        "UPDATE attestation_upkeep SET mark = NULL, kept_from = 1700000100, pruned = 100",
-        "DELETE FROM attestations WHERE id <= 100",
-      ];
-      await driver.batch(old.map((sql) => ({ sql, args: [] })));
-      await settings.write({ [retentionSetting]: "90d" });
-      const now = clock.now();
-      expect(await readMark({ maintenance, secrets }, { isOld: false, now })).toBeNull();
-      const unsealed = { through: 100, from: null, unsealedFrom: 1_700_000_100 };
-      expect(await readMark({ maintenance, secrets }, { isOld: true, now })).toMatchObject({
-        unsealedFrom: 1_700_000_100,
-      });
-      await beginRetention(retaining(world), { now });
-      expect(await readMark({ maintenance, secrets }, isNew)).toMatchObject({ begun: 101, ...unsealed });
-      expect(await prune(world)).toBe(320);
-      expect(await readMark({ maintenance, secrets }, isNew)).toMatchObject({ begun: 101, through: 420 });
-    }));
-
-  test("is taken over whole when it was killed in the midst of it", () =>
-    withLog(async (world, maintenance) => {
-      const { driver, settings } = world;
-      await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
-      await settings.write({ [retentionSetting]: "90d" });
-      let writes = 0;
-      const once =
-        <A extends unknown[], T>(act: (...args: A) => Promise<T>) =>
-        (...args: A) =>
-          writes++ > 0 ? Promise.reject(new Error("killed")) : act(...args);
-      const killed = {
-        ...retaining(world),
-        maintenance: { ...maintenance, setMark: once(maintenance.setMark) },
-        settings: { ...settings, write: once(settings.write) },
-      };
-      const now = clock.now();
-      expect(await rejection(beginRetention(killed, { now }))).toMatchObject({ message: "killed" });
-      await beginRetention(retaining(world), { now });
-      expect(await prune(world)).toBe(420);
-    }));
-
   test("is no mark under another master key", () => {
     const mark = { begun: 1, through: 5, from: 7, unsealedFrom: null };
     const sealed = sealMark(mark, secrets);
@@ -224,16 +182,14 @@ describe("what the database alone says", () => {
   });
 });
 
-describe("a running service", () => {
-  test("builds and deletes by itself, says how much, and stops when it is told to", () =>
-    withLog(async (world) => {
-      await keepFor90Days(world);
-      const told = Promise.withResolvers<number>();
-      const stop = startMaintenance({
-        ...{ ...pruning(world), clock, onPruned: told.resolve },
-        ...{ onHeld: told.reject, onError: told.reject },
-      });
-      expect(await told.promise).toBe(420);
-      await stop();
-    }));
-});
+test("a running service builds and deletes by itself, says how much, and stops when it is told to", () =>
+  withLog(async (world) => {
+    await keepFor90Days(world);
+    const told = Promise.withResolvers<number>();
+    const stop = startMaintenance({
+      ...{ ...pruning(world), clock, onPruned: told.resolve },
+      ...{ onHeld: told.reject, onError: told.reject },
+    });
+    expect(await told.promise).toBe(420);
+    await stop();
+  }));

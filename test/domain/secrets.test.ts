@@ -89,13 +89,6 @@ describe("a sealed secret", () => {
       expect(codeOf(() => secrets.open(changed, "kid-1"))).toBe("MASTER_KEY_WRONG");
     }
   });
-
-  test("does not open when it was cut short or made longer", () => {
-    for (let length = 0; length < sealed.length; length++) {
-      expect(codeOf(() => secrets.open(sealed.subarray(0, length), "kid-1"))).toBe("MASTER_KEY_WRONG");
-    }
-    expect(codeOf(() => secrets.open(new Uint8Array([...sealed, 0]), "kid-1"))).toBe("MASTER_KEY_WRONG");
-  });
 });
 
 test("bytes are equal when all of them are", () => {

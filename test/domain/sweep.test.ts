@@ -104,27 +104,6 @@ describe("a sweep", () => {
       expect(await sweep(teachers, { ...options, clock })).toMatchObject(nothing);
     }));
 
-  test("two at once announce each expiry exactly once", () =>
-    withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, another, clock, putMany, find, events }) => {
-      await putMany(many(120), { licenseExpiryDate: "2026-05-31" });
-      clock.set("2026-06-01T09:00:00Z");
-      const other = await another();
-      const results = await Promise.all([
-        sweep(teachers, { ...options, clock }),
-        sweep(other.teachers, { ...options, clock }),
-        sweep(teachers, { ...options, clock }),
-      ]);
-      expect(results.reduce((sum, { events: told }) => sum + told, 0)).toBe(120);
-      const expiries = await Promise.all(
-        many(120).map(
-          async (name) =>
-            (await events(name)).filter(({ eventType }) => eventType === "license.expired").length,
-        ),
-      );
-      expect(new Set(expiries)).toEqual(new Set([1]));
-      expect((await find("TR/LA/2020/0")).version).toBe(2);
-    }));
-
   test("stops between two commits when it is told to, and goes on later", () =>
     withStoresAt("2026-05-01T09:00:00Z", async ({ teachers, clock, putMany }) => {
       await putMany(many(80), { licenseExpiryDate: "2026-05-31" });

@@ -17,19 +17,17 @@ function set(world: TestWebhooks, url: string, terms: object = {}) {
   return setWebhook(world, { partnerId: "board", url, check, ...terms });
 }
 
-describe("setting an endpoint", () => {
-  test("gives a secret that is stored sealed, for this partner only", () =>
-    withWebhooks(async (world) => {
-      await world.addPartner("board");
-      const { endpoint, secret } = await set(world, "https://one.example/");
-      expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
-      expect(endpoint).toMatchObject({ url: "https://one.example/", disabledAt: null });
-      expect(Buffer.from(endpoint.secret).includes(Buffer.from(secret))).toBe(false);
-      const moved = { ...endpoint, partnerId: "another" };
-      expect(() => signingSecrets(world.secrets, moved, 0)).toThrow("does not open");
-      expect(JSON.stringify(describeEndpoint(endpoint, aPartner("board")))).not.toContain('secret":');
-    }));
-});
+test("setting an endpoint gives a secret that is stored sealed, for this partner only", () =>
+  withWebhooks(async (world) => {
+    await world.addPartner("board");
+    const { endpoint, secret } = await set(world, "https://one.example/");
+    expect(secret).toMatch(/^whsec_[0-9A-Za-z+/]{43}=$/);
+    expect(endpoint).toMatchObject({ url: "https://one.example/", disabledAt: null });
+    expect(Buffer.from(endpoint.secret).includes(Buffer.from(secret))).toBe(false);
+    const moved = { ...endpoint, partnerId: "another" };
+    expect(() => signingSecrets(world.secrets, moved, 0)).toThrow("does not open");
+    expect(JSON.stringify(describeEndpoint(endpoint, aPartner("board")))).not.toContain('secret":');
+  }));
 
 describe("rotating a secret", () => {
   test("keeps the old one for a day, or for as long as is said, up to seven days", () =>
@@ -58,19 +56,17 @@ describe("rotating a secret", () => {
     }));
 });
 
-describe("deliveries", () => {
-  test("one that is being sent is not made due", () =>
-    withWebhooks(async (world) => {
-      await world.subscribe("board", "http://127.0.0.1:9/");
-      await world.put("A/B/C/1");
-      const now = world.clock.now();
-      const lease = { token: "t", now, until: now + 1 };
-      await world.outbox.lease([{ partnerId: "board", limit: 1, except: [] }], lease);
-      const [delivery] = await world.webhooks.deliveries({ limit: 1 });
-      expect(delivery?.leased).toBe(true);
-      const deliveryId = delivery?.deliveryId ?? "";
-      expect(String(await rejection(retryDelivery(world, deliveryId)))).toContain("in progress");
-      world.clock.add(1);
-      expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });
-    }));
-});
+test("a delivery that is being sent is not made due", () =>
+  withWebhooks(async (world) => {
+    await world.subscribe("board", "http://127.0.0.1:9/");
+    await world.put("A/B/C/1");
+    const now = world.clock.now();
+    const lease = { token: "t", now, until: now + 1 };
+    await world.outbox.lease([{ partnerId: "board", limit: 1, except: [] }], lease);
+    const [delivery] = await world.webhooks.deliveries({ limit: 1 });
+    expect(delivery?.leased).toBe(true);
+    const deliveryId = delivery?.deliveryId ?? "";
+    expect(String(await rejection(retryDelivery(world, deliveryId)))).toContain("in progress");
+    world.clock.add(1);
+    expect(await retryDelivery(world, deliveryId)).toMatchObject({ state: "pending", leased: false });
+  }));

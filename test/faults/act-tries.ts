@@ -59,7 +59,7 @@ export async function wellDone(folder: string, act: Act) {
   return { writes, done: changed(before, await contentOf(dataDir)) };
 }
 
-type Ended = { readonly code: number; readonly stderr: string };
+export type Ended = { readonly code: number; readonly stderr: string };
 
 /**
  * Does an act in a way that may fail, and again where it was not done.

@@ -26,19 +26,12 @@ const preloaded = process.env.LD_PRELOAD ?? "";
 export const isFailing = preloaded.endsWith("failing-disk.so");
 
 /** Compiles it, for processes whose LD_PRELOAD names it; gone when `act` has ended. */
-export function withFailingDisk<T>(act: (library: string) => Promise<T>): Promise<T> {
+function withFailingDisk<T>(act: (library: string) => Promise<T>): Promise<T> {
   return withTempDir(async (folder) => {
     const library = join(folder, "failing-disk.so");
     const source = join(import.meta.dir, "failing-disk.c");
-    const { exitCode, stderr } = Bun.spawnSync([
-      compiler ?? "",
-      "-O1",
-      "-shared",
-      "-fPIC",
-      "-o",
-      library,
-      source,
-    ]);
+    const words = [compiler ?? "", "-O1", "-shared", "-fPIC", "-o", library, source];
+    const { exitCode, stderr } = Bun.spawnSync(words);
     if (exitCode !== 0) throw new Error(String(stderr));
     return act(library);
   });

@@ -28,13 +28,6 @@ export const roundsOf = (few: number) => countOf("TVS_KILLS", few);
 /** How long a test may take, in milliseconds: more rounds than usual may take as long as they like. */
 export const limitFor = (fewMs: number) => (process.env.TVS_KILLS ? 3 * 3_600_000 : fewMs);
 
-/** How long an act takes. */
-export async function durationOf(act: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now();
-  await act();
-  return performance.now() - begin;
-}
-
 /** What was found of faults: how many, their names, or a sentence. */
 type Faults = Readonly<Record<string, number | string | readonly string[]>>;
 

@@ -54,15 +54,8 @@ test(
   "a service of four threads that is killed and started again loses nothing, does nothing twice, and shows one log",
   () =>
     withTempDir(async (dataDir) => {
-      const args = [
-        "--threads",
-        "4",
-        "--spread",
-        "always",
-        ...unlimited,
-        "--issuer",
-        "https://teachers.example",
-      ];
+      const threads = ["--threads", "4", "--spread", "always"];
+      const args = [...threads, ...unlimited, "--issuer", "https://teachers.example"];
       const start = () => startService({ dataDir, args });
       let service = await start();
       const watch = await startWatching({ dataDir }, () => service.url);

@@ -9,16 +9,8 @@ import { allowedBy, oddText, oddValue, type Schema } from "./http-values.ts";
 
 /** Who asks: by the keys of the partner whose turn it is, by another's, or by something that is no key. */
 const callers = [
-  "own",
-  "inHeader",
-  "both",
-  "none",
-  "cut",
-  "basic",
-  "unscoped",
-  "spent",
-  "noDay",
-  "plain",
+  ...(["own", "inHeader", "both", "none", "cut"] as const),
+  ...(["basic", "unscoped", "spent", "noDay", "plain"] as const),
 ] as const;
 export type Caller = (typeof callers)[number];
 

@@ -4,7 +4,7 @@
  */
 
 import { strict as assert } from "node:assert";
-import { createHmac, createPublicKey, verify } from "node:crypto";
+import { createPublicKey, verify } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -13,19 +13,17 @@ import {
   createKeySet,
   Refusal,
   readEnvelopes,
-  readOfflinePack,
   readStrictJson,
   refusalReasons,
   type Verification,
   verifyEnvelope,
   verifyEnvelopeSync,
   verifyStatement,
-  verifyWebhook,
 } from "../../src/partner/partner.ts";
 import { openStatusLists } from "../../src/partner/status-list.ts";
 import { statement } from "../api/openapi/examples.ts";
 import { audience, folder, issuer, keys, now as nowText } from "../fixtures/envelope-tokens.ts";
-import { kinds, offlinePack, envelopes as placed } from "../fixtures/status-lists.ts";
+import { kinds, envelopes as placed } from "../fixtures/status-lists.ts";
 import { attempt } from "./parser-edits.ts";
 
 /** One parser: inputs that it has met, and what looks at one more. */
@@ -45,7 +43,6 @@ export const buffers = (texts: readonly string[]) => texts.map((text) => Buffer.
 export const now = new Date(nowText);
 const nowSeconds = now.getTime() / 1000;
 const [jwks, keyHistory] = [read("jwks.json"), read("history.jose")];
-const anchor = keys.active.kid;
 export const options = { keys: await createKeySet({ jwks, keyHistory, issuer }), issuer, audience, now };
 const publicKeys = new Map(
   [keys.active, keys.retired, keys.compromised].map(({ kid, privateKey }) => [
@@ -214,47 +211,6 @@ const statementRows: Target = {
   },
 };
 
-const [validText = ""] = buffers([])
-  .concat(readFileSync(join(folder, "inputs", "valid.json")))
-  .map(String);
-const { n, e } = keys.active.jwk;
-
-const keySet: Target = {
-  corpus: filesOf(folder, "keys").filter((file) => file[0] === 0x7b),
-  share: 60,
-  async judge(input) {
-    const set = await createKeySet({ jwks: input });
-    const { valid } = await verifyEnvelope(validText, { ...options, keys: set });
-    if (set.refusal !== null) assert(!valid && set.refusal.reason in refusalReasons);
-    const known = [...set.keys.values()].map(({ jwk }) => jwk);
-    const given = known.length === 0 ? [] : JSON.parse(input.toString().replace(/^\ufeff/, "")).keys;
-    for (const key of known)
-      assert(given.some((one: Read) => one.kid === key.kid && one.n === key.n && one.e === key.e));
-    assert(!valid || known.some((key) => key.kid === anchor && key.n === n && key.e === e));
-    return known.length > 0;
-  },
-};
-
-const history: Target = {
-  corpus: filesOf(folder, "keys").filter((file) => /^(eyJ|\{"keyHistory)/.test(file.toString())),
-  share: 50,
-  async judge(input) {
-    const set = await createKeySet({ keyHistory: input, issuer, anchor });
-    if (set.refusal !== null) return !(set.refusal.reason in refusalReasons);
-    const text = input
-      .toString()
-      .replace(/^\ufeff/, "")
-      .trim();
-    const { header, claims } = genuine(text.startsWith("{") ? JSON.parse(text).keyHistory : text);
-    assert.deepEqual([header.typ, header.kid, claims.iss], ["key-history+jwt", anchor, issuer]);
-    assert.deepEqual(
-      [...set.keys.keys()],
-      claims.keys.map(({ kid }: Read) => kid),
-    );
-    return true;
-  },
-};
-
 /** An envelope of place 0 is valid by these lists only where one of them is genuine and has the place clear. */
 async function judgeByLists(statusLists: readonly string[]): Promise<boolean> {
   const isValid = await judgeEnvelope(placed["an answer that was a yes"]?.input, { ...options, statusLists });
@@ -282,43 +238,11 @@ const statusList: Target = {
   },
 };
 
-const pack: Target = {
-  corpus: lists.slice(0, 6).map((list) => Buffer.from(offlinePack(keyHistory.toString(), [list]))),
-  share: 30,
-  async judge(input) {
-    const read = readOfflinePack(input);
-    if (read === null) return false;
-    assert(isDeepStrictEqual(read, JSON.parse(input.toString())));
-    const set = await createKeySet({ keyHistory: read.keyHistory, issuer, anchor });
-    assert(set.refusal === null || set.refusal.reason in refusalReasons);
-    return judgeByLists(read.statusLists);
-  },
-};
-
-type Vector = { secret: string; body: string; signature: string; now: string; valid: boolean };
-const vectors: Vector[] = JSON.parse(readFileSync(join(folder, "..", "webhooks", "vectors.json"), "utf8"));
-const [{ secret = "", now: receivedAt = "" } = {}] = vectors;
-
-const webhook: Target = {
-  corpus: vectors
-    .filter((one) => one.secret === secret)
-    .map((one) => Buffer.from(`${one.signature}\n${one.body}`)),
-  share: 40,
-  async judge(input) {
-    const end = Math.max(0, input.indexOf("\n"));
-    const [signature, rawBody] = [input.toString("utf8", 0, end), input.subarray(end + 1)];
-    const { valid } = await verifyWebhook({ rawBody, signature, secret, now: new Date(receivedAt) });
-    const [, time = ""] = /^t=(\d+),/.exec(signature) ?? [];
-    const digest = createHmac("sha256", secret).update(`${time}.`).update(rawBody).digest("hex");
-    const isTimely = Math.abs(Date.parse(receivedAt) / 1000 - Number(time)) <= 300;
-    assert(!valid || (isTimely && signature.split(",").includes(`v1=${digest}`)));
-    assert(valid || signature !== `t=${Number(time)},v1=${digest}` || !isTimely, "refused what is genuine");
-    return valid;
-  },
-};
-
 export const evidence: Readonly<Record<string, Target>> = {
-  ...{ envelopes: envelope, "strict JSON": strictJson, statements: statementRows },
-  ...{ "key sets": keySet, "key histories": history, "status lists": statusList, "offline packs": pack },
-  "webhook deliveries": webhook,
+  ...{
+    envelopes: envelope,
+    "strict JSON": strictJson,
+    statements: statementRows,
+    "status lists": statusList,
+  },
 };

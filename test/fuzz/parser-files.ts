@@ -1,34 +1,17 @@
 /** The parsers of files, of what proxies pass on and of what a service answers: each reads it, or refuses it in its own words. */
 
 import { strict as assert } from "node:assert";
-import { createHash, X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
 import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
-import { readCertificate, readClientCertificate } from "../../src/domain/certificates.ts";
-import { type ErrorCode, isTvsError } from "../../src/domain/errors.ts";
+import { isTvsError } from "../../src/domain/errors.ts";
 import type { ImportInput } from "../../src/domain/import/extract.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
-import { createSourceAddress, parseClientCertHeader } from "../../src/http/peer.ts";
-import { ClientError, createClient } from "../../src/partner/partner.ts";
-import * as examples from "../api/openapi/examples.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
-import { audience, issuer } from "../fixtures/envelope-tokens.ts";
 import { zipOf } from "../harness/archive.ts";
 import { csv, rows } from "../harness/imports.ts";
 import { membersOf } from "./parser-edits.ts";
 import type { Target } from "./parser-evidence.ts";
-
-/** What an act gives; null where it refuses by one of these codes. @throws whatever else it throws */
-async function orRefused<T>(codes: readonly ErrorCode[], act: () => T | Promise<T>): Promise<T | null> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!isTvsError(error) || !codes.includes(error.code)) throw error;
-    return null;
-  }
-}
 
 const blindIndex = createBlindIndex(new Uint8Array(32).fill(7));
 const foreign = await foreignFiles();
@@ -88,106 +71,10 @@ const extract = (corpus: readonly Buffer[], share: number): Target => ({
     return whole.all.length > 0;
   },
 });
-
-/** Of an EC key that nobody has; for the year 2026. */
-const derText =
-  "MIIBZjCCAQygAwIBAgIQFjwsjLsnR3yhmxqtaCSUTDAKBggqhkjOPQQDAjASMRAwDgYDVQQDEwdwYXJ0bmVyMB4XDTI2MDEwMTAwMDAwMFoX" +
-  "DTI3MDEwMTAwMDAwMFowEjEQMA4GA1UEAxMHcGFydG5lcjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABEhwrVyljvM81E9eJ3+fUPEbdeJi" +
-  "TdLp9XmEzQZU9HrKkJogH9cCCIYiqFxQV1ww6cWy+CsUrON/5fwl14AZCoujRDBCMBIGA1UdEwEB/wQIMAYBAf8CAQEwLAYDVR0RBCUwI4IJ" +
-  "bG9jYWxob3N0hwR/AAABhxAAAAAAAAAAAAAAAAAAAAABMAoGCCqGSM49BAMCA0gAMEUCIQDMufgi6qsY+bm5QbTK2bpGxjTG+oKSxXLSDR7h" +
-  "FNnl7wIgQg694qmAPqU34Rt2JHmZb9tn5hNyC0qPtHLrGqq9Wtc=";
-const der = Buffer.from(derText, "base64");
-const certPem = `-----BEGIN CERTIFICATE-----\n${derText}\n-----END CERTIFICATE-----\n`;
-const inTime = { now: Date.parse("2026-03-01") };
-const fingerprintOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
-
-const certificate: Target = {
-  corpus: [der, Buffer.from(certPem), Buffer.from(certPem + certPem)],
-  share: 40,
-  async judge(input) {
-    const presented = readCertificate(input);
-    if (presented !== null) {
-      assert.equal(presented.fingerprint, fingerprintOf(input));
-      assert.equal(new X509Certificate(input).raw.compare(input), 0, "more than one certificate");
-    }
-    const header = `:${input.toString("base64")}:`;
-    assert.deepEqual(parseClientCertHeader(header), presented);
-    const read = await orRefused(["INPUT_UNREADABLE", "REFUSED"], () =>
-      readClientCertificate(input, "a", inTime),
-    );
-    if (read === null) return false;
-    const inside =
-      input[0] === 0x30
-        ? input
-        : Buffer.from(/E-----\n([^-]+)-/.exec(input.toString("latin1"))?.[1] ?? "", "base64");
-    assert.equal(read.fingerprint, fingerprintOf(inside));
-    return true;
-  },
-};
-
-const sourceOf = createSourceAddress({ trustedProxies: ["10.0.0.0/8", "fd00::/8"] });
-const forwarded: Target = {
-  corpus: ["203.0.113.9, 10.9.9.9", "[2001:db8::1]:4711, 10.1.1.1:80, fd00::5", `:${derText}:`].map((text) =>
-    Buffer.from(text),
-  ),
-  share: 30,
-  judge(input) {
-    const text = input.toString("latin1");
-    for (const remote of ["10.0.0.1", "203.0.113.1"]) {
-      const source = sourceOf(remote, text);
-      assert(isIP(source) > 0 && (remote === "10.0.0.1" || source === remote));
-    }
-    return parseClientCertHeader(text) !== null;
-  },
-};
-
-/** Every answer that a client may get, by a service or by whoever stands between; the keys are the service's own. */
-const events = { data: [examples.webhookEvent], iterator: "x", done: true };
-const answers = [
-  ...[examples.foundEnvelope, examples.batchResponse, examples.statement, examples.publicFound, events],
-  ...[examples.health, { statusCode: 429, message: "wait", retryAfterSeconds: 1 }, { watched: 1 }],
-];
-const documents = { "jwks.json": JSON.stringify(examples.jwks), "key-history": examples.keyHistory };
-const answer: Target = {
-  corpus: answers.map((one) => Buffer.from(JSON.stringify(one))),
-  share: 30,
-  async judge(input) {
-    const init = { status: input.includes("statusCode") ? 429 : 200 };
-    const fetch = async (url: string) => {
-      const own = documents[url.split("/").at(-1) as keyof typeof documents];
-      return new Response(own ?? new Uint8Array(input), own === undefined ? init : {});
-    };
-    const item = { identifier: { tId: examples.tId }, purpose: "SCHOOL_EMPLOYMENT_VERIFICATION" } as const;
-    const callsOf = (verify?: { issuer: string; audience: string }) => {
-      const client = createClient({
-        baseUrl: issuer,
-        apiKey: "k",
-        fetch,
-        maxRetries: 0,
-        ...(verify && { verify }),
-      });
-      return [
-        ...[client.checkEligibility(item), client.checkBatch([item]), client.lookUpByTId(examples.tId)],
-        ...[
-          client.stateRoster({ ...item, list: { name: "x" }, teachers: [item.identifier] }),
-          client.watch.list(),
-        ],
-        ...[client.me(), client.events(), client.verifyLicense("x"), client.getHealth()],
-      ];
-    };
-    const ends = await Promise.allSettled([...callsOf(), ...callsOf({ issuer, audience })]);
-    for (const end of ends)
-      if (end.status === "rejected" && !(end.reason instanceof ClientError)) throw end.reason;
-    return ends.some(({ status }) => status === "fulfilled");
-  },
-};
-
 export const files: Readonly<Record<string, Target>> = {
   "CSV and NDJSON": extract(
     extracts.filter((file) => !isBook(file)),
     60,
   ),
   workbooks: extract(extracts.filter(isBook), 15),
-  "client certificates": certificate,
-  ...{ "proxies' headers": forwarded, "services' answers": answer },
 };

@@ -4,11 +4,9 @@ import { strict as assert } from "node:assert";
 import { createPublicKey, verify } from "node:crypto";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import {
-  formatLogState,
   openLogProof,
   Refusal,
   readLogKeys,
-  readLogState,
   refusalReasons,
   verifyEnvelope,
 } from "../../src/partner/partner.ts";
@@ -73,29 +71,6 @@ const note: Target = {
   },
 };
 
-const logKeyFile: Target = {
-  corpus: [...buffers([vkey(log), `${vkey(log)}\r\n`]), ...filesOf(logFolder, "keys")],
-  share: 25,
-  async judge(input) {
-    const read = await readLogKeys(input);
-    if (read instanceof Refusal) return read.reason !== "LOG_KEY_UNREADABLE";
-    for (const { name, publicKey } of read)
-      assert(input.includes(vkey({ name, publicKey: Buffer.from(publicKey), privateKey: log.privateKey })));
-    return true;
-  },
-};
-
-const logState: Target = {
-  corpus: filesOf(logFolder, "states"),
-  share: 25,
-  judge(input) {
-    const state = readLogState(input);
-    if (state instanceof Refusal) return state.reason !== "LOG_STATE_UNREADABLE";
-    assert.deepEqual(readLogState(formatLogState(state)), state);
-    return true;
-  },
-};
-
 export const logs: Readonly<Record<string, Target>> = {
-  ...{ proofs: proof, checkpoints: note, "log keys": logKeyFile, "log states": logState },
+  ...{ proofs: proof, checkpoints: note },
 };

@@ -29,7 +29,7 @@ export interface TestCertificate {
   fingerprint256: string;
 }
 
-export interface CertificateOptions {
+interface CertificateOptions {
   commonName: string;
   notBefore?: Date;
   notAfter?: Date;

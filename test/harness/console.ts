@@ -4,7 +4,7 @@ import { takeConsolePort } from "../../cli/serve/console.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { consoleFile, readConfig } from "../../src/config.ts";
-import { mintLink, readPlace } from "../../src/console/console-link.ts";
+import { mintLink, readPlace } from "../../src/console/access.ts";
 import { answerOf } from "./answer.ts";
 import { aClock } from "./clock.ts";
 import { makeFolder } from "./folder.ts";

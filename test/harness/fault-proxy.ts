@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { sleep } from "./eventually.ts";
 
 /** How a reply is lost: after so many of its bytes, of those requests alone that `of` takes; of all without it. */
-export type LostReply = { readonly afterBytes: number; of?(request: string): boolean };
+type LostReply = { readonly afterBytes: number; of?(request: string): boolean };
 
 export type FaultProxy = {
   /** The address that leads to the target, with the scheme `http`. */

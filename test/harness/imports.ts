@@ -18,8 +18,8 @@ export const today = "2026-03-10";
 export type Issue = { line: number; regNo?: string; field: string | null; code: string };
 /** An issue without the number of its row. */
 export const placeOf = ({ line, field, code }: Issue) => ({ line, field, code });
-export type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
-export type Imported = ImportResult & { report: Report };
+type Report = { rejected: Issue[]; warnings: Issue[]; codes: Record<string, string>; text: string };
+type Imported = ImportResult & { report: Report };
 
 export type TestImports = Omit<TestStores, "find"> & {
   find(regNo: string): Promise<StoredTeacher | null>;

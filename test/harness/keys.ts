@@ -8,8 +8,7 @@ import { importKey, type KeyRing, keyRing, type SigningKey } from "../../src/dom
 import type { KeyStore } from "../../src/store/keys.ts";
 import { secrets } from "./samples.ts";
 
-export const ringFiles = ["active", "pending", "stranger", "retired", "compromised"] as const;
-export type KeyName = (typeof ringFiles)[number];
+export type KeyName = "active" | "pending" | "stranger" | "retired" | "compromised";
 
 /** One of the private keys that the fixtures hold, as a pending key. */
 export function fixtureKey(name: KeyName, now: number): Promise<SigningKey> {

@@ -159,7 +159,7 @@ export type Service = {
   readonly exited: Promise<number>;
 };
 
-export type ServeOptions = {
+type ServeOptions = {
   args?: readonly string[];
   env?: Environment;
   dataDir: string;

@@ -15,7 +15,7 @@ export interface RawClient {
   drip(): void;
 }
 
-export interface RawClientOptions {
+interface RawClientOptions {
   port: number;
   /** Where it comes from; 127.0.0.1 unless it is said. */
   localAddress?: string;

@@ -5,7 +5,7 @@ import { defaultPolicy } from "../../src/domain/policy.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import type { Settings } from "../../src/domain/settings.ts";
 import { defaultSite } from "../../src/domain/site.ts";
-import { createStatusPlaces } from "../../src/domain/status-list/places.ts";
+import { createStatusPlaces } from "../../src/domain/status-list/lists.ts";
 import { planWrite, type TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { toldOfAll } from "../../src/domain/told.ts";

@@ -74,7 +74,7 @@ export function makeAuthority(folder: string): TimeStampAuthority {
   };
 }
 
-export type AuthorityServer = { readonly url: string; stop(): Promise<void> };
+type AuthorityServer = { readonly url: string; stop(): Promise<void> };
 
 /** @param answer what the server does with a question; by default it has the authority reply */
 export function serveAuthority(

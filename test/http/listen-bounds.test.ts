@@ -28,22 +28,14 @@ async function start(limits: Partial<ListenLimits>, trustedProxies: readonly str
     if (pathname.startsWith("/held")) await gate.promise;
     return new Response(`answer ${pathname};`);
   };
-  const api: Api = {
-    find: ({ url }) => (url === "/large" ? largeAnswer : null),
-  };
+  const api: Api = { find: ({ url }) => (url === "/large" ? largeAnswer : null) };
   const largeAnswer = async () => {
     asked.push("/large");
     return { status: 200, headers: {}, body: large };
   };
   const listener: Listener = await listen(
     { api, pages: { fetch } },
-    {
-      host: "127.0.0.1",
-      port: 0,
-      tls,
-      trustedProxies,
-      limits: { ...limits, drainTimeoutMs: 50 },
-    },
+    { host: "127.0.0.1", port: 0, tls, trustedProxies, limits: { ...limits, drainTimeoutMs: 50 } },
   );
   closing.push(listener.close);
   const targets: Record<"http" | "https", Target> = {

@@ -81,12 +81,9 @@ for (const scheme of ["http", "https"] as const) {
       body.write("def");
       release();
       const raws = await Promise.all([slow, head, byte, body, second].map((client) => client.closed));
+      // biome-ignore format: a list reads better in rows
       for (const [index, text] of [
-        "/slow done",
-        "/head done",
-        "/byte done",
-        "/body done abcdef",
-        "/second done",
+        "/slow done", "/head done", "/byte done", "/body done abcdef", "/second done",
       ].entries()) {
         expect(raws[index]).toContain(text);
         expect(raws[index]?.toLowerCase()).toContain("connection: close\r\n");

@@ -66,12 +66,6 @@ describe("listen", () => {
     });
   });
 
-  test("opens no TLS port unless asked", async () => {
-    const listener = await listen({ pages: createApp() }, loopback);
-    listeners.push(listener);
-    expect(listener.tlsPort).toBeNull();
-  });
-
   for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
     test(`takes any client certificate over ${tlsVersion} and says which`, async () => {
       const { tlsPort } = await start();
@@ -136,14 +130,6 @@ describe("listen", () => {
         client.socket.destroy();
       }
     }
-  });
-
-  test("answers a Host that is none with 400, before the handler", async () => {
-    const { port } = await start();
-    const client = await openClient({ port });
-    client.write("GET /env HTTP/1.1\r\nHost: a b\r\n\r\n");
-    expect(json(await client.receives("}"))).toMatchObject({ statusCode: 400 });
-    client.socket.destroy();
   });
 
   test("serves HTTP/1.0 without a Host", async () => {

@@ -5,7 +5,7 @@ import {
   exposedBuckets,
   percentileMs,
   upperBoundMs,
-} from "../../src/metrics/latency.ts";
+} from "../../src/metrics/requests.ts";
 
 describe("latency buckets", () => {
   test("hold every duration up to their bound and none above it", () => {

@@ -32,20 +32,10 @@ describe("refusals", () => {
     refuse("a", 429);
     now += 1;
     refuse(null, 401);
+    // biome-ignore format: a table reads better in rows
     expect(shown()).toEqual([
       [null, null, [["CREDENTIAL_REQUIRED", 1]], [["CREDENTIAL_REQUIRED", 1]]],
-      [
-        "a",
-        "k1",
-        [
-          ["MINUTE_QUOTA", 2],
-          ["SCOPE_MISSING", 1],
-        ],
-        [
-          ["MINUTE_QUOTA", 2],
-          ["SCOPE_MISSING", 1],
-        ],
-      ],
+      ["a", "k1", [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]], [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]]],
       ["a", "k2", [["SCOPE_MISSING", 1]], [["SCOPE_MISSING", 1]]],
     ]);
     expect(refusals.byPartner()).toEqual([

@@ -38,10 +38,7 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   // The envelope.
   "src/domain/envelopes.ts": ["test/domain/envelopes.test.ts"],
   // The addresses of webhooks.
-  "src/delivery/address-guard.ts": [
-    "test/delivery/address-guard.test.ts",
-    "test/delivery/special-ranges.test.ts",
-  ],
+  "src/delivery/address-guard.ts": ["test/delivery/address-guard.test.ts"],
   // The evidence log's tree, its proofs and checkpoints.
   "src/domain/evidence/tree.ts": ["test/domain/evidence/tree.test.ts"],
   "src/partner/merkle-proof.ts": ["test/partner/merkle-proof.test.ts"],
@@ -65,11 +62,19 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   "src/store/quota.ts": ["test/store/conformance.test.ts", "test/store/grounds.test.ts"],
   // What an extract may change.
   "src/domain/import/arrival.ts": ["test/domain/import/arrival.test.ts"],
-  "src/domain/import/check.ts": ["test/domain/import/check.test.ts", "test/domain/import/import.test.ts"],
-  "src/domain/import/columns.ts": ["test/domain/import/checked-rows.test.ts"],
+  "src/domain/import/check.ts": [
+    "test/domain/import/check.test.ts",
+    "test/domain/import/import.test.ts",
+    "test/domain/import/license-status.test.ts",
+    "test/domain/import/rejections.test.ts",
+  ],
   "src/domain/import/dates.ts": ["test/domain/import/dates.test.ts"],
   "src/domain/import/patch.ts": ["test/domain/import/patch.test.ts"],
   "src/domain/import/report.ts": ["test/domain/import/report.test.ts"],
-  "src/domain/import/rows.ts": ["test/domain/import/checked-rows.test.ts"],
+  "src/domain/import/rows.ts": [
+    "test/domain/import/checked-rows.test.ts",
+    "test/domain/import/mapping.test.ts",
+    "test/domain/import/rejections.test.ts",
+  ],
   "src/domain/import/values.ts": ["test/domain/import/values.test.ts"],
 };

@@ -111,7 +111,7 @@ async function openTab(context: BrowserContext): Promise<Tab> {
 }
 
 /** What axe has to say about a page: the rule, and where it is broken. */
-export type AxeFinding = { rule: string; impact: string | null; targets: string[] };
+type AxeFinding = { rule: string; impact: string | null; targets: string[] };
 
 const axeSource = readFileSync(
   join(dirname(fileURLToPath(import.meta.resolve("axe-core"))), "axe.min.js"),
@@ -147,7 +147,7 @@ export async function axeFindings(page: Page, rules?: readonly string[]): Promis
 }
 
 /** The page must never be wider than its window: a phone would scroll sideways. */
-export function overflowPx(page: Page): Promise<number> {
+function overflowPx(page: Page): Promise<number> {
   return page.evaluate(
     "document.documentElement.scrollWidth - document.documentElement.clientWidth",
   ) as Promise<number>;

@@ -79,30 +79,6 @@ describe("the console in a browser", () => {
       expect(tab.requested.filter((address) => !address.startsWith(origin))).toEqual([]);
     }));
 
-  test("sends its cookie to no other port of this machine", async () => {
-    const cookies: (string | null)[] = [];
-    const other = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch(request) {
-        cookies.push(request.headers.get("Cookie"));
-        return new Response("<script>fetch('/teachers')</script>", {
-          headers: { "Content-Type": "text/html" },
-        });
-      },
-    });
-    try {
-      await inBrowser(desktop, async ({ page }) => {
-        await page.goto(await world.newLink());
-        await Promise.all([page.waitForResponse(`${other.url}teachers`), page.goto(String(other.url))]);
-      });
-      expect(cookies.length).toBeGreaterThan(1);
-      expect(cookies.filter((one) => one !== null)).toEqual([]);
-    } finally {
-      await other.stop(true);
-    }
-  });
-
   test("shows the register, with nothing that axe finds and nothing cut off", () =>
     inBrowser(desktop, async ({ page, complaints }) => {
       await page.goto(await world.newLink());
@@ -191,16 +167,5 @@ describe("the console in a browser", () => {
     } finally {
       await own.close();
     }
-  });
-
-  test("explains a link that was used, in another browser, in plain words", async () => {
-    const link = await world.newLink();
-    await world.signIn(link);
-    await inBrowser(phone, async (tab) => {
-      expect((await tab.page.goto(link))?.status()).toBe(410);
-      expect(await tab.page.locator("h1").textContent()).toBe("This link was used already");
-      expect(await tab.page.locator(".command").textContent()).toBe(`tvs console --data ${world.folder}`);
-      await expectSound(tab.page, [390, 1280]);
-    });
   });
 });

@@ -28,12 +28,6 @@ export async function makeLog(origin: string) {
       const [size, root] = [leaves.length, mth(leaves)];
       return write(at, { index: others, size, path: pathOf(others, leaves), root });
     },
-    /** The same as the last of a full tree of so many levels, of which only the path is made. */
-    proveDeep(jws: string, at: Date, levels: number): Promise<string> {
-      const path = numbered(levels);
-      const root = path.reduce((node, sibling) => mth([sibling, node]), leafOf(jws));
-      return write(at, { index: 2 ** levels - 1, size: 2 ** levels, path, root });
-    },
   };
 }
 

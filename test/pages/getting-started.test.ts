@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { triggered } from "../../src/domain/sandbox/teachers.ts";
-import { codeLanguages } from "../../src/site/getting-started-languages.ts";
+import { codeLanguages } from "../../src/site/getting-started-steps.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { freePort } from "../harness/free-port.ts";
 import { programWords } from "../harness/program.ts";
@@ -118,15 +118,6 @@ describe("the commands of the getting-started page", () => {
     },
     compilingMs,
   );
-
-  test("are printed for this server, with a key that works", async () => {
-    const text = (await printedCommands("python")).map(([, block]) => block).join("\n");
-    expect(text).toContain(`export API_KEY='${site.demo.apiKey}'`);
-    const addresses = new Set(text.match(/https?:\/\/[^/\s"';]+/g));
-    expect([...addresses].sort()).toEqual(
-      [site.url, "http://127.0.0.1:9876", "http://localhost:9876"].sort(),
-    );
-  });
 });
 
 describe("the page", () => {

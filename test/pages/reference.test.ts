@@ -64,27 +64,6 @@ describe("the reference in a sandbox", () => {
   });
 });
 
-test("the reference with no key filled in sends a public lookup, and a check is 401", async () => {
-  const other = await openSite({ demo: undefined });
-  try {
-    for (const [place, operation, status] of [
-      ["#tag/public-lookup/GET/teacher/verify-license", "get /teacher/verify-license", "200 OK"],
-      [
-        "#tag/verification/POST/v1/inter-agency/eligibility-check",
-        "post /v1/inter-agency/eligibility-check",
-        "401 Unauthorized",
-      ],
-    ] as const) {
-      const tab = await openReference(place, other.url);
-      expect((await tryOut(tab, operation)).status).toBe(status);
-      expect(tab.requested.filter((address) => !address.startsWith(`${other.url}/`))).toEqual([]);
-      await tab.page.close();
-    }
-  } finally {
-    await other.close();
-  }
-});
-
 test("every link from getting started to the reference leads to its part", async () => {
   const guide = await browser.open();
   await guide.page.goto(`${site.url}/v1/inter-agency/getting-started`);

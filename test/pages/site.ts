@@ -1,4 +1,4 @@
-import { setWorkerEntry } from "../../cli/entry.ts";
+import { setWorkerEntry } from "../../cli/program.ts";
 import { prepareSandbox } from "../../cli/sandbox/sandbox.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";

@@ -1,16 +1,10 @@
 /** The envelope page: what is put in by mistake or with ill will. */
 
 import { describe, expect, test } from "bun:test";
-import { damagedTexts } from "../fixtures/damaged-texts.ts";
-import { inBrowser } from "./browser.ts";
 import {
   envelope,
   openPage,
   outcomeOf,
-  path,
-  reopen,
-  shownIn,
-  site,
   untilOutcomeSays,
   useEnvelopePage,
   verify,
@@ -34,30 +28,6 @@ describe("bad input is answered in plain words", () => {
         await untilOutcomeSays(page, words);
       }
       expect(complaints).toEqual([]);
-    }));
-
-  test("a genuine envelope in another encoding is genuine, and one that mail has changed is not called false", () =>
-    within(openPage(), async ({ page }) => {
-      for (const [name, { bytes, verdict }] of Object.entries(damagedTexts(envelope))) {
-        await reopen(page);
-        await page.setInputFiles("#files", {
-          name: "x.json",
-          mimeType: "text/plain",
-          buffer: Buffer.from(bytes),
-        });
-        const due = verdict === "valid" ? "Signature: genuine" : "Cannot be decided";
-        expect([name, (await outcomeOf(page)).verdict]).toEqual([name, due]);
-        if (verdict === "valid") continue;
-        await reopen(page);
-        await verify(page, Buffer.from(bytes).toString("utf8"));
-        expect([name, (await outcomeOf(page)).verdict]).toEqual([
-          name,
-          name === "a signature with a space at its end" ? "Signature: genuine" : due,
-        ]);
-      }
-      await reopen(page);
-      await verify(page, `\uFEFF${envelope}`);
-      expect((await outcomeOf(page)).verdict).toBe("Signature: genuine");
     }));
 
   test("of each kind of file", () =>
@@ -91,12 +61,5 @@ describe("bad input is answered in plain words", () => {
       const { verdict, text } = await outcomeOf(page);
       expect(verdict).toBe("Signature: genuine");
       expect(text).toContain("File envelope.json");
-    }));
-
-  test("without JavaScript, what to do instead", () =>
-    inBrowser({ javaScriptEnabled: false }, async ({ page }) => {
-      await page.goto(`${site.url}${path}`);
-      expect(await shownIn(page, "#needs-script")).toContain("tvs verify envelope.json");
-      expect(await page.isVisible("#tool")).toBe(false);
     }));
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { changeTeacher } from "../../src/domain/teachers/changes.ts";
 import { eventually } from "../harness/eventually.ts";
 import { axeFindings, type Browser, patienceMs, startBrowser, type Tab } from "./browser.ts";
-import { known, path, untilOutcomeSays, verify } from "./envelope-page.ts";
+import { known, path, verify } from "./envelope-page.ts";
 import { openSite, type Site } from "./site.ts";
 
 setDefaultTimeout(patienceMs);
@@ -112,15 +112,6 @@ test("a list of eight days ago leaves it undecided, and says what to do", async 
   await tab.page.close();
 });
 
-test("the link in the code of a printed attestation is judged there too", async () => {
-  await visit();
-  await cutNetwork();
-  const { page } = await browser.open();
-  await page.goto(`${site.url}${path}#${JSON.parse(envelope).signature}`);
-  await untilOutcomeSays(page, "Not withdrawn since");
-  await page.close();
-});
-
 test("with a network it goes by the newest list, though it has an older one", async () => {
   await visit();
   const { page } = await openPage();
@@ -135,16 +126,4 @@ test("with a network it goes by the newest list, though it has an older one", as
     expect.stringContaining("WITHDRAWN_SINCE"),
   ]);
   await page.close();
-});
-
-test("where keys are pasted, nothing is kept, and the browser still refuses every connection", async () => {
-  await visit();
-  const tab = await browser.open();
-  await tab.page.goto(`${site.url}${path}?keys=pasted`);
-  await tab.page.waitForSelector("#tool:not([hidden])");
-  const escaped = await tab.page.evaluate(
-    "fetch('/v1/inter-agency/offline-pack').then(() => 'sent', () => 'refused')",
-  );
-  expect(escaped).toBe("refused");
-  await tab.page.close();
 });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ageOf, describeAge, describeAnswer, lookupAddress } from "../../src/partner/answer-age.ts";
 import type { Claims } from "../../src/partner/claims.ts";
-import { dayInWords } from "../../src/partner/date-time.ts";
 import type { Verification } from "../../src/partner/verification.ts";
 import { result } from "../fixtures/envelope-tokens.ts";
 
@@ -111,10 +110,4 @@ describe("the way to today's answer", () => {
     expect(at(of(null, "TR/2019/LA/12345678901"))).toBe("https://verify.example.org/");
     expect(at(of(null, null))).toBe("https://verify.example.org/");
   });
-});
-
-test("a day is written in words, and what is none as it came", () => {
-  expect(dayInWords("2092-02-29")).toBe("29 February 2092");
-  expect(dayInWords("2026-11-23T23:59:59Z")).toBe("23 November 2026");
-  expect(dayInWords("2026-02-30")).toBe("2026-02-30");
 });

@@ -17,9 +17,7 @@ function complaints(file: string): string {
     return execFileSync(
       "node",
       [join(root, "node_modules/typescript/bin/tsc"), ...kind, ...strictness, file],
-      {
-        encoding: "utf8",
-      },
+      { encoding: "utf8" },
     );
   } catch (error) {
     return (error as { stdout: string }).stdout;

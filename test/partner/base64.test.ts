@@ -7,19 +7,9 @@ import {
   encodeBase64url,
 } from "../../src/partner/base64.ts";
 
+// biome-ignore format: a list reads better in rows
 const foreign = [
-  "AA==",
-  "AAA=",
-  "AA ",
-  " AA",
-  "A A=",
-  "AA\n",
-  "A\fAA",
-  "AA+A",
-  "AA/A",
-  "AAé",
-  "AA\u00a0A",
-  "AA\ud83d",
+  "AA==", "AAA=", "AA ", " AA", "A A=", "AA\n", "A\fAA", "AA+A", "AA/A", "AAé", "AA\u00a0A", "AA\ud83d",
   "AA.A",
 ];
 const spareBits = ["AB", "AP", "A_", "AAB", "AAC", "AAD", "AA_"];

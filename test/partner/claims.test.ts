@@ -22,23 +22,15 @@ describe("a signed result", () => {
   });
 
   const [name, status] = ["Ada", "VALID"];
+  // biome-ignore format: a table reads better in rows
   test.each<[member: string, ...wrong: JsonValue[]]>([
     ["found", "true", null],
     ["source", "", 7],
     ["status", "SUSPENDED", 7, null, ["VALID"]],
     ["eligible", 1, null],
     ["reasons", "", null, [7], ["", null]],
-    [
-      "teacher",
-      7,
-      [],
-      {},
-      { name: 7 },
-      { name, tId: "1" },
-      { name, tId: 0.5 },
-      { name, state: 7 },
-      { name, category: 7 },
-    ],
+    ["teacher", 7, [], {}, { name: 7 }, { name, tId: "1" }, { name, tId: 0.5 }, { name, state: 7 },
+      { name, category: 7 }],
     ["license", "", {}, { status: "VERIFIED" }, { status, issueDate: 7 }, { status, expiryDate: 7 }],
     ["license", { status, daysRemaining: 0.5 }, { status, daysRemaining: "1" }],
     ["certificate", "", {}, { status }, { status: "CLAIMED", regNo: 7 }, { status: "CLAIMED", issueDate: 7 }],
@@ -107,10 +99,7 @@ describe("the claims", () => {
       ...(["CLAIM_TYPE", "The claim status names no place in a status list."] as const),
     ]),
   ])("with %j are refused as %s", (claims, reason, detail) => {
-    expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({
-      reason,
-      detail,
-    } as never);
+    expect(readClaims({ ...payload, ...claims }, 7)).toMatchObject({ reason, detail } as never);
   });
 
   test("that are missing are named", () => {
@@ -136,13 +125,9 @@ describe("the claims", () => {
     const long = `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.example/${"d".repeat(1)}`;
     const named = ["https://a.example", long.padEnd(200, "d")];
     expect(named.map((iss) => readClaimedIssuer({ iss }))).toEqual(named);
+    // biome-ignore format: a table reads better in rows
     for (const iss of [
-      7,
-      "",
-      "https://a .example",
-      " https://a.example",
-      "https://é.example",
-      "mailto:a",
+      7, "", "https://a .example", " https://a.example", "https://é.example", "mailto:a",
       long.padEnd(201, "d"),
     ])
       expect(readClaimedIssuer({ iss })).toBeNull();

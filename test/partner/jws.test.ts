@@ -24,15 +24,10 @@ test("a part in other bytes than UTF-8 is refused", () => {
   expect(readJwsObject(Uint8Array.of(0xff), "header")).toMatchObject({ reason: "JWS_MALFORMED", detail });
 });
 
+// biome-ignore format: a table reads better in rows
 test.each<[header: unknown, read: object]>([
-  [
-    { alg: "RS256", kid: "k" },
-    { kid: "k", typ: null },
-  ],
-  [
-    { alg: "RS256", kid: "k", typ: "JWT" },
-    { kid: "k", typ: "JWT" },
-  ],
+  [{ alg: "RS256", kid: "k" }, { kid: "k", typ: null }],
+  [{ alg: "RS256", kid: "k", typ: "JWT" }, { kid: "k", typ: "JWT" }],
   [{ alg: "RS256", kid: "k", typ: 7 }, { reason: "HEADER_TYP" }],
   [{ alg: "RS256", kid: "k", typ: null }, { reason: "HEADER_TYP" }],
   [{ alg: "RS256", kid: "" }, { reason: "HEADER_KID" }],

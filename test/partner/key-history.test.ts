@@ -33,6 +33,7 @@ const noTimes = `The key history gives key ${entryIn(JSON.parse(genuine)).kid} n
 const none = { publishedAt: null, activatedAt: null, retiredAt: null, compromisedSince: null };
 const at = "2026-01-01T00:00:00Z";
 
+// biome-ignore format: a table reads better in rows
 test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
   ...[{ iss: 7 }, { iat: "7" }, { iat: 0.5 }, { keys: {} }].map(
     (members): [string, (payload: Payload) => void, string] => [
@@ -43,16 +44,10 @@ test.each<[what: string, change: (payload: Payload) => void, detail: string]>([
   ),
   ["a number for an entry", ({ keys: all }) => all.push(7 as unknown as Entry), noKey],
   ["an entry without a key", ofEntry({ jwk: undefined }), noKey],
-  [
-    "a key of another kind",
-    ofEntry({ jwk: { kty: "EC" } }),
-    "The key history lists a key that is not an RSA key.",
-  ],
-  [
-    "another id than its key's",
-    ofEntry({ kid: "x" }),
-    "An entry of the key history and its key have different ids.",
-  ],
+  ["a key of another kind", ofEntry({ jwk: { kty: "EC" } }),
+    "The key history lists a key that is not an RSA key."],
+  ["another id than its key's", ofEntry({ kid: "x" }),
+    "An entry of the key history and its key have different ids."],
   ...[
     { state: "x" },
     { state: "x", compromisedSince: at },

@@ -38,6 +38,7 @@ describe("a proof", () => {
 
   const resaved = "An editor has changed the proof's line ends, or put a mark before it: get the proof anew.";
   const unreadable = expect.not.stringContaining("editor");
+  // biome-ignore format: a table reads better in rows
   test.each<[text: string | Uint8Array, reason: string, detail: unknown]>([
     [`\uFEFF${proof}`, "PROOF_UNREADABLE", resaved],
     [proof.replaceAll("\n", "\r\n"), "PROOF_UNREADABLE", resaved],
@@ -53,16 +54,10 @@ describe("a proof", () => {
       [first, line || "x", ...rest].join("\n"),
       ...(["PROOF_MALFORMED", "The proof does not say which entry of the log it is of."] as const),
     ]),
-    [
-      [first, index, ...Array(54).fill(hash), "", note].join("\n"),
-      "PROOF_MALFORMED",
-      "The proof has more hashes than any tree is high.",
-    ],
-    [
-      [first, index, "AA==", "", note].join("\n"),
-      "PROOF_MALFORMED",
-      "A line of the proof is not a hash in base64.",
-    ],
+    [[first, index, ...Array(54).fill(hash), "", note].join("\n"), "PROOF_MALFORMED",
+      "The proof has more hashes than any tree is high."],
+    [[first, index, "AA==", "", note].join("\n"), "PROOF_MALFORMED",
+      "A line of the proof is not a hash in base64."],
   ])("that is %j is refused as %s", async (text, reason, detail) => {
     expect(await openedWith(text)).toEqual({ refusal: expect.objectContaining({ reason, detail }) });
   });

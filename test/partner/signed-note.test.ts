@@ -62,13 +62,11 @@ describe("a signed note", () => {
   });
 
   const [noSignatures, noLine] = ["has no signatures", "A line after the checkpoint's text is no signature."];
+  // biome-ignore format: a table reads better in rows
   test.each([
     ["no signature", "The checkpoint has no signatures.", peterText],
-    [
-      "nothing after the empty line",
-      `${noSignatures}, or a surplus blank line at its end.`,
-      `${peterText}\n`,
-    ],
+    ["nothing after the empty line", `${noSignatures}, or a surplus blank line at its end.`,
+      `${peterText}\n`],
     ["nothing but signatures", "The checkpoint has no signatures.", `\n\n${peterLine}`],
     ["no last line feed", "The checkpoint ends in the midst of its signatures.", peterNote.slice(0, -1)],
     ["a line that is no signature", noLine, `${peterNote}surplus\n`],
@@ -84,17 +82,11 @@ describe("a signed note", () => {
     ["base64 without padding", noLine, peterNote.replace("nAM=\n", "nAM\n")],
     ["a signature that is a key id alone", noLine, "text\n\n— name x08gow==\n"],
     ["a carriage return", "The checkpoint holds control characters.", peterNote.replace("\n", "\r\n")],
-    [
-      "half a character",
-      "The checkpoint holds control characters.",
-      peterNote.replace("cryptography", "\ud83d"),
-    ],
+    ["half a character", "The checkpoint holds control characters.",
+      peterNote.replace("cryptography", "\ud83d")],
     ["megabytes", "The checkpoint is longer than any log writes.", `${"x".repeat(600_000)}\n\n${peterLine}`],
-    [
-      "a line that would fill a state file",
-      "longer than any log",
-      `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`,
-    ],
+    ["a line that would fill a state file", "longer than any log",
+      `${peterNote}— ${'"'.repeat(500_000)} x08gowAA\n`],
   ])("with %s is none: %s", (_name, detail, note) => {
     const signed = readNote(note);
     expect(signed instanceof Refusal && signed.reason).toBe("PROOF_MALFORMED");

@@ -17,10 +17,9 @@ const trials: Readonly<Record<string, string>> = {
     "a service, and three nodes, are killed under load: no answer without evidence, no call twice, no quota exceeded, one evidence log",
   "faults/webhook-kill": "the sender is killed while one receiver in three fails; every change is delivered",
   "faults/restore-kill": "a restore is killed; the old register or the restored one is left",
-  "faults/command-cuts":
-    "every command that changes something, an import too, is killed at a write and given again",
+  "faults/command-failures":
+    "every command that changes something, an import too, is killed at a write, or its disk is full, read-only or failing; it is given again",
   "faults/disk-service": "the disk is full, read-only, slow or failing under every call that writes",
-  "faults/disk-commands": "the disk is full, read-only or failing under every command that writes",
   "fuzz/http":
     "requests drawn from the OpenAPI document, right or wrong in one place; no answer that it lacks",
   "fuzz/parsers": "edited genuine documents; what a parser accepts is held against a second reader",

@@ -59,17 +59,6 @@ describe("a signing board", () => {
     expect([helper.areOffered(1, hasNew), other.claim(anyKey)?.kid]).toEqual([false, "old"]);
   });
 
-  test("shows single checks before what batches ask for, of all threads", () => {
-    const [first, second, helper] = boards(3).all as [SigningBoard, SigningBoard, SigningBoard];
-    first.offer({ ...anOffer, kid: "batch", bulk: true });
-    second.offer({ ...anOffer, kid: "single" });
-    expect([helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid, helper.claim(anyKey)?.kid]).toEqual([
-      "single",
-      "batch",
-      undefined,
-    ]);
-  });
-
   test("has room for so many of a sort, and none for a key id longer than any of ours", () => {
     const [owner] = boards(2).all as [SigningBoard];
     expect(owner.offer({ ...anOffer, kid: "k".repeat(65) })).toBeUndefined();
@@ -173,15 +162,6 @@ describe.if(findLibcrypto() !== undefined)("threads that share a board", () => {
         expect([...new Set(helped)]).toEqual(helpers.includes(ring) ? [helpers.indexOf(ring) + 1] : []);
       });
     }
-  });
-
-  test("leave nothing on the board, and count nothing, when all is signed", async () => {
-    const ring = await aRing("active", "pending");
-    await withEngines([ring, ring], async (engines, all) => {
-      await Promise.all(engines.map((engine) => signsRight(engine, ring, inputs)));
-      const last = all.at(-1) as SigningBoard;
-      expect([last.waiting(true), last.waiting(false), last.areOffered(1, anyKey)]).toEqual([0, 0, false]);
-    });
   });
 
   test("get back what one of them had begun when it died", async () => {

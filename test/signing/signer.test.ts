@@ -4,7 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SigningEngine } from "../../src/config.ts";
 import { configureLog } from "../../src/logger.ts";
-import { newSigningBoards } from "../../src/signing/board.ts";
 import { findLibcrypto } from "../../src/signing/libcrypto.ts";
 import { type ChosenSigner, openSigner, type SignerOptions } from "../../src/signing/signer.ts";
 import { withTempDir } from "../harness/folder.ts";
@@ -52,17 +51,6 @@ describe("the choice of the engine", () => {
       const signature = await signOne(signer, ring.active.kid, input);
       expect(verifies(ring, ring.active.kid, { input, signature })).toBe(true);
     });
-  });
-
-  test.if(hasOpenSsl)("names the threads that sign", async () => {
-    const described = async (threads: number) => {
-      const shared = { boards: newSigningBoards(threads), thread: 0 };
-      const signer = await openSigner({ secrets, engine: "openssl", shared });
-      await signer.close();
-      return signer.engine.description;
-    };
-    expect(await described(1)).toMatch(/^OpenSSL 3\.\d+\.\d+, 1 thread$/);
-    expect(await described(4)).toMatch(/^OpenSSL 3\.\d+\.\d+, 4 threads$/);
   });
 
   test.if(hasOpenSsl)("can be forced, either way, and both give the same bytes", async () => {

@@ -65,12 +65,6 @@ describe("the getting-started page of a live service", () => {
     expect(await (await world.call(path)).text()).toContain('id="contact"');
   });
 
-  test("says where the program for a sandbox of one's own comes from", async () => {
-    const words = (await (await world.call(path)).text()).replace(/<[^>]*>|\s+/g, " ").replace(/ +/g, " ");
-    expect(words).toContain("tvs is one file, which the operator can give you");
-    expect(words).toContain("npm start runs a sandbox without it");
-  });
-
   test("is found from every other page, and finds them", async () => {
     const html = await (await world.call(path)).text();
     for (const link of new Set(linksOf(html))) {

@@ -53,18 +53,4 @@ describe("the manual's pages", () => {
     for (const { pathname, hash } of own.filter((one) => one.hash !== "" && one.hash !== "#main"))
       expect(await textOf(pathname)).toContain(`id="${hash.slice(1)}"`);
   });
-
-  test.each(["/", "/verify-envelope", "/v1/inter-agency/getting-started", "/v1/inter-agency/docs", folder])(
-    "are found from %s",
-    async (path) => {
-      const links = linksOf(await textOf(path), path);
-      expect(links.map(({ pathname }) => pathname)).toContain(folder);
-    },
-  );
-
-  test("name the column in each cell of a table, because a phone shows a row as a record", async () => {
-    const page = await (await world.call(`${folder}metrics`)).text();
-    expect(page).toContain('<td data-label="metric"><code>tvs_signatures_total</code></td>');
-    expect(page).toMatch(/<td data-label="what it says">Signatures made with the private key<\/td>/);
-  });
 });

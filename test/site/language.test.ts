@@ -7,16 +7,13 @@ describe("the language of a page", () => {
   const cases: [asked: string | undefined, accepted: string | undefined, picked: string][] = [
     [undefined, undefined, "en"],
     ["yo", undefined, "yo"],
-    ["yo", "ha", "yo"],
     ["YO-ng", undefined, "yo"],
     ["xx", "ig;q=0.3, ha;q=0.9", "ha"],
     [undefined, "fr, ig", "ig"],
     [undefined, "ha;q=0, ig;q=0.1", "ig"],
     [undefined, "yo-NG,en;q=0.8", "yo"],
-    [undefined, "*", "en"],
     [undefined, ";;,,q=", "en"],
     ["__proto__", "constructor", "en"],
-    ["", "", "en"],
   ];
 
   test.each(cases)("?lang=%p with Accept-Language %p is %p", (asked, accepted, picked) => {

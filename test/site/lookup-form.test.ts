@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { english } from "../../src/site/language.ts";
-import { linkTo, mayRepeat, readTerm } from "../../src/site/lookup-form.ts";
+import { linkTo, mayRepeat, readTerm } from "../../src/site/lookup-answer.ts";
 
 const problemOf = (text: string) => {
   const asked = readTerm(text);
@@ -30,13 +30,10 @@ describe("what somebody enters", () => {
     [" \t\u200b\u00a0", english.lookup.empty],
     ["Adaeze Okafor", english.lookup.unreadable],
     ["<script>alert(1)", english.lookup.unreadable],
-    ["\0", english.lookup.unreadable],
     ["12345678901234567890", english.lookup.unreadable],
     ["TR/2019/000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
-    ["TR2019LA000001", english.lookup.regNoWrong("TR/2019/LA/000001")],
     ["///", english.lookup.regNoWrong("TR/2019/LA/000001")],
     ["teacher@", english.lookup.emailWrong],
-    ["@", english.lookup.emailWrong],
     ["a b@example.org", english.lookup.emailWrong],
   ])("%p is told what is wrong", (text, problem) => {
     expect(problemOf(text)).toBe(problem);

@@ -151,17 +151,6 @@ describe("Scalar's script", () => {
   });
 });
 
-test("the served document names the issuer that is in force, without a restart", async () => {
-  const serverOf = async () => {
-    const served = await (await world.call("/v1/inter-agency/openapi.json")).json();
-    return (served as { servers: { url: string }[] }).servers[0]?.url;
-  };
-  expect(await serverOf()).toBe("https://teachers.example");
-  await world.operator.stores.settings.write({ issuer: "https://moved.example" });
-  await world.service.configuration.refresh();
-  expect(await serverOf()).toBe("https://moved.example");
-});
-
 test("the manual's page errors has a row for each code, with the code as its address", async () => {
   const html = await (await world.call("/v1/inter-agency/help/errors")).text();
   for (const [code, { status, meaning }] of Object.entries(errorCodes)) {

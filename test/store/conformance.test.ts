@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { WindowStarts } from "../../src/domain/quota-windows.ts";
-import { listPlaces } from "../../src/domain/status-list/places.ts";
+import { listPlaces } from "../../src/domain/status-list/lists.ts";
 import type { TeacherFilter } from "../../src/domain/teachers/list.ts";
 import type { UniqueKey } from "../../src/domain/teachers/teachers.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";

@@ -5,11 +5,11 @@ import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
 import type { Holdings } from "../teachers/store.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
-import type { Arrival } from "./arrival.ts";
-import { fieldLabel, type ImportFormat } from "./fields.ts";
+import type { Arrival, UnknownName } from "./arrival.ts";
+import { type ArrivedField, fieldLabel, type ImportFormat } from "./fields.ts";
 import { addLosses, noHoldings } from "./losses.ts";
 import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.ts";
-import { addArrived, type FilePiece, nothingArrived } from "./read.ts";
+import type { FilePiece } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, shownNumber } from "./rows.ts";
 import type { Duplicate, ImportCounts, StagedRow, Staging } from "./store.ts";
@@ -41,7 +41,6 @@ export type CheckedFile = Arrival & {
   readonly explanations: Explanations;
 };
 
-/** What is added up while the rows are checked. */
 type Tally = {
   rejected: number;
   warnings: number;
@@ -67,21 +66,29 @@ export async function checkFile(
     lost: { ...noHoldings },
     revoked: 0,
   };
-  const arriving = nothingArrived();
+  let format: ImportFormat = "csv";
+  let rows = 0;
+  let explanations: Explanations = {};
+  const fields = new Set<ArrivedField>();
+  const unknown: UnknownName[] = [];
   const remarks: ImportIssue[] = [];
   const unchecked: CheckedRow[] = [];
   let sha256 = "";
   const checkNext = async () => {
     const startedAt = performance.now();
-    const firstSeq = arriving.rows - unchecked.length + 1;
+    const firstSeq = rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
-    await checkChunk(chunk, { ...dependencies, tally, format: arriving.format });
+    await checkChunk(chunk, { ...dependencies, tally, format });
     // A service on the same processors gets as much time.
     if (await imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
     onBytes(piece.bytes);
-    addArrived(arriving, piece);
+    format = piece.format;
+    rows += piece.rows.length;
+    explanations = piece.explanations;
+    for (const field of piece.fields) fields.add(field);
+    unknown.push(...piece.unknown);
     for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
     for (const line of piece.totals) remarks.push({ line, field: null, code: "TOTALS_LINE" });
     sha256 = piece.sha256 ?? sha256;
@@ -89,7 +96,16 @@ export async function checkFile(
     while (unchecked.length >= chunkRows) await checkNext();
   }
   await checkNext();
-  return { ...tally, ...arriving, sha256, holdings: await teachers.countHoldings(today) };
+  return {
+    ...tally,
+    format,
+    rows,
+    explanations,
+    fields,
+    unknown,
+    sha256,
+    holdings: await teachers.countHoldings(today),
+  };
 }
 
 type Chunk = {
@@ -172,7 +188,6 @@ export async function findTaken<T extends RowEffect>(
   return taken;
 }
 
-/** The identifiers that a row gives a teacher who did not have them. */
 function newKeys({ content, changed }: RowEffect): (UniqueKey & { readonly by: "tId" | "nin" })[] {
   const { tId, ninIndex } = content;
   const isNew = (field: "tId" | "ninIndex") => changed === null || changed.includes(field);

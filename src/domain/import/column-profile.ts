@@ -5,12 +5,10 @@ import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
 import { canonicalPhone, ninPattern } from "../teachers/search-term.ts";
 import { canonicalRegNo } from "../teachers/teachers.ts";
-import { dateReader, knownForms } from "./dates.ts";
+import { dateReader, knownForms, neverDate } from "./dates.ts";
 import { type ImportField, squeezed } from "./fields.ts";
-import { neverDate } from "./never-date.ts";
-import { meansWithdrawn } from "./status-column.ts";
 import { type SuspectKind, suspectIn } from "./suspect-text.ts";
-import { isOwnWord, otherWord } from "./words.ts";
+import { isOwnWord, meansWithdrawn, otherWord } from "./words.ts";
 
 /** What a spreadsheet makes of a long number. */
 const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
@@ -87,7 +85,6 @@ const maxWords = 50;
 const maxWordLength = 40;
 /** Letters of a word that says how a licence stands. */
 const maxStatusLength = 64;
-/** Different words for an empty cell, or dates for none, that are kept. */
 const maxKept = 20;
 
 export function newProfile(name: string, position: number): ColumnProfile {
@@ -100,7 +97,6 @@ export function newProfile(name: string, position: number): ColumnProfile {
   };
 }
 
-/** Adds the cell of a row. */
 export function addCell(profile: ColumnProfile, cell: string, line: number): void {
   if (cell === "") return;
   profile.filled++;
@@ -114,7 +110,9 @@ export function addCell(profile: ColumnProfile, cell: string, line: number): voi
   } else addDate(profile, cell, line);
   addWord(profile, cell);
   if (cell.length <= maxStatusLength && meansWithdrawn(cell)) addTo(profile.withdrawn, cell);
-  addSuspect(profile, cell);
+  const kind = suspectIn(cell);
+  if (kind !== null) profile.suspects.set(kind, (profile.suspects.get(kind) ?? 0) + 1);
+  if (kind === "NULL_WORD") addTo(profile.nulls, cell);
   if (/[^\p{ASCII}]/u.test(cell)) profile.accented ??= cell;
 }
 
@@ -148,13 +146,6 @@ function addWord(profile: ColumnProfile, cell: string): void {
   if (known !== undefined) known.count++;
   else if (profile.words.size >= maxWords || cell.length > maxWordLength) profile.words = null;
   else profile.words.set(key, { text: cell, count: 1 });
-}
-
-function addSuspect({ suspects, nulls }: ColumnProfile, cell: string): void {
-  const kind = suspectIn(cell);
-  if (kind === null) return;
-  suspects.set(kind, (suspects.get(kind) ?? 0) + 1);
-  if (kind === "NULL_WORD") addTo(nulls, cell);
 }
 
 function addTo(kept: Map<string, Counted>, cell: string): void {

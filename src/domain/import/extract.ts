@@ -2,22 +2,23 @@
 
 import { Buffer } from "node:buffer";
 import { TvsError } from "../errors.ts";
-import { isArchive, tooLarge } from "./archive.ts";
-import { requiredFields } from "./columns.ts";
 import { readCsv, type TableRecord } from "./csv.ts";
 import { formatOfName, maxRowLength, squeezed, UnreadableError } from "./fields.ts";
 import { type CompiledMapping, compileMapping, type Mapping } from "./mapping.ts";
+import { requiredFields } from "./rows.ts";
 import { fieldOfName, findHeader, type TableLayout } from "./table.ts";
 import {
   asUtf8,
   type Delimiter,
   type Encoding,
+  isArchive,
   isOldWorkbook,
   markedEncoding,
   refuseOtherKinds,
   refuseOtherSet,
-  refuseUtf16,
   sniffDelimiter,
+  tooLarge,
+  utf16Of,
 } from "./text.ts";
 import type { Sheet, SheetOptions } from "./workbook.ts";
 
@@ -26,7 +27,6 @@ export type Reading = {
   readonly delimiter?: Delimiter | undefined;
   readonly encoding?: Encoding | undefined;
   readonly sheet?: string | undefined;
-  /** The mapping for this file. */
   readonly mapping?: Mapping | undefined;
   /** That of an earlier import: it is used where it fits. */
   readonly remembered?: Mapping | undefined;
@@ -56,7 +56,6 @@ export type OpenedTable = {
   readonly format: TableLayout["format"];
   readonly delimiter: Delimiter;
   readonly records: AsyncIterable<readonly TableRecord[]>;
-  /** The sheet of a workbook that is read. */
   readonly sheet?: string;
 };
 
@@ -73,7 +72,8 @@ export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
   const { beginning, whole } = await beginningOf(input.bytes);
   if (isWorkbook(beginning, name)) return openWorkbook(whole, input);
   if (isNdjson(name, beginning)) {
-    refuseUtf16(beginning);
+    if (utf16Of(beginning) !== null)
+      throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
     return { format: "ndjson", bytes: whole };
   }
   const marked = reading.encoding ?? markedEncoding(beginning);

@@ -105,7 +105,6 @@ export type RawRow = {
   };
 };
 
-/** A field's name as the file's reader knows it. */
 export function fieldLabel(field: ArrivedField, format: ImportFormat): string {
   return format !== "ndjson" && field !== "profile" ? columnOfField[field] : field;
 }

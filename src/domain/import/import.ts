@@ -4,12 +4,19 @@ import type { BlindIndex } from "../blind-index.ts";
 import type { Calendar, CalendarDate, Clock } from "../clock.ts";
 import { isTvsError, TvsError } from "../errors.ts";
 import { applyStaged, supersededError } from "./apply.ts";
-import { type AppliedImport, type Arrival, missingFrom } from "./arrival.ts";
+import { type AppliedImport, missingFrom } from "./arrival.ts";
 import { type CheckedFile, checkFile } from "./check.ts";
 import { type Losses, lossesBeyond, lossWindowMs, noHoldings } from "./losses.ts";
 import type { FilePiece } from "./read.ts";
-import { createRejectionTally } from "./rejections.ts";
-import { type CodeTally, createCodeTally, type ImportResult, reportText, shownIssue } from "./report.ts";
+import {
+  type CodeTally,
+  createCodeTally,
+  type ImportIssue,
+  type ImportResult,
+  isRejection,
+  reportText,
+  shownIssue,
+} from "./report.ts";
 import type { Staging } from "./store.ts";
 
 /** Rows in one commit, at most: above this, memory grows faster than a row gets cheaper. */
@@ -47,7 +54,6 @@ export type ImportOptions = {
   readonly isSample?: boolean;
   /** Applies nothing when any row is rejected. */
   readonly strict?: boolean;
-  /** Lists the rejected rows in the result. */
   readonly listRejected?: boolean;
   readonly maxChunkRows?: number;
   /** Aborted, it stops the import where it is: the commit under way is finished, and none is begun. */
@@ -133,7 +139,7 @@ async function runImport(
   const { imports, codes, rejections } = dependencies;
   const last = await imports.lastApplied();
   const marks = {
-    ...unknownMark(checked),
+    ...(checked.unknown.length === 0 ? {} : { unknownColumns: checked.unknown.map(({ label }) => label) }),
     ...(rejected === 0 ? {} : { sameRejections: rejections.areKnown(last?.rejections) }),
     ...(last === null ? firstRevokes(checked) : {}),
   };
@@ -144,15 +150,8 @@ async function runImport(
   const earlier = await imports.losses(checkedAt - lossWindowMs);
   const stopped = stopOf(checked, { last, earlier }, options);
   if (stopped !== undefined) {
-    return {
-      ...base,
-      inserted: 0,
-      updated: 0,
-      unchanged: 0,
-      events: 0,
-      ...(options.dryRun ? { dryRun: true } : {}),
-      stopped,
-    };
+    const nothing = { inserted: 0, updated: 0, unchanged: 0, events: 0 };
+    return { ...base, ...nothing, ...(options.dryRun ? { dryRun: true } : {}), stopped };
   }
   if (options.dryRun) return { ...base, ...planned, dryRun: true };
   const result = await applyChecked(input.name, { ...dependencies, checked, checkedAt, today }, options);
@@ -167,10 +166,6 @@ function firstRevokes({ planned, revoked }: CheckedFile): Pick<ImportResult, "fi
   if (standing === 0) return {};
   if (revoked === 0) return { firstRevokes: "nobody" };
   return revoked === standing ? { firstRevokes: "everybody" } : {};
-}
-
-function unknownMark({ unknown }: Arrival): { unknownColumns?: readonly string[] } {
-  return unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) };
 }
 
 function stopOf(
@@ -244,4 +239,28 @@ function stoppedAfter(applied: number, rows: number): string {
 function withProgress(error: unknown, progress: string): unknown {
   if (!isTvsError(error) || !error.code.startsWith("STORE_")) return error;
   return new TvsError(error.code, `${error.message}; ${progress}`, { cause: error });
+}
+
+/** Digests that are kept of an import: of more rejected rows all are new. */
+const maxKept = 20_000;
+/** Letters of a digest: 64 bits. */
+const digestLetters = 16;
+
+/** The rejections of an import, collected while its rows are checked and applied. */
+function createRejectionTally(blindIndex: Pick<BlindIndex, "row">) {
+  const digests = new Set<string>();
+  return {
+    add(issues: readonly ImportIssue[]): void {
+      for (const issue of issues) {
+        if (!isRejection(issue) || digests.size > maxKept) continue;
+        const what = `${issue.identity ?? issue.regNo ?? `line ${issue.line}`}\0${issue.code}`;
+        digests.add(blindIndex.row(what).toHex().slice(0, digestLetters));
+      }
+    },
+    /** What is kept with the import; null where there were too many. */
+    kept: (): string[] | null => (digests.size > maxKept ? null : [...digests].sort()),
+    /** Whether every rejection was one of the last import's too. */
+    areKnown: (last: ReadonlySet<string> | null | undefined): boolean =>
+      last != null && digests.size <= maxKept && [...digests].every((digest) => last.has(digest)),
+  };
 }

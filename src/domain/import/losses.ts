@@ -52,7 +52,6 @@ export function sumLosses(newestFirst: readonly RecordedLosses[]): Losses {
   };
 }
 
-/** Adds what a row takes away on a day. */
 export function addLosses(
   lost: { -readonly [K in keyof Holdings]: number },
   row: Pick<RowEffect, "before" | "content">,
@@ -88,7 +87,6 @@ const called: Readonly<Record<Loss["kind"], string>> = {
   revocations: "revocations",
 };
 
-/** Losses in words, such as "3 of 40 valid licences". */
 export function describeLosses(losses: readonly Loss[]): string {
   return losses
     .map(({ kind, lost, of, earlier = 0 }) => {

@@ -29,11 +29,7 @@ const mappingSchema = v.strictObject({
 /** What stands in the file of a mapping; the columns of a file by their names there, the register's by its own. */
 export type Mapping = v.InferOutput<typeof mappingSchema>;
 
-/**
- * Reads a mapping.
- * @param name what messages call it
- * @throws TvsError INPUT_UNREADABLE, naming the member that is wrong
- */
+/** Reads a mapping. @throws TvsError INPUT_UNREADABLE, naming the member that is wrong */
 export function parseMapping(text: string, name: string): Mapping {
   const wrong = (why: string) => new TvsError("INPUT_UNREADABLE", `${name}: ${why}`);
   let given: unknown;

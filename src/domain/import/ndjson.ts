@@ -1,7 +1,14 @@
 import { Refusal, type RefusalReason } from "../../partner/reasons.ts";
 import { isJsonObject, type JsonValue, readStrictJson } from "../../partner/strict-json.ts";
 import { teacherFields } from "../teachers/teachers.ts";
-import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
+import {
+  type ArrivedNames,
+  countWord,
+  nameLabel,
+  nearField,
+  type UnreadColumn,
+  unreadColumn,
+} from "./arrival.ts";
 import {
   type ArrivedField,
   type ImportField,
@@ -13,7 +20,6 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import { maxCellLength } from "./table.ts";
-import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
 const maxLinesBeforeObject = 1000;
@@ -25,7 +31,6 @@ const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
- * @param text the file in pieces
  * @param names is added to, by the members of all rows together
  * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
  *   not one row of it is to be called a wrong one
@@ -87,7 +92,6 @@ function createNameFinder({ fields, unknown }: ArrivedNames): (name: string) => 
 /** Members of members are looked at so deep, and so many of them by name. */
 const maxCounted = { depth: 3, names: 500 } as const;
 
-/** Counts the words of members that are not read. */
 function createWordCounter({ unread }: ArrivedNames): (name: string, value: unknown) => void {
   const columns = new Map<string, UnreadColumn>();
   const count = (name: string, value: unknown, isOwn: boolean, depth: number): void => {

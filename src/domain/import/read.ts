@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import type { Arrival, ArrivedNames, UnknownName } from "./arrival.ts";
+import { type ArrivedNames, refuseOverlooked, type UnknownName, type UnreadColumn } from "./arrival.ts";
 import { type ImportInput, openExtract } from "./extract.ts";
 import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 import { readTable } from "./table.ts";
-import { refuseOverlooked, type UnreadColumn } from "./unread-columns.ts";
 
 /**
  * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
@@ -32,26 +31,6 @@ export type FilePiece = {
   /** Of all bytes, in hex; null until the end. */
   readonly sha256: string | null;
 };
-
-/** What the pieces brought so far, beside the rows themselves. */
-type Arriving = { -readonly [K in "format" | "rows"]: Arrival[K] } & {
-  explanations: Explanations;
-  readonly fields: Set<ArrivedField>;
-  readonly unknown: UnknownName[];
-};
-
-export function nothingArrived(): Arriving {
-  return { format: "csv", rows: 0, explanations: {}, fields: new Set(), unknown: [] };
-}
-
-/** Adds what a piece brings, its rows too. */
-export function addArrived(arriving: Arriving, piece: FilePiece): void {
-  arriving.format = piece.format;
-  arriving.rows += piece.rows.length;
-  arriving.explanations = piece.explanations;
-  for (const field of piece.fields) arriving.fields.add(field);
-  arriving.unknown.push(...piece.unknown);
-}
 
 /**
  * Reads an extract and checks each row by itself, in the order of the file. Half of an import's checking is done
@@ -104,7 +83,6 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
   }
 }
 
-/** What stopped the reading of a file, in words for who gave it. */
 export function unreadable(name: string, error: unknown): unknown {
   if (error instanceof UnreadableError) {
     return new TvsError(

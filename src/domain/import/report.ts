@@ -160,23 +160,13 @@ export function firstRejected(counts: readonly CodeCount[], limit: number): Impo
   return rejected.filter(({ line }) => lines.has(line));
 }
 
-/**
- * A code as it is printed: what it counts, what it means, and where its first rows stand. One that an older release knew
- * says only its name.
- */
+/** A code as it is printed: what it counts, what it means, and where its first rows stand. */
 export function describeCode({ code, rows, first, meaning }: CodeCount) {
-  return {
-    code,
-    rejects: isRejection({ code }),
-    rows,
-    meaning: meaning ?? explanations[code] ?? code,
-    first,
-  };
+  return { code, rejects: isRejection({ code }), rows, meaning: meaning ?? explanations[code], first };
 }
 
 export type ImportResult = {
   readonly file: string;
-  /** The sheet of a workbook that was read. */
   readonly sheet?: string;
   /** Of the file's bytes, in hex. */
   readonly sha256: string;
@@ -196,7 +186,6 @@ export type ImportResult = {
   readonly sameRejections?: boolean;
   /** Of the first extract of a register: that it revokes nobody, or everybody; absent where it revokes some. */
   readonly firstRevokes?: "nobody" | "everybody";
-  /** The rejected rows, each with its reasons, where they were asked for. */
   readonly rejectedRows?: readonly ReturnType<typeof shownIssue>[];
   readonly dryRun?: true;
   /** Present when nothing was applied, because of --strict or the brake. */

@@ -58,7 +58,6 @@ export type ImportRecord = ImportCounts & {
   readonly warnings: number;
 };
 
-/** An import that is under way. */
 export type ImportRun = ImportProgress & Pick<ImportRecord, "id">;
 
 /** An import and how its rows were judged: {@link firstRejected} and {@link describeCode} show it. */

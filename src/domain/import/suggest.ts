@@ -4,18 +4,26 @@
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
+import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from "../personal-data.ts";
 import { lastPlace, placeInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
-import { requiredFields } from "./columns.ts";
 import type { TableRecord } from "./csv.ts";
 import type { OpenedTable } from "./extract.ts";
-import { columnOfField, UnreadableError } from "./fields.ts";
+import { columnOfField, type ImportField, type RawRow, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
-import { readSample, showRows } from "./shown-rows.ts";
+import { requiredFields } from "./rows.ts";
 import { type Chosen, chooseColumns, labelOf, plainName, type Question } from "./suggested-columns.ts";
-import { askForRevoked, chooseDates, chooseNever, offerDates, withDates } from "./suggested-dates.ts";
-import { askForEncoding, askForTexts } from "./suggested-texts.ts";
-import { askForStatuses, chooseWords } from "./suggested-words.ts";
+import {
+  askForEncoding,
+  askForRevoked,
+  askForStatuses,
+  askForTexts,
+  chooseDates,
+  chooseNever,
+  chooseWords,
+  offerDates,
+  withDates,
+} from "./suggested-words.ts";
 import {
   findHeader,
   isFilled,
@@ -23,10 +31,12 @@ import {
   maxCellLength,
   maxColumns,
   oneLine,
+  readTable,
   refuseFlaws,
   tooManyColumns,
 } from "./table.ts";
 import { headerLines } from "./text.ts";
+import { readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
 
 export type Suggestion = Awaited<ReturnType<typeof suggestMapping>>;
 
@@ -81,7 +91,9 @@ export async function suggestMapping(
   const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
   if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, questions);
   const open = [...new Set(questions.map(({ about }) => about))];
-  const mapping = withHeader(header, beginning, { ...proposed, open });
+  // The line of the header stands in the mapping only where an import would not find it: titles come and go.
+  const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
+  const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
     columns: taken.columns.map((one) => withDates(one, why)),
@@ -98,20 +110,12 @@ function merged(...all: readonly Mapping["values"][]): Mapping["values"] {
   return values;
 }
 
-/** The line of the header stands in the mapping only where an import would not find it: titles come and go. */
-function withHeader(header: TableRecord, beginning: readonly TableRecord[], mapping: Mapping): Mapping {
-  const found = findHeader(beginning, compileMapping(mapping), true);
-  return found === header ? mapping : { ...mapping, header: header.line };
-}
-
 async function profile(table: OpenedTable) {
-  /** The lines up to some behind the header. */
   let beginning: TableRecord[] = [];
   let header: TableRecord | undefined;
   let profiles: ColumnProfile[] = [];
   const first: TableRecord[] = [];
   let rows = 0;
-  /** Some of the rows with more or fewer cells than the header. */
   const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
   const flawed: TableRecord[] = [];
@@ -235,4 +239,80 @@ function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], question
       about: columnOfField.licenseExpiryDate,
       question: "no column was found for it, so that nobody would have a licence",
     });
+}
+
+/** Fields that are stored as keyed hashes alone. */
+const unshown: ReadonlySet<string> = new Set(["nin", "email", "phone"]);
+
+type Sample = {
+  readonly header: TableRecord;
+  readonly records: readonly TableRecord[];
+  readonly mapping: Mapping;
+};
+
+async function showRows(table: OpenedTable, sample: Sample): Promise<Record<string, string>[]> {
+  const rows = await readSample(table, sample);
+  return rows.map(({ cells }) =>
+    Object.fromEntries(
+      Object.entries(cells)
+        .filter(([field, value]) => !unshown.has(field) && value !== "")
+        .map(([field, value]) => [columnOfField[field as ImportField], shown(field, value)]),
+    ),
+  );
+}
+
+/** Reads some rows of a table as an import would, whatever is still open in the mapping. */
+async function readSample(
+  { format, delimiter }: OpenedTable,
+  { header, records, mapping }: Sample,
+): Promise<RawRow[]> {
+  const compiled = compileMapping({ ...mapping, header: header.line });
+  const unheard = { fields: [], unknown: [], totals: [] };
+  const names = header.cells.map(onceEach());
+  const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
+  const missing = requiredFields.filter((field) => !found.has(field));
+  const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
+  const pieces = (async function* () {
+    yield [{ ...header, cells: names }, ...records];
+  })();
+  const rows: RawRow[] = [];
+  for await (const some of readTable(pieces, { format, delimiter, mapping: filled }, unheard))
+    rows.push(...some);
+  return rows;
+}
+
+/** Leaves out a name that stands there twice, which would be refused: which column is meant is asked. */
+function onceEach(): (name: string) => string {
+  const seen = new Set<string>();
+  return (name) => {
+    const isFirst = !seen.has(squeezed(name));
+    seen.add(squeezed(name));
+    return isFirst ? name : "";
+  };
+}
+
+function shown(field: string, text: string): string {
+  const value = asRead(field, text);
+  return field === "regNo" ? shownRegNo(value) : withoutPersonalData(value);
+}
+
+/** A registration number has many digits; each of its segments is looked at, and all of it where no letter parts them. */
+function shownRegNo(regNo: string): string {
+  const isNumber =
+    /[@＠﹫]/.test(regNo) ||
+    regNo.split("/").some((part) => holdsPersonalData(part)) ||
+    (!/\p{L}/u.test(regNo) && digitsOf(regNo).length >= personalDigits && holdsPersonalData(regNo));
+  return isNumber ? "[removed]" : regNo;
+}
+
+const readers = {
+  source: readSource,
+  certificateStatus: readCertificateStatus,
+  licenseStatus: readLicenseStatus,
+} as const;
+
+/** A word of the register's own where it is read as one. */
+function asRead(field: string, text: string): string {
+  const read = field in readers ? readers[field as keyof typeof readers](text) : null;
+  return read !== null && "value" in read ? read.value : text;
 }

@@ -6,8 +6,7 @@ import { isOfAnother, placeInName, readName } from "./column-names.ts";
 import { type ColumnProfile, dateCount, listValues, looks, valueLabel } from "./column-profile.ts";
 import { columnOfField, type ImportField, squeezed } from "./fields.ts";
 import { isDateField } from "./mapping.ts";
-import { isStatusName, maxStatusWords } from "./status-column.ts";
-import { isWordField } from "./words.ts";
+import { isStatusName, isWordField, maxStatusWords } from "./words.ts";
 
 /** What a column of the file was taken for. `taken` is the register's column; null when it is left out. */
 export type ColumnReading = {
@@ -20,7 +19,6 @@ export type ColumnReading = {
 /** What the file does not say. `about` is a column, `dates` or `encoding`: it stands in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
-/** The column that was taken for a field. */
 export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
 type Candidate = {
@@ -32,7 +30,6 @@ type Candidate = {
 
 /** How many of a column's cells must be what it is taken for. */
 const enough = 0.8;
-/** Parts of a name that a mapping joins. */
 const maxParts = 9;
 
 export function chooseColumns(profiles: readonly ColumnProfile[]) {
@@ -40,12 +37,12 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
   const readings = new Map<ColumnProfile, ColumnReading>();
   const questions: Question[] = [];
   const parts = partsOfName(profiles);
-  const written = countNames(profiles);
+  const named = Map.groupBy(profiles, ({ name }) => squeezed(name));
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
   for (const { column, field, why, sure } of candidates.sort((one, other) => one.rank - other.rank)) {
     if (readings.has(column) || chosen.has(field)) continue;
     if (field === "name" && !sure && parts.length > 0) continue;
-    const isRepeated = (written.get(squeezed(column.name)) ?? 0) > 1;
+    const isRepeated = (named.get(squeezed(column.name)) ?? []).length > 1;
     chosen.set(field, column);
     const taken = columnOfField[field];
     readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
@@ -67,12 +64,6 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
     (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
   );
   return { chosen, parts: isJoined ? parts : [], columns, questions };
-}
-
-function countNames(profiles: readonly ColumnProfile[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { name } of profiles) counts.set(squeezed(name), (counts.get(squeezed(name)) ?? 0) + 1);
-  return counts;
 }
 
 /** The columns whose parts make the whole name: given names first, the surname last; none unless there are both. */

@@ -1,12 +1,20 @@
 /** What the words of another system mean, as far as they say it, and the questions where they do not. */
 
-import { type ColumnProfile, type Counted, listValues, valueLabel } from "./column-profile.ts";
-import { columnOfField } from "./fields.ts";
-import type { Mapping } from "./mapping.ts";
-import { maxStatusWords, meansWithdrawn } from "./status-column.ts";
-import { type Chosen, labelOf, type Question, saysStatus } from "./suggested-columns.ts";
+import { isOfAnother } from "./column-names.ts";
+import {
+  type ColumnProfile,
+  type Counted,
+  dateCount,
+  listValues,
+  sumOf,
+  valueLabel,
+} from "./column-profile.ts";
+import { columnOfField, fieldNamed, type ImportField } from "./fields.ts";
+import { isDateField, type Mapping } from "./mapping.ts";
+import { type Chosen, type ColumnReading, labelOf, type Question, saysStatus } from "./suggested-columns.ts";
+import type { SuspectKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
-import { isOwnWord, isWordField, otherWord, ownWords } from "./words.ts";
+import { isOwnWord, isWordField, maxStatusWords, meansWithdrawn, otherWord, ownWords } from "./words.ts";
 
 type Values = Mapping["values"];
 
@@ -114,5 +122,179 @@ export function askForStatuses(
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
         : `Only one column can be license_status, which is ${labelOf(other)} now`;
     questions.push({ about: label, question: `${label} is ${taken}: ${said}. ${harm}. ${remedy}` });
+  }
+}
+
+const textFields: readonly ImportField[] = ["name", "state", "category", "licenseRevokedReason"];
+
+const exportAgain = "export the file again in UTF-8, or correct each text in `values`";
+const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
+  HTML_ENTITY:
+    "with HTML entities such as &amp;; export the file again as plain text, or correct each text in `values`",
+  MOJIBAKE: `with UTF-8 that another program read as Windows-1252, such as Ã© for é; ${exportAgain}`,
+  QUESTION_MARK: `with a question mark where a letter is lost; ${exportAgain}`,
+  REPLACEMENT_CHARACTER: `with the mark of a letter that could not be read; ${exportAgain}`,
+};
+
+/** Asks about damaged texts with how many there are, and reads words for an empty cell as empty. */
+export function askForTexts(
+  chosen: Chosen,
+  parts: readonly ColumnProfile[],
+  questions: Question[],
+): Mapping["values"] {
+  const values: Mapping["values"] = {};
+  const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
+  for (const [field, column] of columns) {
+    if (isWordField(field) || field === "regNo") continue;
+    const about = columnOfField[field];
+    const nulls = column.suspects.get("NULL_WORD") ?? 0;
+    if (nulls > 0) {
+      const empty = Object.fromEntries([...column.nulls.keys()].map((text) => [text, ""]));
+      values[about] = { ...values[about], ...empty };
+      questions.push({
+        about,
+        question: `${labelOf(column)} has ${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}. \`values\` reads them as empty; delete there what is meant`,
+      });
+    }
+    if (!textFields.includes(field)) continue;
+    for (const [kind, said] of Object.entries(damages) as [keyof typeof damages, string][]) {
+      const found = column.suspects.get(kind) ?? 0;
+      if (found > 0) questions.push({ about, question: `${labelOf(column)} has ${count(found)} ${said}` });
+    }
+  }
+  return values;
+}
+
+function count(texts: number): string {
+  return texts === 1 ? "1 text" : `${texts} texts`;
+}
+
+/** Asks whether names are right in the character set that was guessed, and shows one with a letter that decides. */
+export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], questions: Question[]): void {
+  const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
+  const name = columns.map((column) => column?.accented).find((text) => text != null);
+  const shown = name == null ? "" : `: a name reads ${valueLabel(name)}`;
+  questions.push({
+    about: "encoding",
+    question: `the file is not UTF-8 and is read as windows-1252${shown}; if that is wrong, give --encoding`,
+  });
+}
+
+/** The form of all text dates; left out where all are of the register's own form, or where the file does not decide. */
+export function chooseDates(chosen: Chosen, questions: Question[]): { dates?: string; why: string } {
+  const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
+  const forms = new Map<string, { count: number; onlyAt: number | null }>();
+  for (const column of columns)
+    for (const [form, { count, onlyAt }] of column.forms) {
+      const sum = forms.get(form) ?? { count: 0, onlyAt: null };
+      forms.set(form, { count: sum.count + count, onlyAt: sum.onlyAt ?? onlyAt });
+    }
+  const [best, ...others] = [...forms].sort(([, one], [, other]) => other.count - one.count);
+  if (best === undefined) return { why: "" };
+  const [form, { count, onlyAt }] = best;
+  const equal = others.filter(([, other]) => other.count === count).map(([other]) => other);
+  const rival = others.find(([, other]) => other.onlyAt !== null);
+  const undecided =
+    equal.length > 0
+      ? `the dates may be ${[form, ...equal].join(" or ")}: no value is above 12, so none decides; set \`dates\``
+      : rival !== undefined
+        ? `most dates are ${form}, but line ${rival[1].onlyAt} can only be ${rival[0]}; tvs reads one form in a file`
+        : null;
+  const half = columns.find(({ isoDates, forms: own }) => isoDates > 0 && own.size > 0);
+  if (undecided !== null) questions.push({ about: "dates", question: undecided });
+  if (half !== undefined) questions.push({ about: "dates", question: describeHalf(half) });
+  if (undecided !== null || half !== undefined) return { why: "" };
+  return {
+    dates: form,
+    why: onlyAt === null ? `written ${form}` : `written ${form}, as line ${onlyAt} shows`,
+  };
+}
+
+function describeHalf(column: ColumnProfile): string {
+  const { isoDates } = column;
+  const texts = dateCount(column) - isoDates - sumOf(column.never);
+  return (
+    `${labelOf(column)} has ${isoDates} dates as YYYY-MM-DD or as cells of dates, and ${texts} in another form. ` +
+    "A spreadsheet makes dates of the texts that it can read, and may have swapped their days and months: " +
+    "export the column again as text, or set `dates` if you know that both kinds are right"
+  );
+}
+
+export function withDates(column: ColumnReading, why: string): ColumnReading {
+  const field = column.taken === null ? undefined : fieldNamed(column.taken);
+  return field === undefined || !isDateField(field) || why === ""
+    ? column
+    : { ...column, why: `${column.why}, ${why}` };
+}
+
+/** Reads dates that mean none, such as 0000-00-00, as empty, and asks; 9999-12-31 may be a licence without an end. */
+export function chooseNever(chosen: Chosen, questions: Question[]): Mapping["values"] {
+  const values: Mapping["values"] = {};
+  for (const [field, column] of chosen) {
+    const { never } = column;
+    if (!isDateField(field) || never.size === 0) continue;
+    const about = columnOfField[field];
+    const isEndless = (text: string) => field === "licenseExpiryDate" && /2[9]\d\d|[3-9]\d{3}/.test(text);
+    const none = [...never.keys()].filter((text) => !isEndless(text));
+    if (none.length > 0) values[about] = Object.fromEntries(none.map((text) => [text, ""]));
+    const proposed =
+      none.length < never.size
+        ? "A year so late is stored as it stands; give another date in `values` if none is meant"
+        : "`values` reads them as empty; delete there what is a real date";
+    questions.push({
+      about,
+      question: `${labelOf(column)} holds dates with which other systems say that there is none: ${listValues(never.values())}. ${proposed}`,
+    });
+  }
+  return values;
+}
+
+const fewRows = 3;
+
+export function askForRevoked(chosen: Chosen, rows: number, questions: Question[]): void {
+  const column = chosen.get("licenseRevokedOn");
+  if (column === undefined || rows < fewRows) return;
+  const revoked = dateCount(column) - sumOf(column.never);
+  if (revoked * 2 <= rows) return;
+  questions.push({
+    about: columnOfField.licenseRevokedOn,
+    question: `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}; is that what it says?`,
+  });
+}
+
+/** From the latest to the earliest. */
+const fieldsByTime: readonly ImportField[] = [
+  "licenseExpiryDate",
+  "licenseIssueDate",
+  "certificateIssueDate",
+];
+const maxOffered = 5;
+
+/** Offers the columns of dates whose names are not recognised for the date fields that have none, in order of time. */
+export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], questions: Question[]): void {
+  const taken = new Set(chosen.values());
+  const free = fieldsByTime.filter((field) => !chosen.has(field));
+  const isOffered = (column: ColumnProfile) =>
+    column.name !== "" &&
+    !taken.has(column) &&
+    !isOfAnother(column.name) &&
+    column.filled > 0 &&
+    dateCount(column) / column.filled >= 0.95;
+  const offered = profiles
+    .filter(isOffered)
+    .sort((one, other) => (other.span?.last ?? "").localeCompare(one.span?.last ?? ""));
+  for (const [index, column] of offered.slice(0, maxOffered).entries()) {
+    const open = [...free, ...(chosen.has("licenseRevokedOn") ? [] : (["licenseRevokedOn"] as const))];
+    // As with revocations, far fewer rows have the date than have a licence.
+    const isSparse = column.filled * 2 < (chosen.get("licenseExpiryDate")?.filled ?? 0);
+    if (open.length === 0 || (free.length === 0 && !isSparse)) continue;
+    const names = open.map((field) => columnOfField[field]);
+    const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
+    const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
+    const label = labelOf(column);
+    questions.push({
+      about: label,
+      question: `${label} holds dates${span} and is left out; if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`,
+    });
   }
 }

@@ -18,7 +18,6 @@ export type SuspectKind =
 /** Characters that are looked at: no text of a register is longer. */
 const maxLength = 1000;
 
-/** Finds the damage of a text; null when the text shows none. */
 export function suspectIn(text: string): SuspectKind | null {
   const start = text.slice(0, maxLength);
   if (isNullWord(start)) return "NULL_WORD";

@@ -1,7 +1,13 @@
 /** A table of another system's, as rows of an extract: where its header is, and what each column is taken for. */
 
-import { type ArrivedNames, nameLabel, nearField } from "./arrival.ts";
-import { requiredFields } from "./columns.ts";
+import {
+  type ArrivedNames,
+  countWord,
+  nameLabel,
+  nearField,
+  type UnreadColumn,
+  unreadColumn,
+} from "./arrival.ts";
 import { type TableRecord, unguardedCell } from "./csv.ts";
 import {
   columnOfField,
@@ -12,10 +18,9 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
+import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
-import { countWord, type UnreadColumn, unreadColumn } from "./unread-columns.ts";
 
-/** How a table is to be read. */
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
   /** What parts its cells, for messages and for quotes that are missing. */
@@ -228,9 +233,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
     throw new UnreadableError(line, `column ${found[0] + 1} has ${flawWords[found[1]]}`);
 }
 
-/** The most characters that a spreadsheet keeps in a cell. */
 export const maxCellLength = 32_767;
-/** The most columns of a table in any format. */
 export const maxColumns = 256;
 
 /**
@@ -249,7 +252,6 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   const { line, cells } = record;
   const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
-  /** The parts of the name, by their numbers. */
   const joined: string[] = [];
   const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
     line,

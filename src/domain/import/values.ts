@@ -30,7 +30,6 @@ export function isFailedFormula(cell: string): boolean {
   return cell.startsWith("#") && failedFormula.test(cell);
 }
 
-/** White space that may be folded into a text of the allowed length. */
 const maxGaps = 1000;
 
 /** Text for people, on one line. @param maxLength in characters */

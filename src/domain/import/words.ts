@@ -2,8 +2,69 @@
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { type ImportField, squeezed } from "./fields.ts";
-import { meansWithdrawn } from "./status-column.ts";
 import { licenseWords, readBoolean, readCertificateStatus, readLicenseStatus, readSource } from "./values.ts";
+
+/** Different words of a column, at most, for it to have few of them. */
+export const maxStatusWords = 20;
+/** Letters of a name or of a word that are looked at. */
+const maxLetters = 64;
+
+/** Letters alone, in lower case, the spelling of licence made one. */
+function lettersOf(text: string): string {
+  return text
+    .slice(0, maxLetters)
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}]+/gu, "")
+    .replaceAll("licence", "license");
+}
+
+const withdrawal =
+  /revo[ck]|struckoff|struckfrom|struckout|strikeoff|strikingoff|stricken|suspen[ds]|withdr[aeo]w|cancel|barred|deregis|removed|removal|disqualif|surrender|annul|expel|expul|banned|prohibit|rescind|nullif|invalidated|voided|forfeit|delist|blacklist|erased|erasure|terminated|termination|dismiss|excluded/;
+/** What stands for a withdrawal only as the whole word. */
+const shortWithdrawal =
+  /^(?:struck|strike|void|ban|susp|suspd|revd|canc|cxl|dereg|removefromregister|offregister|offtheregister|unregistered)$/;
+const negation = /^(?:not|never|no|non|un)(?!tice|ted|tably)/;
+
+/** Whether a word says that a licence was withdrawn: revoked, struck off, suspended, cancelled and the like. */
+export function meansWithdrawn(word: string): boolean {
+  const letters = lettersOf(word);
+  if (shortWithdrawal.test(letters)) return true;
+  return withdrawal.test(letters) && !negation.test(letters);
+}
+
+const subject =
+  "(?:license|^lic|registration|^regn?|^regd|registrant|register|teachers?|member(?:ship)?|practi[cs]\\w*|professional|disciplinary|fitness\\w*)";
+const statusNames = [
+  /^(?:current|present|latest|overall|good|in|legal)*(?:status|standing)(?:code|word|desc|description|name|now|text)?$/,
+  new RegExp(`${subject}(?:current|present|s)*(?:status|standing)`),
+  /(?:status|standing|state|condition|validity)(?:of|in|on|for)(?:the|a|his|her|their)?(?:license|registration|register|teacher|member|practi)/,
+  /(?:license|^lic)(?:state|condition|validity|valid|active|inforce)$/,
+  /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
+];
+
+/**
+ * Whether a column's name suggests that it says how a licence stands. A certificate's status is none, nor is that of a
+ * person's employment.
+ */
+export function isStatusName(name: string): boolean {
+  const letters = lettersOf(name);
+  if (withdrawal.test(letters)) return true;
+  if (/cert|employ|marital|nin|payment|account/.test(letters.replaceAll("training", ""))) return false;
+  return statusNames.some((pattern) => pattern.test(letters));
+}
+
+/** Whether a column says whose licence was withdrawn. @param words its different words, and how often each stands there */
+export function isStatusColumn({
+  name,
+  words,
+}: {
+  readonly name: string;
+  readonly words: ReadonlyMap<string, number>;
+}): boolean {
+  if (isStatusName(name)) return true;
+  return words.size <= maxStatusWords && [...words.keys()].some(meansWithdrawn);
+}
 
 /** What is likely meant by a word that is not the register's own; it is proposed, and always asked. */
 const others = {
@@ -53,7 +114,6 @@ export function isWordField(field: ImportField): field is WordField {
   return field in others;
 }
 
-/** Whether an import reads a word as it is. */
 export function isOwnWord(field: ImportField, word: string): boolean {
   return isWordField(field) && "value" in others[field].read(word);
 }
@@ -63,7 +123,6 @@ export function mayBeEmpty(field: WordField): boolean {
   return field !== "source" && field !== "certificateStatus";
 }
 
-/** The register's own words of a field. */
 export function ownWords(field: WordField): readonly string[] {
   return others[field].words;
 }

@@ -19,7 +19,6 @@ type TriggerDependencies = {
   readonly actor: string;
 };
 
-/** What was done to cause an event. */
 export type Triggered = {
   readonly teacher: StoredTeacher;
   readonly event: TeacherEvent;

@@ -1,7 +1,20 @@
 import { stringify } from "csv-stringify/sync";
+import type { AttestationMaintenance } from "../../store/evidence/attestation-maintenance.ts";
+import type { AttestationStore } from "../../store/evidence/attestations.ts";
+import type { TeacherStore } from "../../store/teachers.ts";
+import type { WatchStore } from "../../store/watches.ts";
+import { decodeAttestation } from "../attestation-check.ts";
+import type { Attestation } from "../attestations.ts";
+import type { BlindIndex } from "../blind-index.ts";
+import { type Clock, isoSeconds, isoTime } from "../clock.ts";
+import { TvsError } from "../errors.ts";
 import { guardedCell } from "../import/csv.ts";
 import { columnOfField, exportFields, type ImportFormat } from "../import/fields.ts";
+import type { KeptLog } from "../retention.ts";
+import { teacherHistory } from "./changes.ts";
 import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow } from "./list.ts";
+import { describeHistoryLine, describeStored } from "./record.ts";
+import { ninPattern } from "./search-term.ts";
 
 /**
  * An extract of the register, as an import reads it. What only keyed hashes are kept of is left out, and so it stays as
@@ -45,4 +58,80 @@ function cellsOf(teacher: TeacherRow): string[] {
 function lineOf(teacher: TeacherRow): string {
   const members = Object.fromEntries(exportFields.map((field) => [field, teacher[field]]));
   return `${JSON.stringify({ ...members, profile: teacher.profile })}\n`;
+}
+
+export type SubjectExport = Awaited<ReturnType<typeof exportSubject>>;
+
+/** What the export cannot hold, so that whoever answers the person can say so. */
+const exportNotes: readonly string[] = [
+  "The NIN, e-mail address and phone number are not stored; only keyed hashes of them are, which are left out here.",
+  "The public lookup keeps no record of who was looked up.",
+  "Answers to partners' calls with an Idempotency-Key are kept for 72 hours, to be repeated; they hold the same envelopes.",
+];
+
+/**
+ * All that is held on the person with a NIN, and every lookup of that person by a partner: of the record,
+ * and of the NIN when it named nobody.
+ * @throws TvsError USAGE when the text is no NIN, which is not repeated; NOT_KNOWN when nothing is held
+ */
+export async function exportSubject(
+  stores: {
+    teachers: TeacherStore;
+    attestations: AttestationStore;
+    maintenance: AttestationMaintenance;
+    watches: WatchStore;
+    blindIndex: BlindIndex;
+    clock: Clock;
+    kept: KeptLog;
+  },
+  nin: string,
+) {
+  if (!ninPattern.test(nin))
+    throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
+  const { teachers, attestations, maintenance, watches, blindIndex, clock, kept } = stores;
+  const ninIndex = blindIndex.nin(nin);
+  const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
+  const teacherId = teacher?.id ?? null;
+  const lookups = await attestations.ofSubject({ teacherId, ninIndex });
+  if (teacher === null && lookups.length === 0) {
+    throw new TvsError("NOT_KNOWN", "nothing is stored about the person with this NIN");
+  }
+  return {
+    exportedAt: isoTime(clock.now()),
+    record: teacher === null ? null : describeStored(teacher),
+    history: teacherId === null ? [] : (await teacherHistory(teachers, teacherId)).map(describeHistoryLine),
+    events:
+      teacherId === null
+        ? []
+        : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
+    lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
+    verifiedBy: teacherId === null ? [] : await maintenance.verifiedBy(teacherId),
+    watchedBy: teacher === null ? [] : await watches.watchersOf(teacher.regNo),
+    notes: [...exportNotes, ...deletedNote(kept)],
+  };
+}
+
+/** Lookups that are not kept any more are named as such: their absence is no proof that there were none. */
+function deletedNote({ from }: KeptLog): string[] {
+  if (from === null) return [];
+  return [
+    `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,
+  ];
+}
+
+function describeLookup(one: Attestation) {
+  return {
+    verificationId: one.verificationId,
+    partnerId: one.partnerId,
+    verifiedAt: isoSeconds(one.issuedAt),
+    endpoint: one.endpoint,
+    purpose: one.purpose,
+    status: one.status,
+    eligible: one.eligible,
+    reference: one.reference,
+    context: one.context === null ? null : (JSON.parse(one.context) as object),
+    // What was signed is what the partner got; a statement over a list has a hash in the place of what it says of each.
+    result: decodeAttestation(one).claims.result ?? null,
+    signature: one.jws,
+  };
 }

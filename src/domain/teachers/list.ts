@@ -5,9 +5,8 @@ import type { TeacherListStore } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Calendar, type CalendarDate, type Clock, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
-import { maxTermLength } from "./mistyped-term.ts";
 import { nameTest } from "./name-search.ts";
-import { searchKeys } from "./search-term.ts";
+import { maxTermLength, searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
 
 /**
@@ -15,9 +14,7 @@ import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
  * a time (decision D7.7). Between two pieces the thread answers whoever else asks.
  */
 
-/** Which teachers are wanted; what is absent does not matter. */
 export type TeacherFilter = {
-  /** The status of the licence today. */
   readonly license?: LicenseStatus | undefined;
   readonly certificate?: CertificateStatus | undefined;
   /** Whose licence has an expiry date before this one, revoked or not. */
@@ -34,7 +31,6 @@ export type TeacherRow = Teacher & {
   readonly updatedAt: number;
 };
 
-/** Some teachers, in the order of their registration numbers. */
 export type TeacherPage = {
   readonly teachers: readonly TeacherRow[];
   /** Behind which registration number it goes on; null when there is nothing further. */
@@ -47,7 +43,6 @@ export type ListDependencies = {
   readonly clock: Clock;
 };
 
-/** Which page is wanted. */
 export type PageRequest = {
   /** The registration number behind which it begins; it need not be anybody's. */
   readonly after?: string;
@@ -61,10 +56,7 @@ const lookedAtOnce = 500;
 const recordsAtOnce = 250;
 const namesAtOnce = 1_000;
 
-/**
- * Teachers who pass a filter.
- * @throws TvsError USAGE when `after` has nothing of a registration number
- */
+/** Teachers who pass a filter. @throws TvsError USAGE when `after` has nothing of a registration number */
 export async function listTeachers(
   { teachers, calendar, clock }: ListDependencies,
   filter: TeacherFilter,

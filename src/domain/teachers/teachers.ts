@@ -80,7 +80,6 @@ type FieldsThat<Mark extends "inLookups" | "isContent"> = {
   [F in keyof Fields]: Fields[F][Mark] extends true ? F : never;
 }[keyof Fields];
 
-/** A record with all of its fields, as writers need it. */
 export type StoredTeacher = {
   readonly [F in keyof Fields]: ValueOf<F> | (Fields[F]["nullable"] extends true ? null : never);
 };

@@ -20,7 +20,6 @@ type Sentences<Written> = {
       : Sentences<Written[Key]>;
 };
 
-/** @param written a file of sentences */
 export function sentences<Written extends object>(written: Written): Sentences<Written> {
   return Object.fromEntries(Object.entries(written).map(said)) as Sentences<Written>;
 }

@@ -1,7 +1,6 @@
 /** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
-import { byId, el } from "./dom.ts";
 import {
   checkTextSize,
   type Given,
@@ -11,16 +10,22 @@ import {
   onFiles,
   readFiles,
 } from "./files.ts";
-import { type Judged, judge } from "./judge.ts";
+import { type Judged, judge, onDemand, type ShownStatement } from "./judge.ts";
 import { keySource } from "./keys.ts";
-import { onDemand, type ShownStatement } from "./on-demand.ts";
-import { keepOnDevice } from "./on-device.ts";
 import { listOf, outcomeOf } from "./outcome.ts";
-import { proofField } from "./proof-field.ts";
 import { writtenTime } from "./signed-values.ts";
-import { envelopeTexts, PageProblem } from "./texts.ts";
 import { isAboutProof, verdictBox } from "./verdicts.ts";
-import { actionButton, actionsRow, createView, type Shown } from "./view.ts";
+import {
+  actionButton,
+  actionsRow,
+  byId,
+  createView,
+  type EnvelopeTexts,
+  el,
+  envelopeTexts,
+  PageProblem,
+  type Shown,
+} from "./view.ts";
 
 /** More envelopes than a person looks through. */
 const maxShown = 200;
@@ -41,10 +46,6 @@ const view = createView(texts);
 /** Only the last check that was started may show its outcome. */
 let turn = 0;
 
-function problemNote(message: string): Shown {
-  return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] };
-}
-
 /** Runs one check, and says in plain words why it could not be made. */
 async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   const mine = ++turn;
@@ -53,7 +54,8 @@ async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve));
   const shown = await check().catch((error) => {
     if (!(error instanceof PageProblem)) console.error(error);
-    return problemNote(error instanceof PageProblem ? error.message : texts.problems.unexpected);
+    const message = error instanceof PageProblem ? error.message : texts.problems.unexpected;
+    return { kind: "note", parts: [verdictBox("warn", texts.problems.title, message)] } as const;
   });
   if (mine === turn) view.show(shown);
 }
@@ -99,7 +101,6 @@ function markForeign({ verification }: Judged): void {
   document.body.classList.toggle("foreign", !isOwn);
 }
 
-/** A statement's sheet for the wall. */
 function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () => Shown) {
   const words = texts.statement;
   return actionButton(words.make, () => {
@@ -150,17 +151,14 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   return all;
 }
 
-/** The proof of one envelope says nothing about the others that it came with. */
-async function withoutForeignProof(all: readonly Judged[]): Promise<Judged[]> {
-  return Promise.all(all.map((one) => (isOfAnother(one) ? one.withoutProof() : one)));
-}
-
 function isOfAnother({ verification }: Judged): boolean {
   return verification.reason === "PROOF_OF_ANOTHER_ENVELOPE";
 }
 
 async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
-  const list = listOf(await withoutForeignProof(all.slice(0, maxShown)), texts, keys.source);
+  // The proof of one envelope says nothing about the others that it came with.
+  const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
+  const list = listOf(await Promise.all(alone), texts, keys.source);
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
@@ -235,10 +233,6 @@ function judgeInput(input: Input): Promise<Shown> {
   return judgeForm();
 }
 
-function verifyFiles(files: readonly File[]): Promise<void> {
-  return run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems)));
-}
-
 /** A compact JWS; what is shorter was cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
@@ -270,13 +264,105 @@ function start(): void {
     event.preventDefault();
     run(texts.busy, judgeForm);
   });
-  onFiles(verifyFiles);
+  onFiles((files) => run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems))));
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
   // Whoever checks something is told there why nothing could be fetched.
   tellOfDevice().catch(() => undefined);
+}
+
+/** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */
+type TrustedTypes = {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): {
+    createScriptURL(url: string): string;
+  };
+};
+
+const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
+
+/** The page as it is opened now and as a code's link opens it, and all that it consists of. */
+function partsOfPage(others: readonly string[]): URL[] {
+  const parts = document.querySelectorAll("link[href], script[src], img[src]");
+  const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
+  const { pathname, search } = location;
+  return [pathname, pathname + search, ...addresses, ...others].map(
+    (each) => new URL(each, document.baseURI),
+  );
+}
+
+/**
+ * Keeps what is needed, and deletes what is no longer named.
+ * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
+ * @returns whether it is all kept; a browser may have no place for it, or allow none
+ */
+async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
+  try {
+    await navigator.serviceWorker.register(policy?.createScriptURL(worker) ?? worker, {
+      scope: location.pathname,
+    });
+    const cache = await caches.open("verify-envelope");
+    const wanted = [...new Set(partsOfPage(others).map(({ href }) => href))];
+    await cache.addAll(wanted.map((href) => new Request(href, { cache: "no-cache", credentials: "omit" })));
+    const left = (await cache.keys()).filter(({ url }) => !wanted.includes(url));
+    await Promise.all(left.map((request) => cache.delete(request)));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The field of the form. What came as a file is kept as it is, byte for byte, and only named there. */
+function proofField({ log }: EnvelopeTexts) {
+  const area = byId("proof", HTMLTextAreaElement);
+  const remove = byId("proof-remove", HTMLButtonElement);
+  const name = byId("proof-name", HTMLElement);
+  let proof: GivenProof | null = null;
+  let isUsed = false;
+
+  function describe(words: string | null): void {
+    name.textContent = words ?? "";
+    remove.hidden = words === null;
+  }
+
+  function take(given: GivenProof | null): void {
+    proof = given;
+    isUsed = false;
+    area.value = "";
+    describe(given === null ? null : log.file(given.name ?? ""));
+  }
+
+  function paste(text: string): void {
+    // White space around it came with the pasting; its last line ends.
+    const pasted = text.trim();
+    proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
+    isUsed = false;
+    area.value = text;
+    describe(proof === null ? null : log.pasted);
+  }
+
+  area.addEventListener("input", () => paste(area.value));
+  remove.addEventListener("click", () => {
+    take(null);
+    byId("files", HTMLInputElement).focus();
+  });
+  return {
+    current: () => proof,
+    take,
+    paste,
+    /** Told when the proof was judged: it then belongs to that envelope, and the next file comes without it. */
+    used(): void {
+      isUsed = proof !== null;
+    },
+    get isUsed() {
+      return isUsed;
+    },
+  };
 }
 
 // Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.

@@ -3,13 +3,12 @@
 import { encodeQR } from "qr";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";
 import { purposeFact, recordFacts, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import { answerBox, evidenceLine, sinceBox, verdictBox } from "./verdicts.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 /**
  * A longer link has no code. At error correction L this is version 36: with its margin 169 modules, which are 0.59 mm each
@@ -103,11 +102,7 @@ function list(sentences: readonly string[]): HTMLElement {
   );
 }
 
-/**
- * The attestation of a verification that was found genuine.
- *
- * @param certified the verification, its signature, and how and when it was checked
- */
+/** The attestation of a verification that was found genuine. */
 export async function certificateOf(certified: Certified, texts: EnvelopeTexts): Promise<HTMLElement> {
   const words = texts.certificate;
   const { judged } = certified;

@@ -1,8 +1,7 @@
 /** Files that the reader opened or dropped. */
 
 import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
-import { byId } from "./dom.ts";
-import { type EnvelopeTexts, PageProblem } from "./texts.ts";
+import { byId, type EnvelopeTexts, PageProblem } from "./view.ts";
 
 /** One text to look for envelopes in, and the file that it came from. */
 export type Given = { readonly name: string | null; readonly content: string | Uint8Array };
@@ -61,12 +60,7 @@ function oneProof(proofs: readonly GivenProof[], words: Words): GivenProof | nul
   return proof;
 }
 
-/**
- * Reads files: texts that hold envelopes, and a proof beside them.
- *
- * @param files what was opened or dropped
- * @throws PageProblem
- */
+/** Reads files: texts that hold envelopes, and a proof beside them. @throws PageProblem */
 export async function readFiles(files: readonly File[], words: Words): Promise<Input> {
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
   const given: Given[] = [];

@@ -9,8 +9,29 @@ import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
+import type { Stated } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
-import type { Extras, ShownStatement } from "./on-demand.ts";
+
+/** What the first script takes of it. */
+type Extras = Pick<
+  typeof import("./extras.ts"),
+  "certificateOf" | "judgeStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
+>;
+
+/** A genuine statement, all of whose shown rows are what was signed, and what shows it. */
+export type ShownStatement = {
+  readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
+  readonly draw: Extras;
+};
+
+/** @param address of the script. @returns loads it, the first time that it is asked for */
+export function onDemand(address: string): () => Promise<Extras> {
+  let loading: Promise<Extras> | undefined;
+  return () => {
+    loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
+    return loading;
+  };
+}
 
 /** Either may be empty: then it is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
@@ -44,7 +65,6 @@ type Judging = {
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
   readonly proof: LogProof | null;
-  /** Loads what judges statements. */
   readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;
@@ -138,20 +158,15 @@ async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judgi
   return { ...shared, verification, ...read, registry, elsewhere };
 }
 
-/** White space around a pasted signature came with the pasting; inside it, it is refused. */
-function withoutMargins(content: Given["content"]): Given["content"] {
-  return typeof content === "string" ? content.trim() : content;
-}
-
 /**
  * Judges every envelope of a text.
- *
- * @param given the text
  * @param judging what they are judged by; a proof is held against each of them
  * @returns the verdicts in order, lazily; nothing when the text holds no envelope
  */
 export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
-  for (const item of readEnvelopes(withoutMargins(given.content))) {
+  // White space around a pasted signature came with the pasting; inside it, it is refused.
+  const content = typeof given.content === "string" ? given.content.trim() : given.content;
+  for (const item of readEnvelopes(content)) {
     yield judgeItem(item, given.name, judging);
   }
 }

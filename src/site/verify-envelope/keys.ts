@@ -5,8 +5,7 @@ import { readLogKeys } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { VerifierKey } from "../../partner/signed-note.ts";
 import { readOfflinePack } from "../../partner/status-list.ts";
-import { maybeById } from "./dom.ts";
-import { type EnvelopeTexts, PageProblem } from "./texts.ts";
+import { type EnvelopeTexts, maybeById, PageProblem } from "./view.ts";
 
 type Words = EnvelopeTexts["problems"];
 /** How the page got its keys, which an attestation says. */
@@ -71,7 +70,6 @@ function keptFresh<T>(fetchIt: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Where the page gets its keys. All throw PageProblem. */
 type Keys = {
   readonly source: KeySource;
   load(): Promise<Trusted>;
@@ -87,11 +85,7 @@ async function logKeysOf(text: string, words: Words): Promise<readonly VerifierK
   return keys;
 }
 
-/**
- * Where the keys come from, by the form of the page.
- *
- * @param addresses of this service's offline pack and log keys
- */
+/** Where the keys come from, by the form of the page. */
 export function keySource(addresses: { pack: string; log: string }, words: Words): Keys {
   const jwks = maybeById("jwks", HTMLTextAreaElement);
   const history = maybeById("key-history", HTMLTextAreaElement);

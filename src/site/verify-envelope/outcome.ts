@@ -2,11 +2,9 @@
 
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
 import type { Check, Verification } from "../../partner/verification.ts";
-import { el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import {
   answerBox,
   answerTitle,
@@ -23,6 +21,7 @@ import {
   type Tone,
   verdictBox,
 } from "./verdicts.ts";
+import { type EnvelopeTexts, el } from "./view.ts";
 
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
@@ -206,15 +205,10 @@ function checkLine(
   return el("li", { "data-ok": String(ok) }, badge, el("span", {}, el("b", {}, `${name}.`), ` ${detail}`));
 }
 
-function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
-  return checksList(
-    judged.verification.checks.map((check) => checkRow(check, judged, texts)),
-    texts,
-  );
-}
-
 /** Folded up while all is well: the verdict says it in words already. */
-function checksList(lines: readonly HTMLElement[], { checks }: EnvelopeTexts): HTMLElement {
+function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
+  const { checks } = texts;
+  const lines = judged.verification.checks.map((check) => checkRow(check, judged, texts));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
   const sum = [checks.sum(passed)];

@@ -4,9 +4,8 @@ import type { Certificate, EligibilityResult, License } from "../../partner/cont
 import { dayInWords } from "../../partner/date-time.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
 import type { Verification } from "../../partner/verification.ts";
-import { el, fact } from "./dom.ts";
 import type { Judged } from "./judge.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 /** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC", which no reader takes for another day. */
 export function writtenTime(time: string, { locale, signed }: EnvelopeTexts): string {
@@ -60,7 +59,6 @@ export function purposeFact({ signed }: EnvelopeTexts): HTMLElement | null {
   return fact(signed.purpose, signed.purposeUnsigned);
 }
 
-/** Who was asked about, and what was answered. */
 export function answerFacts(result: EligibilityResult, texts: EnvelopeTexts): (HTMLElement | null)[] {
   const words = texts.signed;
   return [
@@ -77,7 +75,6 @@ export function signerOf({ verification, registry }: Judged, { signed }: Envelop
   return registry === null ? issuer : signed.named(registry, issuer);
 }
 
-/** Who signed it, when, for whom, and with which key. */
 export function signatureFacts(
   verification: Verification,
   texts: EnvelopeTexts,
@@ -143,12 +140,7 @@ function isSame(member: string, signed: string | undefined, outer: string | unde
   return one !== undefined && other !== undefined && Math.floor(one) === Math.floor(other);
 }
 
-/**
- * The members in which an envelope differs from what is signed in it.
- *
- * @param envelope the envelope, of which nothing is trusted
- * @param verification a verification that got as far as the signed values
- */
+/** The members in which an envelope differs from what is signed in it. */
 export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
   if (verification.result === null) return [];
   const signed = leavesOf(signedMembers(verification));

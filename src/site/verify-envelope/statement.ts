@@ -3,12 +3,10 @@
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import { pageOfIssuer } from "../../partner/issuer-address.ts";
-import { el, fact } from "./dom.ts";
-import type { Judged } from "./judge.ts";
-import type { ShownStatement } from "./on-demand.ts";
+import type { Judged, ShownStatement } from "./judge.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
 import { type Tone, verdictBox } from "./verdicts.ts";
+import { type EnvelopeTexts, el, fact } from "./view.ts";
 
 type Shown = ShownStatement["stated"];
 
@@ -55,7 +53,6 @@ function cellsOf(row: StatementRow, { statement: words, signed }: EnvelopeTexts)
   return [row.regNo ?? "", String(row.tId ?? ""), licence, verdict, name];
 }
 
-/** What is signed of the list and of each row. */
 export function statementPart(shown: Shown, judged: Judged, texts: EnvelopeTexts): HTMLElement {
   const words = texts.statement;
   const { row: first, ...others } = words.head;

@@ -6,10 +6,9 @@ import { lookupAddress } from "../../partner/answer-age.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
 import type { LogEvidence, Verification } from "../../partner/verification.ts";
-import { el } from "./dom.ts";
 import type { Judged } from "./judge.ts";
 import { reasonTexts, writtenTime } from "./signed-values.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import { type EnvelopeTexts, el } from "./view.ts";
 
 export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
 
@@ -123,7 +122,6 @@ export function isAboutProof({ checks }: Verification): boolean {
   return checks.some(({ name, ok }) => name === "log" && ok === false);
 }
 
-/** The title of a verdict on the proof, which names what is wrong with it. */
 export function proofTitle({ reason }: Verification, { log }: EnvelopeTexts): string {
   const known: Readonly<Record<string, string>> = log.verdicts;
   return known[reason ?? ""] ?? log.notChecked;
@@ -147,7 +145,6 @@ function logged({ index, size, checkpointAt }: LogEvidence, texts: EnvelopeTexts
 
 /**
  * What the log's proof, or the lack of one, means for an answer that is valid.
- *
  * @returns nothing where there is nothing to say: most answers have no proof, and need none
  */
 export function evidenceLine(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {

@@ -3,8 +3,81 @@
  * alone, because on a phone nobody should have to look for it. The browser's tab says what was found.
  */
 
-import { byId, el } from "./dom.ts";
-import type { EnvelopeTexts } from "./texts.ts";
+import written from "../../../data/texts/en/envelope.json" with { type: "json" };
+import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
+import { sentences } from "../texts/sentences.ts";
+
+type Child = Node | string | null | undefined | readonly Child[];
+type Attributes = Readonly<Record<string, string | boolean>>;
+
+function append(parent: Element, child: Child): void {
+  if (Array.isArray(child)) for (const one of child) append(parent, one);
+  else if (child !== null && child !== undefined) parent.append(child as Node | string);
+}
+
+/**
+ * @param attributes by name; `true` sets one without a value, `false` leaves it out
+ * @param children elements and texts; null and undefined are left out
+ */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  append(element, children);
+  return element;
+}
+
+/**
+ * The element of an id that the page is known to have.
+ * @throws Error when the page and its script do not belong together
+ */
+export function byId<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
+  const element = document.getElementById(id);
+  if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
+  return element;
+}
+
+/** The element of an id that only one form of the page has. */
+export function maybeById<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T | null {
+  const element = document.getElementById(id);
+  return element instanceof kind ? element : null;
+}
+
+/** One line of a list of facts, as the style sheet knows it; nothing for an unknown value. */
+export function fact(name: string, value: Child): HTMLElement | null {
+  if (value === null || value === undefined || value === "") return null;
+  return el("div", {}, el("dt", {}, name), el("dd", {}, value));
+}
+
+const { licensed, expired, notLicensed, certificates } = statuses;
+const said = sentences(written);
+const english = {
+  ...said,
+  signed: {
+    ...said.signed,
+    statuses: { VALID: licensed, EXPIRED: expired, REVOKED: said.signed.revoked, NOT_FOUND: notLicensed },
+    certificates,
+  },
+};
+
+/** What every language has to say. */
+export type EnvelopeTexts = typeof english;
+
+/** By the tags of ../language.ts. */
+const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
+
+/** @param tag a language's tag (BCP 47), as in the document's `lang` */
+export function envelopeTexts(tag: string): EnvelopeTexts {
+  return languages[tag] ?? english;
+}
+
+/** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */
+export class PageProblem extends Error {}
 
 /** What a check found. A result stands alone; a note stands above the form, in which something is still to be done. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
@@ -28,7 +101,6 @@ function headlineOf(outcome: HTMLElement): string {
   return headings.map(({ lastChild }) => lastChild?.textContent ?? "").join("; ");
 }
 
-/** @param texts the page's sentences */
 export function createView(texts: EnvelopeTexts) {
   const lead = byId("lead", HTMLElement);
   const entry = byId("entry", HTMLElement);
@@ -78,7 +150,6 @@ export function createView(texts: EnvelopeTexts) {
       settings.open = true;
       byId("issuer", HTMLInputElement).focus();
     },
-    /** The form alone, as in the beginning. */
     begin(): void {
       standAlone(false);
       put([]);

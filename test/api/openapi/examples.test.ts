@@ -86,7 +86,7 @@ async function openExampleWorld() {
 
   const keys = {
     full: await addPartner(examples.audience, {}),
-    unscoped: await addPartner("unscoped", { scopes: ["eligibility"] }),
+    unscoped: await addPartner("unscoped", { scopes: ["eligibility"], watchLimit: 1_000 }),
     noMinute: await addPartner("no-minute", { perMinute: 0 }),
     noDay: await addPartner("no-day", { perDay: 0 }),
   };
@@ -255,6 +255,9 @@ describe("the app refuses as the document shows", () => {
   const checkOf = (identifier: object) => ({ identifier, purpose: "BODYA_INVIGILATOR_ELIGIBILITY" });
   const ids = [1, 2, 3].map((id) => checkOf({ tId: id }));
 
+  const unknown = "019ca8c4-7b72-7aa1-9c33-0b7de4f5a610";
+  const manyNumbers = Array.from({ length: 1_001 }, (_, number) => `TR/2019/LA/${number}`);
+
   type Init = Parameters<typeof world.ask>[1];
   const cases: [name: string, path: string, init: Init][] = [
     ["PublicInvalid", "/teacher/verify-license", {}],
@@ -275,6 +278,12 @@ describe("the app refuses as the document shows", () => {
     ["SizeUnknown", `${prefix}/log/consistency?from=1&to=${Number.MAX_SAFE_INTEGER}`, {}],
     ["NoStatusLists", `${prefix}/status`, {}],
     ["NoStatusList", `${prefix}/status/0`, {}],
+    ["InvalidPage", `${prefix}/watch?limit=501`, { as: "full" }],
+    ["InvalidWatch", `${prefix}/watch`, { as: "full", body: { add: ["TR/2019/LA/000001", "1"] } }],
+    ["WatchLimit", `${prefix}/watch`, { as: "unscoped", body: { add: manyNumbers } }],
+    ["EventsGone", `${prefix}/events?after=${unknown}`, { as: "full" }],
+    ["DeliveryUnknown", `${prefix}/me/deliveries/${unknown}`, { as: "full" }],
+    ["NotSendable", `${prefix}/me/deliveries/${unknown}/retry`, { as: "full", method: "POST" }],
     ["TooLarge", `${prefix}/batch`, { as: "full", body: " ".repeat(257 * 1024) }],
   ];
 

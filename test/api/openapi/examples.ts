@@ -5,7 +5,7 @@ import type {
   SignedStatement,
   WebhookEvent,
 } from "../../../src/partner/contract.ts";
-import { type document, resolve } from "./document.ts";
+import { resolve } from "./document.ts";
 
 /** The examples of the document, by what they show: whatever a test holds to be genuine is what partners read. */
 
@@ -60,24 +60,6 @@ export const [statusLists] = inSchema<{ status_lists: readonly string[] }>("Stat
 export const [statusList] = inSchema<string>("StatusList");
 export const health = shownAs<object>("HealthOk");
 export const unavailable = shownAs<object>("HealthUnavailable");
-
-/**
- * The answers with the body of an error, by name.
- * @param own those that only calls of a partner about itself give, or all others
- */
-export function errorsOf({ paths, components }: typeof document, own: boolean): string[] {
-  const used = { true: new Set<string>(), false: new Set<string>() };
-  for (const { tags, responses } of Object.values(paths).flatMap((item) => Object.values(item))) {
-    const isOwn = ["Self-service", "Events"].includes((tags as string[])[0] ?? "");
-    for (const { $ref } of Object.values(responses as Record<string, { $ref: string }>))
-      used[`${isOwn}`].add($ref.replace("#/components/responses/", ""));
-  }
-  const answers = (components as { responses: Record<string, object> }).responses;
-  return Object.keys(answers)
-    .filter((name) => JSON.stringify(answers[name]).includes('schemas/Error"'))
-    .filter((name) => (used.true.has(name) && !used.false.has(name)) === own)
-    .sort();
-}
 
 /** The text that a response of a document which is no JSON shows. */
 export function textOf(response: string): string {

@@ -5,7 +5,7 @@ import { checkLog, checkRetention } from "../../../cli/doctor/log.ts";
 import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import type { Check } from "../../../src/domain/check.ts";
+import type { Check } from "../../../src/domain/checks.ts";
 import { retentionSettings } from "../../../src/domain/evidence/retention-mark.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runJson, runTvs } from "../../harness/command.ts";
 import { attestSome, forgedNote, newestNote } from "../../harness/evidence-log.ts";
@@ -32,19 +32,6 @@ type Outcome = {
 const anchor = (...words: string[]) => runTvs(["log", "anchor", ...words], { dataDir });
 
 describe("tvs log anchor DIR", () => {
-  test("opens the epoch that is due in a database that was put back, as the next service would", () =>
-    withTempDir(async (folder) => {
-      const [own, there, backup] = [join(folder, "own"), join(folder, "there"), join(folder, "backup.db")];
-      await attestSome(own, 1);
-      await runTvs(["backup", backup], { dataDir: own });
-      await attestSome(own, 1);
-      mkdirSync(there);
-      for (const name of ["master.key", "log.checkpoint"]) copyFileSync(join(own, name), join(there, name));
-      expect(await runTvs(["restore", backup], { dataDir: there })).toMatchObject({ code: 0 });
-      const outcome = await runJson<Outcome>(["log", "anchor", folder], { dataDir: there });
-      expect(outcome).toMatchObject({ epoch: 2, state: "written" });
-    }));
-
   test("writes the newest checkpoint as it is, once, and remembers that it did", () =>
     withTempDir(async (folder) => {
       const outcome = await runJson<Outcome>(["log", "anchor", folder], { dataDir });
@@ -147,13 +134,6 @@ describe.skipIf(!hasOpenssl)("tvs log anchor URL", () => {
   afterAll(async () => {
     const kept = await runJson<Outcome[]>(["log", "anchor", "list"], { dataDir });
     expect(kept.filter(({ kind }) => kind === "rfc3161")).toHaveLength(1);
-  });
-
-  test("offers what was kept at Tab, for export", async () => {
-    const { stdout } = await runTvs(["__complete", "log", "anchor", "export", ""], { dataDir });
-    const kept = await runJson<Outcome[]>(["log", "anchor", "list"], { dataDir });
-    const stamped = kept.filter(({ kind }) => kind === "rfc3161").map(({ id }) => Number(id));
-    expect(stdout.split("\n").flatMap((line) => (line === "" ? [] : [parseInt(line, 10)]))).toEqual(stamped);
   });
 
   test("cannot decide where nobody listens", async () => {

@@ -2,26 +2,18 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { checkpointOfAll, openingOf, openLog, retentionMarkOf } from "../../../cli/evidence/open-evidence.ts";
 import { withOperator } from "../../../cli/open.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
-import { dueEpochFile, logHeadFile, readConfig } from "../../../src/config.ts";
-import { ensureLog, epochDueName } from "../../../src/domain/evidence/epochs.ts";
-import { createEvidenceReader } from "../../../src/domain/evidence/evidence.ts";
-import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
-import { leafHash } from "../../../src/domain/evidence/tree.ts";
+import { readConfig } from "../../../src/config.ts";
 import { openCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
 import { readVerifierKey } from "../../../src/partner/signed-note.ts";
-import { openDueEpochFile } from "../../../src/store/evidence/due.ts";
-import { aSignedAttestation, unchain } from "../../domain/evidence/audited-register.ts";
+import { aSignedAttestation } from "../../domain/evidence/audited-register.ts";
 import { runTvs } from "../../harness/command.ts";
 import { attest } from "../../harness/evidence.ts";
-import { attestSome, withLog } from "../../harness/evidence-log.ts";
-import { sharedFolder, withTempDir } from "../../harness/folder.ts";
+import { sharedFolder } from "../../harness/folder.ts";
 import { readKey } from "../../harness/keys.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { rejection } from "../../harness/rejection.ts";
 import { anAttestation } from "../../harness/samples.ts";
 import { makeRegister } from "../../harness/service.ts";
 
@@ -55,75 +47,6 @@ describe("tvs log", () => {
     expect(await json("log", "key")).toMatchObject([
       { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
     ]);
-  });
-
-  test("goes on in a new epoch with what an earlier release has deleted by age", async () => {
-    const data = join(dataDir, "earlier");
-    const earlier = readConfig({ data, issuer: "https://verify.example.org" }, {});
-    await withOperator(
-      earlier,
-      async (operator) => {
-        await ensureLog(openingOf(operator));
-        await attest(operator.driver, attested);
-        await checkpointOfAll(operator);
-        await unchain(operator.driver, logHeadFile(earlier), operator.secrets);
-        const deleted = `UPDATE attestation_upkeep SET mark = NULL, kept_from = 1777680000, pruned = 1`;
-        const statements = ["DELETE FROM attestations WHERE id = 1", deleted];
-        await operator.driver.batch(statements.map((sql) => ({ sql, args: [] })));
-      },
-      { whenMade: () => {} },
-    );
-    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
-    expect(await run("epoch", "--reason", "a new address", "--yes")).toMatchObject({ code: 0 });
-    expect(await run("audit")).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining("as they were logged"),
-    });
-  });
-
-  test("goes on in a new epoch when the newest attestations are lost, and counts them as lost", async () => {
-    const data = join(dataDir, "loss");
-    const lossy = readConfig({ data, issuer: "https://verify.example.org" }, {});
-    const whenMade = { whenMade: () => {} };
-    const remove = (id: number) => ({ sql: "DELETE FROM attestations WHERE id = ?", args: [id] });
-    await withOperator(
-      lossy,
-      async (operator) => {
-        await openLog(operator);
-        await attest(operator.driver, attested);
-        await checkpointOfAll(operator);
-        await operator.driver.batch([remove(3)]);
-      },
-      whenMade,
-    );
-    const run = (...words: string[]) => runTvs(["log", ...words], { dataDir: data });
-    expect((await run("checkpoint")).stderr).toContain("its newest 1 attestations are not there any more");
-    expect(await run("epoch", "--reason", "a row was lost", "--yes")).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining("they count as lost"),
-    });
-    await withOperator(lossy, async (operator) => {
-      await attest(
-        operator.driver,
-        [4, 5].map((n) => aSignedAttestation(n, signer)),
-      );
-      await checkpointOfAll(operator);
-      const [lost] = attested.slice(-1);
-      const proven = await createEvidenceReader(operator.stores.evidence).inclusion(
-        leafHash(lost?.jws ?? ""),
-      );
-      expect(proven).toMatchObject({ index: 2, size: 3 });
-    });
-    const audited = async () => JSON.parse((await run("audit", "--json")).stdout);
-    expect(await audited()).toMatchObject({
-      found: 0,
-      epochs: [
-        { compared: 2, lost: 1 },
-        { compared: 2, lost: 0 },
-      ],
-    });
-    await withOperator(lossy, ({ driver }) => driver.batch([remove(2)]));
-    expect(await audited()).toMatchObject({ found: 1, findings: [{ what: "ATTESTATION", epoch: 1, id: 2 }] });
   });
 
   test("says before the first serve that there is no log", async () => {
@@ -168,70 +91,6 @@ describe("tvs attestations prove", () => {
     expect((await tvs("attestations", "prove", "--leaf", "0")).code).toBe(2);
     expect((await tvs("attestations", "prove")).code).toBe(2);
   });
-});
-
-describe("a log that is due to go on in a new epoch", () => {
-  test("excuses what retention may delete when its opening was killed in the midst of it", () =>
-    withTempDir(async (folder) => {
-      await attestSome(folder, 2);
-      await withLog(folder, async (operator) => {
-        const { stores, driver, config } = operator;
-        const dueFile = openDueEpochFile(dueEpochFile(config));
-        await dueFile.write({ token: "one", epoch: 2, reason: "a backup was restored" });
-        await stores.settings.write({ [epochDueName]: "one" });
-        // A backup of a release that authenticated nothing has no mark.
-        await driver.batch([{ sql: "UPDATE attestation_upkeep SET mark = NULL", args: [] }]);
-        const open: typeof stores.evidence.open = async (...opening) => {
-          await stores.evidence.open(...opening);
-          throw new Error("killed");
-        };
-        const killed = { ...operator, evidence: { ...stores.evidence, open } };
-        expect(String(await rejection(openLog(killed)))).toContain("killed");
-        await openLog(operator);
-        expect((await stores.evidence.epochs()).length).toBe(2);
-        const mark = await retentionMarkOf(operator);
-        expect(await mark()).not.toBeNull();
-      });
-    }));
-});
-
-describe("a log of which an epoch's opening was killed just behind it", () => {
-  /** Opens an epoch, is killed before anything is signed for in it, and opens another one. @returns what the audit finds */
-  async function opensTwice(folder: string): Promise<unknown> {
-    const killed = await withLog(folder, async (operator) => {
-      const { stores } = operator;
-      const open: typeof stores.evidence.open = async (...opening) => {
-        await stores.evidence.open(...opening);
-        throw new Error("killed");
-      };
-      return rejection(
-        openNextEpoch({ ...openingOf(operator), store: { ...stores.evidence, open } }, "a loss"),
-      );
-    });
-    expect(String(killed)).toContain("killed");
-    const { code } = await runTvs(["log", "epoch", "--reason", "a loss"], { dataDir: folder });
-    const audit = await runTvs(["log", "audit", "--json"], { dataDir: folder });
-    return { code, ...JSON.parse(audit.stdout) };
-  }
-
-  test("is whole when the command was given again", () =>
-    withTempDir(async (folder) => {
-      await attestSome(folder, 3);
-      const closed = { epoch: 2, size: 0, checkpoints: 0 };
-      expect(await opensTwice(folder)).toMatchObject({ code: 0, findings: [], epochs: [{}, closed, {}] });
-    }));
-
-  test("knows also then with which id it began over a loss", () =>
-    withTempDir(async (folder) => {
-      await attestSome(folder, 3);
-      const sql = "DELETE FROM attestations WHERE id > 1";
-      await withLog(folder, ({ driver }) => driver.batch([{ sql, args: [] }]));
-      expect(await opensTwice(folder)).toMatchObject({
-        code: 0,
-        findings: [],
-        epochs: [{ lost: 2 }, {}, {}],
-      });
-    }));
 });
 
 describe("tvs log audit", () => {

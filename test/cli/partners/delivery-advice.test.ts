@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { explainAttempt, nextStep, whyDisabled, whyHeld } from "../../../cli/partners/delivery-advice.ts";
-import { deliveryErrors } from "../../../src/delivery/outcome.ts";
+import { deliveryErrors } from "../../../src/delivery/exchange.ts";
 import type { Delivery } from "../../../src/domain/deliveries.ts";
 
 const now = Date.parse("2026-03-01T12:00:00Z");
@@ -31,10 +31,6 @@ function aDeadOne(changes: Partial<Delivery> = {}): Delivery {
 }
 
 describe("an attempt in words", () => {
-  test.each(Object.entries(deliveryErrors))("%s", (error, sentence) => {
-    expect(explainAttempt({ error, status: null })).toBe(sentence);
-  });
-
   test("a status is named, an acknowledgement is told", () => {
     expect(explainAttempt({ error: "BAD_STATUS", status: 503 })).toBe(
       "The endpoint answered with 503, which is not 2xx.",

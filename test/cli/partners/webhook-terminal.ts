@@ -19,7 +19,7 @@ export type WebhookTerminal = {
   remove(): Promise<void>;
 };
 
-export type Failure = {
+type Failure = {
   readonly error: string;
   readonly status: number | null;
   readonly at: number;

@@ -70,13 +70,8 @@ describe("who made a change is", () => {
     "refused where a list could not show it: %s, %j",
     async (source, { by, ...env }: Record<string, string>) => {
       const options = { dataDir, env: { SUDO_USER: "", ...env } };
-      const words = [
-        "partners",
-        "add",
-        "unnamed",
-        ...terms.split(" "),
-        ...(by === undefined ? [] : ["--by", by]),
-      ];
+      const words = `partners add unnamed ${terms}`.split(" ");
+      if (by !== undefined) words.push("--by", by);
       const refused = await runTvs(words, options);
       expect(refused).toMatchObject({ code: 2, stdout: "" });
       expect(refused.stderr).toStartWith(`tvs: ${source} must be one line of 1 to 64 printable characters`);

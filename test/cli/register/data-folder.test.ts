@@ -1,7 +1,5 @@
-/** Where a register lies, by whichever words it is named, and what may not lie there. */
-import { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
 import { expectOneLine } from "../../blackbox/used-folder.ts";
@@ -30,12 +28,6 @@ const init = (words: readonly string[], options?: RunOptions) => runTvs([...init
 const keysOf = async (words: readonly string[], options?: RunOptions) =>
   (await runTvs(["keys", "list", "--json", ...words], options)).json<KeyInfo[]>();
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
-
-function alter(file: string, sql: string): void {
-  const database = new Database(file);
-  database.run(sql);
-  database.close();
-}
 
 describe("data folder", () => {
   test("is made for its owner alone, with database, master key and two signing keys", async () => {
@@ -107,18 +99,6 @@ describe("data folder", () => {
     }
   });
 
-  test("a database that is none, is cut off, or belongs to another program", async () => {
-    const garbage = await aRegister();
-    for (const name of ["tvs.db-wal", "tvs.db-shm"]) await rm(join(garbage, name), { force: true });
-    await writeFile(join(garbage, "tvs.db"), "x".repeat(10_000));
-    expectOneLine(await runTvs(["keys", "list", "--data", garbage]), 1);
-
-    const foreign = freshPath();
-    await mkdir(foreign);
-    alter(join(foreign, "tvs.db"), "CREATE TABLE songs (title TEXT)");
-    expectOneLine(await runTvs(["keys", "list", "--data", foreign]), 1);
-  });
-
   test("admits one service; after a kill -9 the next starts at once", async () => {
     const dataDir = await aRegister();
     await withTestOperator(dataDir, ({ teachers }) => teachers.apply([aTeacherWrite("A/B/C/1")]));
@@ -129,33 +109,5 @@ describe("data folder", () => {
     const next = await startService({ dataDir });
     expect((await fetch(`${next.url}/v1/inter-agency/health`)).ok).toBe(true);
     expect(await next.stop()).toBe(0);
-  });
-
-  test("a database that a newer program has used is refused", async () => {
-    const data = await aRegister();
-    alter(join(data, "tvs.db"), "INSERT INTO schema_steps SELECT MAX(number) + 1 FROM schema_steps");
-    for (const words of ["keys list", "serve --port 0"]) {
-      const refused = await runTvs([...words.split(" "), "--data", data]);
-      expectOneLine(refused, 1);
-      expect(refused.stderr).toContain("newer");
-    }
-  });
-});
-
-describe("master key", () => {
-  const keyFile = (data: string) => join(data, "master.key");
-
-  test("missing beside a database is refused, and no other one is made", async () => {
-    const data = await aRegister();
-    const key = (await readFile(keyFile(data), "utf8")).trim();
-    await rm(keyFile(data));
-    for (const words of ["partners list", "keys rotate --now", "serve --port 0"]) {
-      const refused = await runTvs([...words.split(" "), "--data", data]);
-      expectOneLine(refused, 1);
-      expect(refused.stderr).toContain("master.key");
-    }
-    expect(await isThere(keyFile(data))).toBe(false);
-    const given = await runTvs(["keys", "list", "--data", data], { env: { TVS_MASTER_KEY: key } });
-    expect(given.code).toBe(0);
   });
 });

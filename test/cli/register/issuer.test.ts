@@ -45,15 +45,6 @@ describe.concurrent("a live service that others reach", () => {
       expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
     }));
 
-  test.each(["http://0.0.0.0:8090", "http://[::]:8090", "http://127.0.0.1:8080", "http://localhost:8080"])(
-    "refuses when an earlier program remembered %s, which nobody chose",
-    (issuer) =>
-      withTempDir(async (dataDir) => {
-        await remember(dataDir, { issuer });
-        expect((await runTvs(open, { dataDir })).code).toBe(2);
-      }),
-  );
-
   test("starts with an issuer that was told once, and keeps it", () =>
     withTempDir(async (dataDir) => {
       const told = await issuerOf(dataDir, "--host", "0.0.0.0", "--issuer", "https://verify.example.gov/");

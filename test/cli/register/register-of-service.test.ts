@@ -28,12 +28,8 @@ describe("the installed service's settings", () => {
       });
       const all = serviceSettings({}, {}, { usual: file, all: true });
       expect(all.environment).toEqual({ ...place, TVS_PORT: "9000" });
-    }));
-
-  test("are not hidden by an empty variable, which tells nothing", () =>
-    withSettings(text, (file) => {
-      const { environment } = serviceSettings({}, { TVS_DATA: "", TVS_MASTER_KEY: "" }, { usual: file });
-      expect(environment).toEqual({ TVS_DATA: "/var/lib/tvs", TVS_MASTER_KEY: "sealed" });
+      // An empty variable tells nothing.
+      expect(serviceSettings({}, { TVS_DATA: "" }, { usual: file }).environment).toEqual(place);
     }));
 
   test.each([
@@ -65,12 +61,6 @@ describe("the installed service's settings", () => {
       expect(() => serviceSettings({}, {}, { usual: file })).toThrow("users other than root can write it");
     }),
   );
-
-  test("are those of another file where TVS_SERVICE_SETTINGS names it", () =>
-    withSettings(text, (file) => {
-      const named = serviceSettings({}, { TVS_SERVICE_SETTINGS: file }, { usual: "/nowhere" });
-      expect(named.environment.TVS_DATA).toBe("/var/lib/tvs");
-    }));
 
   test("and a register in the current folder leave open which is meant, and that is refused", () =>
     withTempDir(async (folder) => {

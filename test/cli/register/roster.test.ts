@@ -39,37 +39,16 @@ async function rows(csv: string | Uint8Array) {
 test("finds by number, teacher id and NIN, and the first column with a value counts", async () => {
   const csv = `name,NIN,t_id,reg_no\n,,,a/b/c/1\n,,11,\n,${nin},,\n,31415926536,11,A/B/C/1\n,,13,\n,,99,\n`;
   const answer = await rows(csv);
-  expect(answer).toMatchObject({
-    code: 1,
-    file: "-",
-    purpose: purpose[1],
-    rows: 6,
-    eligible: 3,
-    percentage: 50,
-  });
-  const ada = {
-    regNo: "A/B/C/1",
-    tId: 11,
-    found: true,
-    status: "VALID",
-    eligible: true,
-    name: "=Ada, the First",
-  };
+  const counts = { rows: 6, eligible: 3, percentage: 50 };
+  expect(answer).toMatchObject({ code: 1, file: "-", purpose: purpose[1], ...counts });
+  const ada = { regNo: "A/B/C/1", tId: 11, found: true, status: "VALID", eligible: true };
   expect(answer.results).toMatchObject([
-    { line: 2, ...ada, reasons: [], error: null },
+    { line: 2, ...ada, name: "=Ada, the First", reasons: [], error: null },
     { line: 3, ...ada },
     { line: 4, regNo: "A/B/C/2", tId: 12, eligible: false, reasons: ["CERTIFICATE_CLAIMED"] },
     { line: 5, ...ada },
     { line: 6, status: "EXPIRED", eligible: false, reasons: ["LICENSE_EXPIRED"] },
-    {
-      line: 7,
-      regNo: null,
-      tId: 99,
-      found: false,
-      status: "NOT_FOUND",
-      reasons: ["TEACHER_NOT_FOUND"],
-      name: null,
-    },
+    { line: 7, regNo: null, tId: 99, status: "NOT_FOUND", reasons: ["TEACHER_NOT_FOUND"], name: null },
   ]);
 });
 
@@ -82,39 +61,19 @@ test("a row whose numbers belong to different teachers is nobody's", async () =>
 });
 
 test("a teacher listed under another name is not eligible, and the reason is NAME_DIFFERS", async () => {
-  const {
-    results,
-    eligible,
-    rows: count,
-  } = await rows("reg_no,name\nA/B/C/1,Ada the First\nA/B/C/1,Chidi Okeke\n");
-  expect([eligible, count]).toEqual([1, 2]);
+  const csv = "reg_no,name\nA/B/C/1,Ada the First\nA/B/C/1,Chidi Okeke\nA/B/C/1,\n";
+  const { results, eligible } = await rows(csv);
+  expect(eligible).toBe(2);
   expect(results).toMatchObject([
     { eligible: true, status: "VALID", reasons: [] },
     { eligible: false, status: "VALID", reasons: ["NAME_DIFFERS"] },
+    { eligible: true, nameMatches: null },
   ]);
-});
-
-test("marks a listed name that differs from the registered one, and says how many there are", async () => {
-  const csv = `reg_no,Name\nA/B/C/3,"OBI, Ada"\nA-B-C-3,Chidi Okeke\nA/B/C/3,\nX/Y/Z/1,Ada Obi\n`;
-  const { results } = await rows(csv);
-  expect(results.map((row: { nameMatches: boolean | null }) => row.nameMatches)).toEqual([
-    true,
-    false,
-    null,
-    null,
-  ]);
-  const { stdout } = await roster(csv);
-  expect(stdout).toMatch(/^LINE +REG NO +T ID +NAME +LISTED NAME +STATUS +ELIGIBLE +WHY$/m);
-  expect(stdout).toMatch(/^3 +A\/B\/C\/3 +13 +Ada Obi +DIFFERS +EXPIRED +no/m);
-  expect(stdout).toContain("(0 %), 1 under another name than the registered one");
   const out = join(outDir, "names.csv");
+  expect((await roster(csv)).stdout).toMatch(/^3 +A\/B\/C\/1 .* DIFFERS +VALID +no/m);
   await roster(csv, "--out", out);
   const columns = (await readFile(out, "utf8")).split("\n").map((line) => line.split(",").at(-1));
-  expect(columns).toEqual(["name_matches", "true", "false", "", "", ""]);
-});
-
-test("attests nothing", async () => {
-  await roster("t_id\n11\n");
+  expect(columns).toEqual(["name_matches", "true", "false", "", ""]);
   const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
   expect(JSON.parse(stdout)).toEqual([]);
 });
@@ -261,25 +220,9 @@ describe("tvs roster --statement", () => {
       expect(await runTvs(["attestations", "prove", statement.statementId], { dataDir })).toMatchObject({
         code: 0,
       });
-      const checked: [string, { verdict: string; reason: string | null }][] = [
-        [text.replace('"A/B/C/2"', '"A/B/C/3"'), { verdict: "altered", reason: "ROWS_DIFFER" }],
-        [text, { verdict: "attested", reason: null }],
-        [
-          JSON.stringify({ ...statement, rows: statement.rows.slice(1) }),
-          { verdict: "altered", reason: "ROWS_DIFFER" },
-        ],
-      ];
-      for (const [stdin, verdict] of checked) {
-        const { code, stdout } = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin });
-        expect([code, JSON.parse(stdout)]).toMatchObject([verdict.reason === null ? 0 : 1, [verdict]]);
-      }
-    }));
-
-  test("signs for nobody while no issuer was told", () =>
-    world(async ({ folder, dataDir, csv }) => {
-      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer: "http://127.0.0.1:8080" }));
-      const args = ["roster", csv, ...asked, "--out", join(folder, "statement.json")];
-      await expectRefusal(runTvs(args, { dataDir }), 1, /no issuer was ever told/);
+      const altered = text.replace('"A/B/C/2"', '"A/B/C/3"');
+      const checked = await runTvs(["attestations", "check", "-", "--json"], { dataDir, stdin: altered });
+      expect([checked.code, JSON.parse(checked.stdout)]).toMatchObject([1, [{ reason: "ROWS_DIFFER" }]]);
     }));
 
   test("signs for no list that has a bad row, and for none without a name or a file", () =>
@@ -334,12 +277,5 @@ describe("a list in another character set", () => {
     expect(JSON.parse(stdout).results).toMatchObject([
       { regNo: "A/B/C/9", nameMatches: true, eligible: true },
     ]);
-  });
-
-  test("a statement over a Windows-1252 list signs that the name matches", async () => {
-    const out = join(outDir, "windows-1252-read.json");
-    const flags = ["--encoding", "windows-1252", ...statement, "--out", out];
-    expect((await roster(Buffer.from(list, "latin1"), ...flags)).code).toBe(0);
-    expect(JSON.parse(await readFile(out, "utf8")).rows).toMatchObject([{ nameMatches: true }]);
   });
 });

@@ -54,21 +54,6 @@ describe.concurrent("tvs teachers import", () => {
       expect(again.stderr).toBe("");
     }));
 
-  test("the same file again is a no-op: no record, no event, exit code 0", () =>
-    withFolder(async ({ file, run, tvs, dataDir }) => {
-      const extract = await file("extract.csv", [row(1), row(2, { license_revoked_on: "2026-01-05" })]);
-      await run(extract);
-      const state = async () => {
-        const listed = await Promise.all([1, 2].map((n) => tvs("history", `TR/2019/LA/${n}`, "--json")));
-        const { stdout } = await runTvs(["status", "--json"], { dataDir });
-        return [...listed.map((one) => one.stdout), JSON.parse(stdout).events];
-      };
-      const before = await state();
-      const { code, stdout } = await run(extract, "--json");
-      expect([code, JSON.parse(stdout)]).toMatchObject([0, { updated: 0, unchanged: 2, events: 0 }]);
-      expect(await state()).toEqual(before);
-    }));
-
   test("ends with 1 when a row was rejected, and the report says which and why", () =>
     withFolder(async ({ file, run, folder }) => {
       const extract = await file("extract.csv", [row(1, { nin: "123", email: "x" }), row(2, { phone: "x" })]);

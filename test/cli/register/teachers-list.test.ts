@@ -60,20 +60,16 @@ describe.concurrent("the register looked into", () => {
     expect({ page: numbers(rest.stdout), told: rest.stderr }).toEqual({ page: ["TR/2019/LA/3"], told: "" });
   });
 
-  test("narrows the list, and refuses what is no filter", async () => {
+  test("is narrowed by a certificate and by a status, and refuses what is no filter", async () => {
     const listed = async (...words: string[]) => numbers((await run("list", "--json", ...words)).stdout);
     expect(await listed("--status", "expired")).toEqual(["TR/2019/LA/2"]);
     expect(await listed("--certificate", "CLAIMED", "--status", "NOT_FOUND")).toEqual(["TR/2019/LA/3"]);
-    expect(await listed("--expires-before", "2030-01-01", "--state", "oyo")).toEqual(["TR/2019/LA/2"]);
-    expect(await listed("--changed-since", "2999-01-01")).toEqual([]);
-    expect((await run("list", "--state", "Nowhere")).stdout).toBe("no teachers\n");
-    const wrong = [
-      ["--status", "FINE"],
+    expect(await listed("--certificate", "VERIFIED")).toHaveLength(2);
+    for (const words of [
+      ["--status", "VALLID"],
       ["--expires-before", "2026-02-30"],
-      ["--after", " "],
-    ];
-    for (const words of wrong) expect((await run("list", ...words)).code).toBe(2);
-    expect((await run("list", "--status", "VALLID")).stderr).toContain("VALID");
+    ])
+      expect((await run("list", ...words)).code).toBe(2);
   });
 
   test("finds by a contact, in the order of the list", async () => {

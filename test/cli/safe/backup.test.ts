@@ -8,7 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { backupPlace } from "../../../cli/safe/backup-folder.ts";
+import { backupPlace } from "../../../cli/safe/backup.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newMasterKey } from "../../../src/domain/secrets.ts";

@@ -86,14 +86,6 @@ describe.concurrent("a file that a command writes", () => {
         run("teachers", "import", extract, "--force", "--report", join(dataDir, "master.key")),
         "belongs to the register",
       );
-      await expectRefused(
-        world,
-        run("backup", "--force", join(dataDir, "master.key")),
-        "belongs to the register",
-      );
-      await expectRefused(world, run("backup", join(dataDir, "evening.db")), "belongs to the register");
-      const out = ["--purpose", "EMPLOYER_BACKGROUND_CHECK", "--force", "--out", join(dataDir, "master.key")];
-      await expectRefused(world, run("roster", extract, ...out), "belongs to the register");
       expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
       expect(await teachersIn(world)).toBe(1);
       expect((await run("doctor", "--full")).code).toBe(0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { layOut, member, wrapped } from "../../../cli/terminal/tables.ts";
+import { layOut, member } from "../../../cli/terminal/tables.ts";
 
 const heading = (title: string) => title;
 
@@ -28,11 +28,6 @@ test("a member's value is broken by columns, not by characters", () => {
   const value = ["教師".repeat(4), "教師".repeat(4), "教師".repeat(4)].join(" ");
   const [, second] = member({ name: "title", pad: 0, value, width: 40 }).split("\n");
   expect(second).toBe(`${" ".repeat(7)}${"教師".repeat(4)}`);
-});
-
-test("a word that is longer than the line stays whole", () => {
-  const id = "019aa3b4-7f11-7c22-b5d1-0c9f5b1a2c3d";
-  expect(wrapped(`one ${id} two`, 10, "\n  ")).toBe(`one\n  ${id}\n  two`);
 });
 
 test("a number stays with what it counts", () => {

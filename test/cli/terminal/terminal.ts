@@ -1,9 +1,9 @@
 /** A pseudo-terminal of a given size, as an operator sits before it. */
 import { programWords } from "../../harness/program.ts";
 
-export type Seen = { readonly code: number; readonly text: string };
+type Seen = { readonly code: number; readonly text: string };
 
-export type TerminalOptions = {
+type TerminalOptions = {
   readonly dataDir?: string;
   readonly columns?: number;
   readonly rows?: number;

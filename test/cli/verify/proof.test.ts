@@ -127,13 +127,6 @@ describe("the state file", () => {
     expect(await readdir(folder)).toEqual(["state.json"]);
   });
 
-  test("remembers what the log said, whatever comes of the envelope", async () => {
-    const state = join(temp, "other.json");
-    const args = [...withProof("current"), "--log-state", state, at("envelopes/another.json")];
-    expect((await run(args)).code).toBe(1);
-    expect(await readFile(state, "utf8")).toContain("teachers.example/log\\n12\\n");
-  });
-
   test("learns nothing from a checkpoint that is refused", async () => {
     const state = join(temp, "never.json");
     for (const name of ["unsigned-size", "of-tomorrow", "of-another-log"]) {
@@ -176,11 +169,8 @@ describe("the settings", () => {
   test.each([
     ["a proof without the log's key", [...proofOf("current")], "--log-key KEY"],
     ["a log key without a proof", ["--log-key", logKey], "--proof FILE"],
-    ["a state without a proof", ["--log-state", "state.json"], "--proof FILE"],
     ["an empty proof option", ["--proof", "", "--log-key", logKey], "--proof is empty"],
-    ["an empty key option", [...proofOf("current"), "--log-key", ""], "--log-key is empty"],
     ["no such proof", ["--proof", "no-such", "--log-key", logKey], "no-such cannot be read"],
-    ["no such key", [...proofOf("current"), "--log-key", "no-such"], "is no log's key, and as a file"],
     ["a key that was cut short", [...proofOf("current"), "--log-key", cutKey], "cut short or changed"],
     ["an envelope for a key", [...proofOf("current"), "--log-key", current], "is none: Line 1 is not"],
   ])("that are wrong end the run with one line: %s", async (_name, args, advice) => {
@@ -197,15 +187,5 @@ describe("the settings", () => {
     const { code, stdout } = await run([...settings, "--proof", file, "--log-key", logKey, current]);
     expect(code).not.toBe(0);
     expect(stdout).toMatch(new RegExp(`FAILED   log .*${words}`));
-  });
-
-  test("a proof that is larger than any is not read to its end", async () => {
-    const large = join(temp, "large.tlog-proof");
-    await writeFile(large, Buffer.alloc(1024 * 1024 + 1));
-    await expectRefusal(
-      run([...settings, "--proof", large, "--log-key", logKey, current]),
-      2,
-      `tvs verify: the proof ${large} is larger than 1 MiB\n`,
-    );
   });
 });

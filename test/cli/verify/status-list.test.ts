@@ -2,11 +2,10 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { refusalReasons } from "../../../src/partner/reasons.ts";
-import { audience, issuer, keys } from "../../fixtures/envelope-tokens.ts";
+import { audience, keys } from "../../fixtures/envelope-tokens.ts";
 import { envelopes, offlinePack, pack, statusList } from "../../fixtures/status-lists.ts";
-import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { fixture, keyHistory, run, settings } from "./verify-run.ts";
+import { keyHistory, run, settings } from "./verify-run.ts";
 
 const folder = sharedFolder();
 const cases = Object.values(envelopes);
@@ -58,13 +57,6 @@ describe("what a list says", () => {
     const { code, stdout } = await run([...words, "--max-age", "59m"]);
     expect([code, stdout]).toEqual([2, expect.stringContaining("STATUS_LIST_STALE")]);
   });
-
-  test("is asked of both lists where the option is given twice", async () => {
-    const other = statusList(pack(), { sub: `${issuer}/v1/inter-agency/status/1` });
-    const [first, second] = [await write("one.jwt", other), await write("two.jwt", statusList(pack(0)))];
-    const words = [...settings, "--status-list", first, "--status-list", second, "--json", files[0] ?? ""];
-    expect((await run(words)).objects[0]?.reason).toBe("WITHDRAWN_SINCE");
-  });
 });
 
 describe("an offline pack", () => {
@@ -92,15 +84,6 @@ describe("an offline pack", () => {
     expect(lied.objects[0]?.reason).toBe("KEY_HISTORY_ISSUER_MISMATCH");
   });
 
-  test("is held against a JWKS that is given besides", async () => {
-    const stranger = join(keyHistory, "..", "history-by-stranger.jose");
-    const forged = offlinePack(await Bun.file(stranger).text(), lists);
-    const words = [...settings.slice(0, 2), "--pack", await write("forged.json", forged), ...forAudience];
-    expect((await run([...words, "--json", files[0] ?? ""])).objects[0]?.reason).toBe(
-      "KEY_HISTORY_NOT_ANCHORED",
-    );
-  });
-
   test("in the folder that is verified is no envelope", async () => {
     const file = await packed();
     const { stdout } = await run(["--pack", file, ...forAudience, folder]);
@@ -121,21 +104,4 @@ test.each([
   const { code, stderr } = await run([...settings, ...words, "envelope.json"]);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   expect(stderr.trimEnd()).not.toContain("\n");
-});
-
-test("the options are those of the command itself", async () => {
-  const file = await write("real.json", await fixture("valid.json"));
-  const list = await write("clear.jwt", statusList(pack()));
-  const words = [
-    "verify",
-    ...settings,
-    "--status-list",
-    list,
-    "--max-age",
-    "7d",
-    "--now",
-    "2026-03-01T12:00:00Z",
-  ];
-  const { code, stdout } = await runTvs([...words, file]);
-  expect([code, stdout]).toEqual([0, expect.stringContaining("It names no place in a status list")]);
 });

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -91,9 +90,7 @@ describe("tvs verify-webhook", () => {
     ["UTF-16 and a mark", Buffer.from(`\uFEFF${genuine.secret}`, "utf16le"), "UTF-16"],
     ["UTF-16 without a mark", Buffer.from(genuine.secret, "utf16le"), "UTF-16"],
     ["a space before it", ` ${genuine.secret}`, "white space"],
-    ["spaces after it", `${genuine.secret}  \n`, "white space"],
     ["two line ends", `${genuine.secret}\n\n`, "white space"],
-    ["a hard space", `${genuine.secret}\u00a0`, "white space"],
     ["an accented letter", `${genuine.secret}\u00e9`, "characters that no secret has"],
     ["a byte that is no UTF-8", Buffer.concat([Buffer.from(genuine.secret), Buffer.of(0xe9)]), "characters"],
   ])("a secret file with %s is unreadable, and no webhook is refused", async (_name, content, why) => {
@@ -105,14 +102,6 @@ describe("tvs verify-webhook", () => {
     expect(stderr).toMatch(/^tvs: .+\n$/);
     expect(stderr).toContain(why);
     expect(stderr).not.toContain(genuine.secret.slice(6));
-  });
-
-  test("a secret with white space in the environment is unreadable", async () => {
-    const env = { TVS_WEBHOOK_SECRET: `${genuine.secret}\n` };
-    const rest = ["--signature", genuine.signature, "--now", genuine.now];
-    const { code, stderr } = await run([bodyFile, ...rest], { env });
-    expect(code).toBe(2);
-    expect(stderr).toContain("white space");
   });
 
   test("without --now the machine's time counts", async () => {
@@ -128,9 +117,7 @@ describe("tvs verify-webhook", () => {
     ["no signature", ["FILE", "--secret", "whsec_x"], "--signature"],
     ["a time that is none", ["FILE", "--secret", "whsec_x", "--signature", "x", "--now", "now"], "--now"],
     ["a file that is not there", ["/no/such", "--secret", "whsec_x", "--signature", "x"], "cannot be read"],
-    ["a folder", [tmpdir(), "--secret", "whsec_x", "--signature", "x"], "cannot be read"],
     ["nothing on standard input", ["-", "--secret", "whsec_x", "--signature", "x"], "is empty"],
-    ["a second file", ["FILE", "FILE", "--secret", "whsec_x", "--signature", "x"], "argument"],
   ])("with %s it cannot decide: exit code 2, one line", async (_name, words, named) => {
     const { code, stdout, stderr } = await run(words.map((word) => (word === "FILE" ? bodyFile : word)));
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

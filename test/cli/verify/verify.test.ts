@@ -25,13 +25,10 @@ async function save(name: string, content: string | Uint8Array): Promise<string>
 describe("exit codes", () => {
   test.each([
     [["valid.json"], 0],
-    [["valid.json", "valid-batch.json", "valid-lines.ndjson"], 0],
     [["valid.json", "outer-result.json"], 1],
     [["kid-unknown.json"], 2],
     [["kid-unknown.json", "outer-result.json"], 1],
-    [["valid.json", "kid-unknown.json"], 2],
     [["empty-array.json"], 2],
-    [["empty.txt"], 2],
     [["valid.json", "no such file"], 2],
     [["batch-count.json"], 1],
   ])("%p gives %p", async (names, code) => {
@@ -58,26 +55,9 @@ describe("--json", () => {
       [3, undefined, "BASE64URL_NOT_CANONICAL"],
     ]);
   });
-
-  test("an unreadable file is an object too, and stops nothing", async () => {
-    const missing = join(temp, "missing.json");
-    const { code, objects } = await run([...settings, "--json", missing, input("valid.json")]);
-    expect(code).toBe(2);
-    expect(objects.map(({ valid, reason, file }) => [valid, reason, file])).toEqual([
-      [false, "FILE_UNREADABLE", missing],
-      [true, null, input("valid.json")],
-    ]);
-  });
 });
 
 describe("inputs", () => {
-  test("standard input", async () => {
-    const { code, objects } = await run([...settings, "--json", "-"], {
-      stdin: await fixture("valid-lines.ndjson"),
-    });
-    expect([code, objects.length, objects[0]?.file]).toEqual([0, 2, "-"]);
-  });
-
   test("a stream that breaks off keeps what was judged", async () => {
     const text = JSON.stringify(JSON.parse(await fixture("valid.json")));
     async function* breaking(): AsyncGenerator<Uint8Array> {
@@ -142,11 +122,6 @@ describe("inputs", () => {
       [join(temp, "b.json"), null],
       [join(temp, "older"), "FOLDER_NESTED"],
     ]);
-  });
-
-  test("an empty folder has no envelope", async () => {
-    const { code, objects } = await run([...settings, "--json", temp]);
-    expect([code, objects[0]?.reason]).toEqual([2, "NO_ENVELOPE"]);
   });
 });
 
@@ -213,22 +188,15 @@ describe("settings", () => {
   });
 
   const file = input("valid.json");
+  const expected = ["--issuer", "x", "--audience", "y", file];
   test.each<[string, string[], string]>([
     ["no keys", ["--issuer", issuer, "--audience", audience, file], "no keys to verify with"],
     ["no issuer", ["--jwks", jwks, "--audience", audience, file], "--issuer"],
     ["no audience", ["--jwks", jwks, "--issuer", issuer, file], "--audience"],
     ["no input", settings, "nothing to verify"],
     ["a time that is none", [...settings, "--now", "yesterday", file], "--now"],
-    [
-      "a key set that is not there",
-      ["--jwks", "/no/such", "--issuer", "x", "--audience", "y", file],
-      "/no/such",
-    ],
-    [
-      "a key set without an end",
-      ["--jwks", "/dev/zero", "--issuer", "x", "--audience", "y", file],
-      "larger than 4 MiB",
-    ],
+    ["a key set that is not there", ["--jwks", "/no/such", ...expected], "/no/such"],
+    ["a key set without an end", ["--jwks", "/dev/zero", ...expected], "larger than 4 MiB"],
   ])("%s: one line, exit 2", async (_name, args, expected) => {
     await expectRefusal(run(args), 2, expected);
   });

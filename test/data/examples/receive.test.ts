@@ -71,22 +71,11 @@ describe.each([...languages])("$name's receive", (language) => {
     120_000,
   );
 
-  test.skipIf(!language.isHere)(`refuses to begin without a secret, in ${language.name}`, async () => {
-    const start = await language.prepare("receive", folder);
-    const child = Bun.spawn([...start], {
-      env: environment(folder, { TVS_WEBHOOK_SECRET: "" }),
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    expect(await new Response(child.stderr).text()).toContain("TVS_WEBHOOK_SECRET");
-    expect(await child.exited).not.toBe(0);
-  });
-
   test.skipIf(!language.isHere)(
-    `refuses to begin with a secret that no secret can be, in ${language.name}`,
+    `refuses to begin without a secret, or with one that no secret can be, in ${language.name}`,
     async () => {
       const start = await language.prepare("receive", folder);
-      for (const secret of ["whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
+      for (const secret of ["", "whsec_x\n", " whsec_x", "\uFEFFwhsec_x", "whsec_\u00e9"]) {
         const [{ body, signature }] = vectors as [Vector];
         await writeFile(join(folder, "body.json"), body);
         const child = Bun.spawn([...start, "--check", join(folder, "body.json"), signature, "0"], {

@@ -79,22 +79,10 @@ async function clockCases(folder: string): Promise<Case[]> {
   );
 }
 
-/** What every language judges of the lists; two judge all of it. */
-const ofLists =
-  /^[^,]*, list (?:clear|set|more than seven days old|of other places|by a stranger|of another type|too short)$/;
-const ofHarderLists = /^[^,]*, list (?:a clear one and a set one of the same second|.*which nothing packs)$/;
-
-function listCasesOf(language: Language, all: readonly Case[]): readonly Case[] {
+/** Two languages judge every answer, the others one answer with each kind of list. */
+function listCasesOf({ isWhole }: Language, all: readonly Case[]): readonly Case[] {
   const [first = ""] = all[0]?.name.split(",") ?? [];
-  const isOfAll = ({ name }: Case) =>
-    name.startsWith(`${first},`) && (ofLists.test(name) || ofHarderLists.test(name));
-  return [
-    ...judgedBy(
-      language,
-      all.filter((one) => !isOfAll(one)),
-    ),
-    ...all.filter(isOfAll),
-  ];
+  return isWhole ? all : all.filter(({ name }) => name.startsWith(`${first},`));
 }
 
 /** One answer with each kind of list, and each answer without a list and with one that withdraws it. */
@@ -217,43 +205,24 @@ test("the exceptions are fixtures", () => {
 });
 
 describe.each([...languages])("$name's verify", (language) => {
-  test.skipIf(!language.isHere)(
-    `answers its fixtures as the verifier does, in ${language.name}`,
-    async () => {
-      const all = [...fixtureCases(language), ...(await clockCases(folder))];
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `tells whether an answer was withdrawn since, as the verifier does, in ${language.name}`,
-    async () => {
-      const all = listCasesOf(language, await listCases(folder));
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `reads UTF-16, and refuses nothing genuine that mail or an editor has changed, in ${language.name}`,
-    async () => {
-      const all = await damagedCases(folder);
-      expect(await judgeAll(language, all, folder)).toEqual(
-        all.map(({ name, expected }) => [name, expected]),
-      );
-    },
-    600_000,
-  );
-
-  test.skipIf(!language.isHere)(
-    `refuses every other type of token that the service signs, in ${language.name}`,
-    async () => {
-      const all = await typeCases(folder);
+  test.skipIf(!language.isHere).each<[string, () => Promise<readonly Case[]>]>([
+    [
+      "answers its fixtures as the verifier does",
+      async () => [...fixtureCases(language), ...(await clockCases(folder))],
+    ],
+    [
+      "tells whether an answer was withdrawn since, as the verifier does",
+      async () => listCasesOf(language, await listCases(folder)),
+    ],
+    [
+      "reads UTF-16, and refuses nothing genuine that mail or an editor has changed",
+      () => damagedCases(folder),
+    ],
+    ["refuses every other type of token that the service signs", () => typeCases(folder)],
+  ])(
+    `%s, in ${language.name}`,
+    async (_name, casesOf) => {
+      const all = await casesOf();
       expect(await judgeAll(language, all, folder)).toEqual(
         all.map(({ name, expected }) => [name, expected]),
       );
@@ -277,15 +246,6 @@ describe.each([...languages])("$name's verify", (language) => {
       const slow = language.name === "php" ? ["-d", "pcre.jit=0"] : [];
       const said = await judge([first, ...slow, ...start], { name: "", words, expected: "" }, folder);
       expect(["refused", "undecidable"]).toContain(said);
-    },
-  );
-
-  test.skipIf(!language.isHere)(
-    `cannot decide about a file that is not there, in ${language.name}`,
-    async () => {
-      const start = await language.prepare("verify", folder);
-      const words = wordsOf(join(folder, "missing.json"), null, null);
-      expect(await judge(start, { name: "", words, expected: "" }, folder)).toBe("undecidable");
     },
   );
 });

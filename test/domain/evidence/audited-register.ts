@@ -1,14 +1,14 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { copyFileSync, writeFileSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { createStores } from "../../../cli/open.ts";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { type AuditResult, auditLog } from "../../../src/domain/evidence/audit.ts";
 import { createSignatureChecks } from "../../../src/domain/evidence/audit-rows.ts";
 import { createEvidenceBuilder } from "../../../src/domain/evidence/builder.ts";
-import { isChained, treeHeadOf } from "../../../src/domain/evidence/chain.ts";
-import { checkpointKeyOf, ensureLog } from "../../../src/domain/evidence/epochs.ts";
+import { isChained } from "../../../src/domain/evidence/chain.ts";
+import { ensureLog } from "../../../src/domain/evidence/epochs.ts";
 import {
   beginRetention,
   leastRetentionMs,
@@ -17,9 +17,7 @@ import {
 } from "../../../src/domain/evidence/retention-mark.ts";
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
-import type { Secrets } from "../../../src/domain/secrets.ts";
-import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
-import type { Driver, Statement, Value } from "../../../src/store/driver/driver.ts";
+import type { Statement, Value } from "../../../src/store/driver/driver.ts";
 import { openEmbedded } from "../../../src/store/driver/embedded.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
@@ -63,31 +61,8 @@ export type AuditedRegister = {
   readonly signer: Signer;
 };
 
-/** Signs the newest checkpoint anew as releases did whose checkpoints name none before them. */
-export async function unchain(
-  driver: Driver,
-  headFile: string,
-  opening: Pick<Secrets, "open"> = secrets,
-): Promise<void> {
-  const { evidence } = createStores(driver);
-  const [newest, epoch] = [await evidence.newest(), (await evidence.epochs()).at(-1)];
-  if (newest === null || epoch === undefined) throw new Error("nothing was signed");
-  const { origin, size, root } = treeHeadOf(newest.note);
-  const note = await signCheckpoint(
-    { origin, size, root },
-    newest.signedAt / 1000,
-    checkpointKeyOf(epoch, opening),
-  );
-  const sql = "UPDATE log_checkpoints SET note = ? WHERE epoch = ? AND size = ?";
-  await driver.batch([{ sql, args: [note, epoch.epoch, size] }]);
-  writeFileSync(headFile, note);
-}
-
-/**
- * Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth.
- * @param isOld whether it is as a release made it that neither chained checkpoints nor authenticated what it deleted
- */
-export async function makeRegister(folder: string, { isOld = false } = {}): Promise<AuditedRegister> {
+/** Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth. */
+export async function makeRegister(folder: string): Promise<AuditedRegister> {
   const file = join(folder, "whole.db");
   const driver = await openEmbedded({ file: join(folder, "tvs.db") });
   const earlier = join(folder, "earlier.db");
@@ -99,7 +74,7 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
   const opening = { store: stores.evidence, secrets, issuer, clock };
   await ensureLog(opening);
   const onFirst = async () => {
-    if (!isOld) await beginRetention({ ...stores, secrets }, { now: clock.now() });
+    await beginRetention({ ...stores, secrets }, { now: clock.now() });
   };
   const builder = createEvidenceBuilder({
     store: stores.evidence,
@@ -119,7 +94,6 @@ export async function makeRegister(folder: string, { isOld = false } = {}): Prom
       );
       clock.add(batchOf * 1000);
       await builder.checkpoint();
-      if (isOld) await unchain(driver, headFile);
     }
     n = last;
   }

@@ -43,12 +43,9 @@ async function grown(steps: readonly number[]): Promise<{ size: number; read: Re
 const hex = (hashes: readonly Uint8Array[]) => hashes.map((one) => Buffer.from(one).toString("hex"));
 
 describe("the tree in tiles", () => {
+  // biome-ignore format: a table reads better in rows
   test.each([
-    [[1, 1, 1, 1, 1, 3]],
-    [[255, 1, 1, 255, 1]],
-    [[256, 256, 1]],
-    [[512, 512, 400]],
-    [[3, 700, 2, 500]],
+    [[1, 1, 1, 1, 1, 3]], [[255, 1, 1, 255, 1]], [[256, 256, 1]], [[512, 512, 400]], [[3, 700, 2, 500]],
   ])("has the roots and proofs of RFC 6962 when it is grown by %p", async (steps) => {
     const { size, read } = await grown(steps);
     const sizes = [1, 2, 3, 5, 128, 255, 256, 257, 511, 512, 513, 700, 1023, 1024, size].filter(

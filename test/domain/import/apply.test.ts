@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { TvsError } from "../../../src/domain/errors.ts";
 import type { StoredTeacher } from "../../../src/domain/teachers/teachers.ts";
 import type { ImportStore } from "../../../src/store/imports.ts";
 import {
@@ -134,23 +133,6 @@ describe("an import that was killed", () => {
       expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
     }));
 
-  test("says how far it came when the database fails", () =>
-    withImports(async ({ add, imports }) => {
-      const through = failingAt(imports, 3, new TvsError("STORE_FULL", "the disk is full"));
-      const failed = await rejection(add(extract, { ...small, through }));
-      expect(failed).toMatchObject({ code: "STORE_FULL" });
-      expect(String(failed)).toContain("the disk is full; stopped after 13 of 40 rows");
-    }));
-
-  test("leaves what the operator changes before the same command runs again", () =>
-    withImports(async (world) => {
-      await kill(world);
-      const { add, find } = world;
-      await write(world, "TR/2019/LA/1", { licenseRevokedOn: "2026-03-10" });
-      await add(extract, small);
-      expect((await find("TR/2019/LA/1"))?.licenseRevokedOn).toBe("2026-03-10");
-    }));
-
   test("is given up when another file comes, which says so", () =>
     withImports(async (world) => {
       const { add, count } = world;
@@ -169,33 +151,6 @@ describe("an import that was killed", () => {
 });
 
 describe("beside others", () => {
-  test("the comparing leaves a service as much time as it takes", () =>
-    withImports(async ({ add, imports }) => {
-      const times: { seenAt: number; at: number }[] = [];
-      let beganAt = performance.now();
-      const through: ImportStore = {
-        ...imports,
-        async openStaging() {
-          const staging = await imports.openStaging();
-          return {
-            ...staging,
-            add(chunk) {
-              beganAt = performance.now();
-              return staging.add(chunk);
-            },
-          };
-        },
-        async isBesideService() {
-          times.push({ seenAt: beganAt, at: performance.now() });
-          return true;
-        },
-      };
-      await add(csv(rows(1_600)), { through, dryRun: true, pieceBytes: 65_536 });
-      expect(times.length).toBe(4);
-      for (const [index, { seenAt, at }] of times.slice(0, -1).entries())
-        expect((times[index + 1]?.seenAt ?? 0) - at).toBeGreaterThan(at - seenAt - 2);
-    }));
-
   /** An import store before whose first commit something else happens. */
   function meanwhile(imports: ImportStore, act: () => Promise<unknown>): ImportStore {
     let done = false;
@@ -261,16 +216,5 @@ describe("beside others", () => {
       expect(inserted).toBe(4);
       expect(report.rejected.map(placeOf)).toEqual([{ line: 4, field: "t_id", code: "DUPLICATE_T_ID" }]);
       expect(await count("SELECT count(*) FROM teachers")).toBe(5);
-    }));
-
-  test("two imports at once: the one that was overtaken stops, and says where", () =>
-    withImports(async ({ add, imports, count }) => {
-      const other = () => add(csv([row("X")]), { name: "other.csv" });
-      const error = await rejection(
-        add(csv(rows(9)), { through: meanwhile(imports, other), maxChunkRows: 3 }),
-      );
-      expect(error).toMatchObject({ code: "REFUSED" });
-      expect((error as Error).message).toContain("after row 0");
-      expect(await count("SELECT count(*) FROM teachers")).toBe(1);
     }));
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
-import { emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/columns.ts";
 import type { RawRow } from "../../../src/domain/import/fields.ts";
-import { checkRow } from "../../../src/domain/import/rows.ts";
+import { checkRow, emptyExtract, requiredFields, templateColumns } from "../../../src/domain/import/rows.ts";
 
 const index = createBlindIndex(new Uint8Array(32).fill(7));
 const least = { regNo: "TR/2019/LA/1", name: "Ada Obi", source: "legacy", certificateStatus: "CLAIMED" };
@@ -84,10 +83,22 @@ describe("a row", () => {
     [{ photoUrl: photoOf("12345"), phone: "12345" }, [["phone", "PHONE_INVALID"]], { photoUrl: photoOf("12345") }],
     [{ photoUrl: photoOf("Ada.Obi"), email: "ada.OBI" }, [["email", "EMAIL_INVALID"], refused], { photoUrl: null }],
     [{ name: "L".repeat(200), state: "L".repeat(100), category: "L".repeat(100), licenseRevokedReason: "L".repeat(500) }, [], { state: "L".repeat(100) }],
+    [{ name: "Ad?bayo", state: "NULL", category: "A &amp; B", licenseRevokedReason: "N/A" }, ["name", "state", "category", "license_revoked_reason"].map((field) => [field, "TEXT_SUSPECT"]), {}],
   ])("%j is applied without what cannot be kept of it", (cells, issues, set) => {
     const { patch, issues: found } = checked(cells);
     expect({ issues: found, patch }).toMatchObject({ issues, patch: set });
     expect(found).toEqual(issues);
+  });
+
+  test("is named by its number, unless that may be a person's", () => {
+    const namesOf = (cells: RawRow["cells"]) => {
+      const { issues } = checkRow({ line: 7, format: "csv", cells: { ...least, ...cells } }, index);
+      return issues.map((issue) => ("regNo" in issue ? issue.regNo : null));
+    };
+    expect(namesOf({ tId: "x", name: "08031234567" })).toEqual([least.regNo, least.regNo]);
+    for (const cells of [{ regNo: "" }, { regNo: "TR/99912345678/LA/1", tId: "x" }])
+      expect(namesOf(cells)).toEqual([null]);
+    expect(new Set(namesOf({ regNo: "TR/123456/LA/1", phone: "123456" }))).toEqual(new Set([null]));
   });
 
   test.each([[undefined], [null], [{ qualifications: [], employment: [] }]])(

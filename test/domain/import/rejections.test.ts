@@ -15,13 +15,6 @@ describe("rejected rows", () => {
       expect((await add(csv([good, bad]))).sameRejections).toBe(false);
     }));
 
-  test("are new by another number or another code", () =>
-    withImports(async ({ add }) => {
-      await add(csv([bad, good]));
-      expect((await add(csv([{ ...bad, reg_no: "TR/2019/LA/9" }, good]))).sameRejections).toBe(false);
-      expect((await add(csv([{ ...bad, nin: "", source: "x" }, good]))).sameRejections).toBe(false);
-    }));
-
   test("without a number are known by all that stands in them", () =>
     withImports(async ({ add }) => {
       const unnumbered = row(1, { reg_no: "", name: "Ada" });

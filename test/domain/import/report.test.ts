@@ -58,12 +58,10 @@ describe("the codes of an import", () => {
       expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
   });
 
-  test("are told with what they mean; one of an older release by its name", () => {
+  test("a code is shown with its meaning, and rejects or remarks", () => {
     const [count] = counted(issue(2, "NIN_INVALID"));
     const described = { code: "NIN_INVALID", rejects: true, rows: 1, first: [place(2)] } as const;
     expect(describeCode(count as CodeCount)).toEqual({ ...described, meaning: "a NIN is exactly 11 digits" });
-    const old = { code: "WAS_KNOWN", rows: 1, first: [] } as never;
-    expect(describeCode(old)).toMatchObject({ rejects: false, meaning: "WAS_KNOWN" });
     const codes = ["COLUMN_COUNT", "CHANGED_MEANWHILE", "UNKNOWN_COLUMN", "REVOKED_IN_FUTURE"] as const;
     expect(codes.map((code) => isRejection({ code }))).toEqual([true, true, false, false]);
   });

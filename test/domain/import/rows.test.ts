@@ -2,99 +2,55 @@ import { describe, expect, test } from "bun:test";
 import { type Cells, csv, placeOf, row, withImports } from "../../harness/imports.ts";
 
 /** A fault in one cell: the column, what stands there, and the code. */
+// biome-ignore format: a table reads better in rows
 const rejections: [string, string, string][] = [
   ["reg_no", "TR/2019/LA", "REG_NO_INVALID"],
-  ["reg_no", "TR//LA/1", "REG_NO_INVALID"],
-  ["reg_no", "", "REG_NO_INVALID"],
   ["reg_no", "#REF!", "SPREADSHEET_DAMAGE"],
   ["t_id", "12a", "T_ID_INVALID"],
-  ["t_id", "0", "T_ID_INVALID"],
-  ["t_id", "-4", "T_ID_INVALID"],
-  ["t_id", "9007199254740993", "T_ID_INVALID"],
   ["t_id", "1.2E+05", "SPREADSHEET_DAMAGE"],
-  ["t_id", "1,234,567", "SPREADSHEET_DAMAGE"],
   ["name", "", "NAME_MISSING"],
-  ["name", "#N/A", "SPREADSHEET_DAMAGE"],
-  ["name", "Ren\ufffd Obi", "TEXT_INVALID"],
-  ["name", "Ada\u0007Obi", "TEXT_INVALID"],
   ["name", "Ada \u202eibO", "TEXT_INVALID"],
   ["name", "A".repeat(201), "TEXT_TOO_LONG"],
   ["name", "ada@example.org", "PERSONAL_DATA"],
   ["license_revoked_reason", "see file of 08031234567", "PERSONAL_DATA"],
-  ["nin", "1234567890", "NIN_INVALID"],
   ["nin", "1234567890A", "NIN_INVALID"],
-  ["nin", "123456789012", "NIN_INVALID"],
-  ["nin", "2.3E+10", "SPREADSHEET_DAMAGE"],
-  ["nin", "12345678901.0", "SPREADSHEET_DAMAGE"],
-  ["nin", "'12345678901", "SPREADSHEET_DAMAGE"],
   ["nin_verified", "maybe", "BOOLEAN_INVALID"],
   ["active", "2", "BOOLEAN_INVALID"],
   ["source", "old", "SOURCE_INVALID"],
-  ["source", "", "SOURCE_INVALID"],
   ["certificate_status", "checked", "CERTIFICATE_STATUS_INVALID"],
-  ["certificate_status", "", "CERTIFICATE_STATUS_INVALID"],
-  ["certificate_issue_date", "2025-02-30", "DATE_INVALID"],
   ["license_issue_date", "31/12/2025", "DATE_INVALID"],
-  ["license_issue_date", "45231", "SPREADSHEET_DAMAGE"],
   ["license_expiry_date", "########", "SPREADSHEET_DAMAGE"],
   ["license_expiry_date", "2019-02-28", "EXPIRY_BEFORE_ISSUE"],
   ["license_revoked_on", "2025-1-1", "DATE_INVALID"],
 ];
 
-describe("a cell that rejects its row", () => {
-  test("is told by its line, column and code, and the rows beside it are taken", () =>
-    withImports(async ({ add, find }) => {
-      const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
-      const { rejected, inserted, report } = await add(csv(pairs.flat()));
-      expect({ rejected, inserted }).toEqual({ rejected: rejections.length, inserted: rejections.length });
-      expect(report.rejected.map(placeOf)).toEqual(
-        rejections.map(([field, , code], n) => ({ line: 2 + 2 * n, field, code })),
-      );
-      expect(Object.keys(report.codes).sort()).toEqual(
-        [...new Set(rejections.map(([, , code]) => code))].sort(),
-      );
-      for (const [n, [, cell]] of rejections.entries()) {
-        expect([cell, await find(`TR/2019/LA/${n}`)]).toEqual([cell, null]);
-        expect(await find(`TR/2019/LA/${1000 + n}`)).not.toBeNull();
-      }
-      // "verified" is a word of the report's own sentences, and its rows are named by their numbers.
-      const said = ["verified", "TR/2019/LA"];
-      for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && !said.includes(cell)))
-        expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
-    }));
-
-  test("all faults of a row are told at once", () =>
-    withImports(async ({ add }) => {
-      const { report, rejected } = await add(csv([row(1, { t_id: "x", nin: "x", active: "x" })]));
-      expect(rejected).toBe(1);
-      expect(report.rejected.map((issue) => issue.field)).toEqual(["t_id", "nin", "active"]);
-    }));
-
-  test("the row's own NIN is refused where it would be stored as it is", () =>
-    withImports(async ({ add, everything }) => {
-      const nin = "99912345678";
-      const { report } = await add(csv([row(1, { nin, t_id: nin }), row(`${nin}`, { nin })]));
-      expect(report.rejected.map(placeOf)).toEqual([
-        { line: 2, field: "t_id", code: "PERSONAL_DATA" },
-        { line: 3, field: "reg_no", code: "PERSONAL_DATA" },
-      ]);
-      expect(everything()).not.toContain(nin);
-    }));
-});
+test("a cell that rejects its row is told by its line, column and code, and the rows beside it are taken", () =>
+  withImports(async ({ add, find }) => {
+    const pairs = rejections.map(([field, cell], n) => [row(n, { [field]: cell }), row(1000 + n)]);
+    const { rejected, inserted, report } = await add(csv(pairs.flat()));
+    expect({ rejected, inserted }).toEqual({ rejected: rejections.length, inserted: rejections.length });
+    expect(report.rejected.map(placeOf)).toEqual(
+      rejections.map(([field, , code], n) => ({ line: 2 + 2 * n, field, code })),
+    );
+    expect(Object.keys(report.codes).sort()).toEqual(
+      [...new Set(rejections.map(([, , code]) => code))].sort(),
+    );
+    for (const [n, [, cell]] of rejections.entries()) {
+      expect([cell, await find(`TR/2019/LA/${n}`)]).toEqual([cell, null]);
+      expect(await find(`TR/2019/LA/${1000 + n}`)).not.toBeNull();
+    }
+    // "verified" is a word of the report's own sentences, and its rows are named by their numbers.
+    const said = ["verified", "TR/2019/LA"];
+    for (const [, cell] of rejections.filter(([, cell]) => cell.length > 3 && !said.includes(cell)))
+      expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
+  }));
 
 describe("a cell that is applied with a warning", () => {
   const warnings: [Cells, string, string][] = [
     [{ email: "no address" }, "email", "EMAIL_INVALID"],
-    [{ phone: "12" }, "phone", "PHONE_INVALID"],
+
     [{ phone: "2.34803E+12" }, "phone", "PHONE_INVALID"],
-    [{ photo_url: "http://photos.example.org/1.jpg" }, "photo_url", "PHOTO_URL_INVALID"],
-    [{ photo_url: "javascript:alert(1)" }, "photo_url", "PHOTO_URL_INVALID"],
-    [
-      { photo_url: "https://photos.example.org/99912345678.jpg", nin: "99912345678" },
-      "photo_url",
-      "PHOTO_URL_INVALID",
-    ],
-    [{ license_expiry_date: "" }, "license_expiry_date", "LICENSE_WITHOUT_EXPIRY"],
+
     [{ license_revoked_on: "2026-03-11" }, "license_revoked_on", "REVOKED_IN_FUTURE"],
     [{ lga: "Ikeja" }, "lga", "UNKNOWN_COLUMN"],
   ];
@@ -123,73 +79,36 @@ describe("a cell that is applied with a warning", () => {
     }));
 });
 
-describe("what a row sets", () => {
-  test("yes and no in each of their spellings", () =>
-    withImports(async ({ add, find }) => {
-      const spelled = { yes: ["true", "TRUE", "1", "Yes"], no: ["false", "0", "NO"] };
-      for (const [meaning, cells] of Object.entries(spelled)) {
-        const isYes = meaning === "yes";
-        const said = cells.map((cell, n) => row(n, { nin_verified: cell, active: cell }));
-        expect(await add(csv(said), { allowChange: true })).toMatchObject({ rejected: 0 });
-        for (const n of cells.keys())
-          expect(await find(`TR/2019/LA/${n}`)).toMatchObject({ ninVerified: isYes, active: isYes });
-      }
-    }));
-
-  test("an empty cell clears, an absent column leaves", () =>
-    withImports(async ({ add, find, blindIndex }) => {
-      const all = {
-        t_id: "7",
-        nin: "99900000001",
-        email: "a@example.org",
-        phone: "08031234567",
-        state: "Oyo",
-      };
-      const more = {
-        category: "A",
-        certificate_issue_date: "2018-01-01",
-        photo_url: "https://p.example.org/1.jpg",
-      };
-      await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
-      await add(csv([row(1)]), { allowChange: true });
-      const kept = await find("TR/2019/LA/1");
-      expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
-      expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
-      expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
-      expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
-      const empty = Object.fromEntries(
-        [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
-      );
-      expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
-      expect(await find("TR/2019/LA/1")).toMatchObject({
-        ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
-        ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
-      });
-    }));
-
-  test("an empty active makes a new teacher active and leaves a known one as they are", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, { active: "" }), row(2, { active: "no" })]));
-      await add(csv([row(1, { active: "", state: "Oyo" }), row(2, { active: "", state: "Oyo" })]));
-      expect(await find("TR/2019/LA/1")).toMatchObject({ active: true, state: "Oyo" });
-      expect(await find("TR/2019/LA/2")).toMatchObject({ active: false, state: "Oyo" });
-    }));
-
-  test("another NIN is not verified by the verification of the one before", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, { nin: "99900000001", nin_verified: "yes" })]));
-      await add(csv([row(1, { nin: "99900000002" })]), { allowChange: true });
-      expect((await find("TR/2019/LA/1"))?.ninVerified).toBe(false);
-    }));
-
-  test("text is one line in canonical form, and a number in another spelling the same teacher", () =>
-    withImports(async ({ add, find }) => {
-      await add(csv([row(1, { name: "  Rene\u0301  \n Obi " })]));
-      expect((await find("TR/2019/LA/1"))?.name).toBe("Ren\u00e9 Obi");
-      const spelled = { reg_no: " tr / 2019/la/1", name: "Ren\u00e9 Obi" };
-      expect(await add(csv([row(1, spelled)]))).toMatchObject({ unchanged: 1 });
-    }));
-});
+test("an empty cell of a row clears, an absent column leaves", () =>
+  withImports(async ({ add, find, blindIndex }) => {
+    const all = {
+      t_id: "7",
+      nin: "99900000001",
+      email: "a@example.org",
+      phone: "08031234567",
+      state: "Oyo",
+    };
+    const more = {
+      category: "A",
+      certificate_issue_date: "2018-01-01",
+      photo_url: "https://p.example.org/1.jpg",
+    };
+    await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
+    await add(csv([row(1)]), { allowChange: true });
+    const kept = await find("TR/2019/LA/1");
+    expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
+    expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
+    expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
+    expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
+    const empty = Object.fromEntries(
+      [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
+    );
+    expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
+    expect(await find("TR/2019/LA/1")).toMatchObject({
+      ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
+      ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
+    });
+  }));
 
 describe("NDJSON", () => {
   const member = {
@@ -229,22 +148,10 @@ describe("NDJSON", () => {
   const rejected: [object, Issue][] = [
     [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
     [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
-    [{ name: true }, { field: "name", code: "VALUE_TYPE_INVALID" }],
+
     [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
-    [{ name: "a\u0000b" }, { field: "name", code: "TEXT_INVALID" }],
+
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
-    [{ profile: [] }, { field: "profile", code: "PROFILE_INVALID" }],
-    [{ profile: { qualifications: [{ title: "" }] } }, { field: "profile", code: "PROFILE_INVALID" }],
-    [
-      { profile: { employment: [{ employer: "x@example.org" }] } },
-      { field: "profile", code: "PROFILE_INVALID" },
-    ],
-    [
-      { profile: { employment: [{ employer: "x", from: "May" }] } },
-      { field: "profile", code: "PROFILE_INVALID" },
-    ],
-    [{ name: undefined }, { field: "name", code: "NAME_MISSING" }],
-    [{ certificateStatus: undefined }, { field: "certificateStatus", code: "CERTIFICATE_STATUS_INVALID" }],
   ];
 
   test("rejects a row by its member's name", () =>

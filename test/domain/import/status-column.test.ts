@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isStatusColumn, isStatusName, meansWithdrawn } from "../../../src/domain/import/status-column.ts";
+import { isStatusColumn, isStatusName, meansWithdrawn } from "../../../src/domain/import/words.ts";
 
 describe("a word that means withdrawn", () => {
   test.each([

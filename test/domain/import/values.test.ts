@@ -94,17 +94,9 @@ describe("a profile", () => {
     ...[{}, { title: " " }, { title: "L".repeat(201) }, { title: "08031234567" }, { title: 1 }],
     ...[1899, 2101, 2000.5, "2000"].map((year) => ({ title, year })),
   ];
+  // biome-ignore format: a list reads better in rows
   const moments = [
-    "",
-    "May",
-    "201",
-    "20111",
-    "x2011",
-    "2011x",
-    "2011-13",
-    "2011-9",
-    "2011-9-01",
-    "2011-02-30",
+    "", "May", "201", "20111", "x2011", "2011x", "2011-13", "2011-9", "2011-9-01", "2011-02-30",
   ];
   const ofPost = moments.map((from) => ({ employer, from }));
   const refused = [

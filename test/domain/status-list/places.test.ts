@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
-import { createStatusPlaces, listPlaces } from "../../../src/domain/status-list/places.ts";
+import { createStatusPlaces, listPlaces } from "../../../src/domain/status-list/lists.ts";
 import { places } from "../../harness/samples.ts";
 
 describe("the places of a list", () => {

@@ -87,19 +87,6 @@ test.each<[TeacherAction, Partial<TeacherContent>]>([
 );
 
 describe("changes at the same time", () => {
-  test("are decided again on what is there: of two revocations one is refused, and one event is stored", () =>
-    withStoresAt(start, async (world) => {
-      await world.put(regNo);
-      const { teachers } = await world.another();
-      const both = await Promise.allSettled([
-        act(world, "revoke", "first"),
-        act({ ...world, teachers }, "revoke", "second"),
-      ]);
-      expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-      const told = (await world.events(regNo)).filter(({ eventType }) => eventType === "license.revoked");
-      expect(told).toHaveLength(1);
-    }));
-
   test("lose nothing of each other: a revocation between read and write of a deactivation stays", () =>
     withStoresAt(start, async (world) => {
       await world.put(regNo);

@@ -49,17 +49,6 @@ describe("the register in pages", () => {
       expect({ seen, pages }).toEqual({ seen: all, pages: 3 });
     }));
 
-  test("a page that ends where the register ends says that nothing follows", () =>
-    withStores(async (stores) => {
-      await stores.putMany(numbers(500));
-      expect((await listed(stores, {}, { limit: 500 })).next).toBeNull();
-      expect((await listed(stores, {}, { limit: 499 })).next).toBe("TR/2019/LA/000498");
-      expect(await listed(stores, {}, { limit: 500, after: "tr/2019/la/000498" })).toEqual({
-        numbers: ["TR/2019/LA/000499"],
-        next: null,
-      });
-    }));
-
   test("finds the few that pass a filter behind many that do not", () =>
     withStores(async (stores) => {
       await stores.putMany(numbers(1_100));

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
-import { likelyRegNo, meantTerm } from "../../../src/domain/teachers/mistyped-term.ts";
-import { isPersonalTerm, searchKeys, termKind } from "../../../src/domain/teachers/search-term.ts";
+import {
+  isPersonalTerm,
+  likelyRegNo,
+  meantTerm,
+  searchKeys,
+  termKind,
+} from "../../../src/domain/teachers/search-term.ts";
 import { canonicalRegNo } from "../../../src/domain/teachers/teachers.ts";
 import { numbers } from "../../harness/random.ts";
 
@@ -93,13 +98,9 @@ describe("the number that may have been meant, by its form", () => {
     expect(likelyRegNo(term)).toBe(likely);
   });
 
+  // biome-ignore format: a list reads better in rows
   test.each([
-    "TR/2019/LA/000001",
-    "LA/2019/PRI/1",
-    "LO/2019/IL/000001",
-    "LO/L/IL/000001",
-    "Adaeze Obi",
-    "1001",
+    "TR/2019/LA/000001", "LA/2019/PRI/1", "LO/2019/IL/000001", "LO/L/IL/000001", "Adaeze Obi", "1001",
     "TR/2019/LA",
   ])("none of %s", (term) => {
     expect(likelyRegNo(term)).toBeNull();

