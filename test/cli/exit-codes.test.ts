@@ -27,7 +27,6 @@ describe("usage errors", () => {
     ],
     ["an issuer that is no address", "serve --port 0 --issuer verify.example.gov"],
     ["a site that is none", "serve --port 0 --site /dev/null"],
-    ["a policy that is not there", "serve --port 0 --policy /no/such/policy.json"],
     ["a database of another kind", "keys list --database mysql://127.0.0.1/x"],
     ["a file that is not there", "keys import /no/such/key.pem"],
   ])("%s: exit code 2 and one line", async (_name, words) => {

@@ -96,7 +96,6 @@ describe.concurrent("tvs init", () => {
     [[], "nobody can be asked here; give --issuer and --name too"],
     [["--issuer", "verify.example.gov", "--name", "R"], "--issuer (TVS_ISSUER) must be an http or https URL"],
     [[...told, "--contact-email", "nobody"], "--contact-email must be an e-mail address"],
-    [[...told, "--port", "99999"], "--port (TVS_PORT) must be at most 65535"],
     [[...told, "--keep-attestations", "1d"], "must be forever, or at least 90d"],
     [["--sandbox"], "a sandbox needs no init"],
   ])("given %j makes nothing and says why", (args, why) =>

@@ -239,6 +239,9 @@ describe("tvs roster --statement", () => {
       ];
       for (const [args, words] of refusals)
         await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
+      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer: "http://127.0.0.1:8080" }));
+      const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
+      await expectRefusal(unsaid, 1, /no issuer was ever told/);
       expect(await Bun.file(out).exists()).toBe(false);
       const { stdout } = await runTvs(["attestations", "list", "--json"], { dataDir });
       expect(JSON.parse(stdout)).toEqual([]);
