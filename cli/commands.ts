@@ -44,7 +44,6 @@ const sections: Readonly<Record<string, Commands>> = {
   "KEEP IT SAFE": {
     backup: () => import("./safe/backup.ts").then((file) => file.backupCommand),
     restore: () => import("./safe/restore.ts").then((file) => file.restoreCommand),
-    migrate: () => import("./safe/migrate.ts").then((file) => file.migrateCommand),
   },
   "TRY IT IN A SANDBOX": {
     trigger: () => import("./sandbox/trigger.ts").then((file) => file.triggerCommand),

@@ -44,7 +44,6 @@ const faults = filesOf([
   "faults/",
   "histories/node-services",
   "histories/one-process",
-  "store/move/",
   "store/server/remote",
 ]);
 

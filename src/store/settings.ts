@@ -1,5 +1,4 @@
 import { service } from "../domain/changes.ts";
-import { TvsError } from "../domain/errors.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
 import {
   initSettings,
@@ -14,11 +13,6 @@ import { integer, text } from "./driver/rows.ts";
 
 /** The setting with which a database remembers its master key (Secrets.check): which register it is. */
 export const masterKeyCheckName = "master_key_check";
-/** The setting of a database that `tvs migrate` has not finished: what it is being copied from. */
-export const copyOfName = "copy_of";
-/** The setting of a register that `tvs migrate` has moved: to where, and when. */
-export const movedToName = "moved_to";
-
 const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`;
 
@@ -47,7 +41,6 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
     async read() {
       const rows = await driver.query("SELECT name, value FROM settings");
       const values = new Map(rows.map((row) => [text(row, "name"), text(row, "value")]));
-      requireUsable(values);
       return values;
     },
     async write(values) {
@@ -73,21 +66,4 @@ export function createSettingsStore(driver: Driver, acting = service): SettingsS
       return row === undefined ? 0 : integer(row, "value");
     },
   };
-}
-
-/**
- * Refuses a database that this program may not use, whoever asks: every command and every service reads the settings
- * first, and a service reads them again when they change.
- * @throws TvsError REFUSED
- */
-function requireUsable(values: ReadonlyMap<string, string>): void {
-  const [source, target] = [values.get(copyOfName), values.get(movedToName)];
-  if (source !== undefined) {
-    const message = `this database is an unfinished copy of ${source}; run the same tvs migrate again to finish it`;
-    throw new TvsError("REFUSED", message);
-  }
-  if (target !== undefined) {
-    const message = `this register was moved to ${target}; use that one (--database, TVS_DATABASE)`;
-    throw new TvsError("REFUSED", message);
-  }
 }

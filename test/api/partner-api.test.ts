@@ -120,17 +120,3 @@ test("a call whose evidence the database refuses costs nothing, is not kept wait
     await world.close();
   }
 });
-
-test("a call is told nothing of a register that was moved while the service ran, but to try again", async () => {
-  const world = await openTestService();
-  try {
-    await world.operator.driver.batch([
-      statement("INSERT INTO settings (name, value) VALUES ('moved_to', 'https://10.0.0.7:8081')"),
-    ]);
-    const response = await world.call("/v1/inter-agency/eligibility-check", { as: "full", body: question });
-    expect([response.status, response.headers.get("Retry-After")]).toEqual([503, "1"]);
-    expect(await response.text()).not.toContain("10.0.0.7");
-  } finally {
-    await world.close();
-  }
-});

@@ -2,13 +2,22 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { until, untilAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
-import { patienceMs, programWords, roomInMinute, runJson, runTvs, runWell } from "../harness/program.ts";
+import {
+  patienceMs,
+  programWords,
+  type RunOptions,
+  roomInMinute,
+  runJson,
+  runTvs,
+  runWell,
+  startService,
+} from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
 import { csv, teacher } from "./registry.ts";
 import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
@@ -152,6 +161,55 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
     const configuration = (await listed()).filter(({ state }) => state === "live");
     expect(configuration.map(({ url }) => url)).toEqual([first.url]);
   });
+});
+
+async function exportOf(register: RunOptions, file: string): Promise<string> {
+  await runWell(["teachers", "export", file], register);
+  return readFile(file, "utf8");
+}
+
+describe.skipIf(noServer !== undefined || Bun.which("sqlite3") === null)("a register in a file", () => {
+  test("goes into a server that begins with a copy of it, and back from the server's dump", () =>
+    withTempDir(async (folder) => {
+      const [file, copy, back] = [join(folder, "file"), join(folder, "tvs.db"), join(folder, "back")];
+      await addFirstPartner("agency", ["--data", file]);
+      await withFile("extract.csv", csv(rows), (extract) =>
+        runWell(["teachers", "import", extract], { dataDir: file }),
+      );
+      await (await startService({ dataDir: file })).stop();
+      await runWell(["backup", copy], { dataDir: file });
+      const placed = join(folder, "sqld", "data", "dbs", "default");
+      await mkdir(placed, { recursive: true });
+      await copyFile(copy, join(placed, "data"));
+      const server = await startServer({ folder: join(folder, "sqld") });
+      try {
+        const there = { dataDir: file, env: { TVS_DATABASE: server.url } };
+        const service = await startService(there);
+        expect((await fetch(`${service.url}${api}/health`)).status).toBe(200);
+        const found = `${service.url}/teacher/verify-license?searchTerm=7770001`;
+        expect(await (await fetch(found)).json()).toMatchObject({ found: true });
+        await service.stop();
+        await addFirstPartner("another", ["--database", server.url, "--data", file]);
+        await runWell(["log", "audit"], there);
+        const exported = await exportOf(there, join(folder, "there.csv"));
+        expect(exported.split("\n").length).toBeGreaterThan(rows.length);
+        const dump = join(folder, "dump.sql");
+        await writeFile(dump, await (await fetch(`${server.url}/dump`)).text());
+        await cp(file, back, { recursive: true });
+        for (const name of ["tvs.db", "tvs.db-wal", "tvs.db-shm"])
+          await rm(join(back, name), { force: true });
+        const read = Bun.spawnSync(["sqlite3", "-bail", join(back, "tvs.db")], { stdin: Bun.file(dump) });
+        expect(read.exitCode).toBe(0);
+        expect(await exportOf({ dataDir: back }, join(folder, "back.csv"))).toBe(exported);
+        const partnersThere = await runJson<{ partnerId: string }[]>(["partners", "list"], { dataDir: back });
+        expect(partnersThere.map(({ partnerId }) => partnerId)).toEqual(["agency", "another"]);
+        const again = await startService({ dataDir: back });
+        expect((await fetch(`${again.url}${api}/health`)).status).toBe(200);
+        await again.stop();
+      } finally {
+        await server.stop();
+      }
+    }));
 });
 
 describe.skipIf(noServer !== undefined)("a node that may not serve the register says so in one line", () => {

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openEmbedded } from "../../src/store/driver/embedded.ts";
 import { closeOthers, runTvs } from "../harness/command.ts";
-import { dump } from "../store/move/places.ts";
 import { type Act, issuer, putBack } from "./acts.ts";
 import { diskFaults, failAt, mend } from "./failing-disk.ts";
 
@@ -11,11 +10,28 @@ type Content = Readonly<Record<string, readonly string[]>>;
 /** How many rows are gone and how many have come, by the table in which there are any. */
 export type Changed = Readonly<Record<string, readonly [gone: number, come: number]>>;
 
-/** What a database holds, row by row. */
+/** What a database holds, row by row, with the type of each value. */
 export async function contentOf(dataDir: string): Promise<Content> {
   const file = join(dataDir, "tvs.db");
   if (!existsSync(file)) return {};
-  return (await dump({ at: "", open: () => openEmbedded({ file }) })) as Content;
+  const driver = await openEmbedded({ file });
+  try {
+    const content: Record<string, string[]> = {};
+    const tables = await driver.query(
+      "SELECT name, wr FROM pragma_table_list WHERE type = 'table' ORDER BY name",
+    );
+    for (const { name, wr } of tables) {
+      if (name === "schema_steps" || String(name).startsWith("sqlite_")) continue;
+      const columns = await driver.query(`SELECT name FROM pragma_table_info('${name}')`);
+      const all = [...(wr === 0 ? ["rowid"] : []), ...columns.map((row) => String(row.name))];
+      const values = all.map((one) => `typeof(${one}) || quote(${one})`).join(" || ',' || ");
+      const rows = await driver.query(`SELECT ${values} AS v FROM ${name} ORDER BY 1`);
+      content[String(name)] = rows.map(({ v }) => String(v));
+    }
+    return content;
+  } finally {
+    await driver.close();
+  }
 }
 
 export function changed(before: Content, after: Content): Changed {

@@ -74,9 +74,6 @@ export async function makeActs(folder: string): Promise<Act[]> {
     },
     [`backup ${at("out/new.db")}`]: { behind: [`backup verify ${at("out/new.db")}`] },
     [`restore ${at("backup.db")} --force`]: {},
-    [`migrate --to file:${at("data/moved.db")}`]: {
-      behind: [`log audit --database file:${at("data/moved.db")}`],
-    },
     "init --issuer https://a.example --name A --contact-email a@a.example": {
       over: "none",
       leaves: ["settings"],

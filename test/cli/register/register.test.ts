@@ -164,7 +164,6 @@ test.if(isRoot)("root over another user's folder is refused with the line to typ
       [["status"], "status"],
       [["keys", "rotate", "--now", "--yes"], "keys rotate --now --yes"],
       [["teachers", "show", "12345678901", "--json"], "teachers show …"],
-      [["migrate", "--to", `file:${join(dataDir, "new.db")}`], "migrate --to …"],
       [["serve", "--port", "0"], "serve --port …"],
       [["doctor"], "doctor"],
       [["init", "--issuer", "https://a.example"], "init --issuer …"],
