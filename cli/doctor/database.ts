@@ -62,7 +62,7 @@ type Options = {
   readonly now: number;
 };
 
-/** Checks the database as it is: nothing is created, migrated or repaired. */
+/** Checks the database as it is: nothing is created, changed or repaired. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   const { config } = options;
   const { database } = config;
