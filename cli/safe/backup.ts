@@ -84,7 +84,7 @@ const makeCommand = command({
   },
 });
 
-/** Neither migrates nor unlocks: a backup before an upgrade, or without the master key, is one too. */
+/** Does not unlock: a backup without the master key is one too. */
 async function backUp(source: string, file: string, replace: boolean): Promise<BackupFacts> {
   announceWork("copying and checking", source);
   return closing(await openEmbedded({ file: source }), (driver) => makeBackup(driver, file, replace));

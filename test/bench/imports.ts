@@ -1,10 +1,9 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startService } from "../harness/program.ts";
 import type { Bench } from "./bench.ts";
 import type { Table } from "./figures.ts";
 import { inTurn, type Program } from "./programs.ts";
-import { writeExtract } from "./register.ts";
+import { initRegister, writeExtract } from "./register.ts";
 import { dataDirIn, folderUntilCleanup, withCleanup } from "./setup.ts";
 
 const question = "How long does a large import take, beside the sqlite3 shell's of the same rows?";
@@ -53,8 +52,7 @@ async function measureImport(
   { words, isEarlier }: Program,
   { extract, dataDir, rows }: { extract: string; dataDir: string; rows: number },
 ): Promise<Took> {
-  // An import that makes the register reads its file once more before; a service that starts makes it too.
-  await (await startService({ dataDir, program: words })).stop();
+  await initRegister({ dataDir, program: words });
   const startMs = performance.now();
   const child = Bun.spawn([...words, "teachers", "import", extract, "--data", dataDir, "--json"], {
     stdout: "ignore",

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder } from "../harness/folder.ts";
-import { runJson, type Service } from "../harness/program.ts";
+import { type RunOptions, runJson, runWell, type Service } from "../harness/program.ts";
 import type { BenchOptions } from "./bench.ts";
 import type { LoadPlan } from "./load.ts";
 import type { Program } from "./programs.ts";
@@ -74,12 +74,18 @@ async function makeTemplate({ words }: Program, teachers: number): Promise<Templ
   const dataDir = dataDirIn(folder);
   const extract = await writeExtract(folder, { rows: teachers });
   const options = { dataDir, program: words };
+  await initRegister(options);
   await runJson(["teachers", "import", extract, "--baseline"], options);
   return { dataDir, apiKey: await addCaller(options), teachers, remove };
 }
 
+/** Makes an empty register by the program that is measured: another release's may have other tables. */
+export async function initRegister(options: RunOptions): Promise<void> {
+  await runWell(["init", "--issuer", "http://127.0.0.1:1", "--name", "Bench"], options);
+}
+
 /** Onboards the partner whose quota is out of the way. @returns its API key */
-export async function addCaller(options: Parameters<typeof runJson>[1]): Promise<string> {
+export async function addCaller(options: RunOptions): Promise<string> {
   const quota = ["--per-minute", "10000000", "--per-day", "1000000000"];
   const terms = ["--scopes", "all", "--purposes", "all", ...quota];
   const add = ["partners", "add", "caller", "--name", "Caller", ...terms];

@@ -6,7 +6,7 @@ import { storeError } from "./driver.ts";
  * A file may have been in other hands. Nothing that its schema calls runs anything but the database's own harmless
  * functions, and a page that lies about its cells is found when it is read. The driver offers neither SQLite's
  * defensive mode nor its run-time limits; no statement of a file's own is run before its schema was compared
- * (migrations.ts).
+ * (schema.ts).
  */
 const distrust = ["trusted_schema = OFF", "cell_size_check = ON"];
 

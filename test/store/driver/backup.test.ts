@@ -20,7 +20,7 @@ import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { aTeacherWrite } from "../../harness/samples.ts";
 
-/** A migrated database with some teachers, still open: what a service works with. */
+/** A register with some teachers, still open: what a service works with. */
 async function withDatabase(
   act: (world: { folder: string; driver: Awaited<ReturnType<typeof openEmbedded>> }) => Promise<void>,
 ) {
