@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import DataLoader from "dataloader";
 import type { ServerAddress } from "../../config.ts";
+import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
 import { openCommitLock } from "../driver/commit-lock.ts";
@@ -15,7 +16,13 @@ import {
 import type { SharedFile } from "../driver/serving.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
-import { createServerRequests, type SentStatement, type ServerRequests, sentStatement } from "./requests.ts";
+import {
+  createServerRequests,
+  type SentStatement,
+  type ServerRequests,
+  sentStatement,
+  type TransactionLimit,
+} from "./requests.ts";
 
 /**
  * For how long a server is waited for, in milliseconds. A service that answers would rather say soon that it cannot: a
@@ -28,6 +35,9 @@ export const serverWaitMs = {
   command: 60_000,
   schema: 1_800_000,
 } as const;
+
+/** For how long the server is waited for while it may be taking its write lock away from a dead node, in milliseconds. */
+const lockWaitMs = 10_000;
 
 type RemoteOptions = ServerAddress & {
   /** For how long a request is waited for; as a command does where it is left out. */
@@ -58,28 +68,33 @@ export async function openRemote({
   await requirePrimary(requests, { url, hasToken: token !== undefined });
   const read = createReader(requests, { waitMs, onRequest });
 
-  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
-    const sent = statements.map(sentStatement);
-    return whenFree(atMostMs, (leftMs) => {
-      onRequest("commit");
-      return requests.together(sent, leftMs);
-    }).catch((error) => {
+  /**
+   * One commit after the other, and the next only when the server has answered the one before it. Its caller stops
+   * waiting earlier. The server takes its write lock away after 5 s from a node that died in a transaction. Until then
+   * it queues all who ask for the lock, and gives it later to those too that have left, for 5 s each.
+   */
+  const inTurn = createSerial();
+  async function commit<R>(send: (limit: TransactionLimit) => Promise<R>, atMostMs: number): Promise<R> {
+    const endsAt = performance.now() + atMostMs;
+    const whenItsTurn = () =>
+      whenFree(endsAt - performance.now(), (leftMs) => {
+        if (leftMs <= 0) throw tooLate();
+        onRequest("commit");
+        return send({ waitMs: Math.max(leftMs, lockWaitMs), isOver: () => performance.now() >= endsAt });
+      });
+    const answered = inTurn(whenItsTurn);
+    return inTime(answered, { ms: atMostMs, late: tooLate }).catch((error) => {
       throw asUnknown(error);
     });
   }
 
-  /** One after the other: the server has one writer, and refuses whoever comes in between. */
-  const inTurn = createSerial();
-  async function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
-    const endsAt = performance.now() + atMostMs;
-    const transact = () =>
-      whenFree(endsAt - performance.now(), (leftMs) => {
-        onRequest("commit");
-        return requests.transaction(work, leftMs);
-      });
-    return inTurn(transact).catch((error) => {
-      throw asUnknown(error);
-    });
+  async function batch(statements: readonly Statement[], atMostMs = waitMs): Promise<Row[][]> {
+    const sent = statements.map(sentStatement);
+    return commit((limit) => requests.together(sent, limit.waitMs), atMostMs);
+  }
+
+  function write<R>(work: (tx: Transaction) => Promise<R>, atMostMs = waitMs): Promise<R> {
+    return commit((limit) => requests.transaction(work, limit), atMostMs);
   }
 
   return {
@@ -130,6 +145,10 @@ function createReader(
     const sent = sentStatement({ sql, args });
     return whenFree(waitMs, () => read(sent));
   };
+}
+
+function tooLate(): TvsError {
+  return new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
 }
 
 /** Whoever only hears that the database does not answer rotates the keys a second time. */
@@ -205,7 +224,7 @@ function gatherReads<Q>(send: Send<Q>, waitMs: number): (query: Q) => Promise<Ro
   async function sendAll(reads: readonly Read<Q>[]): Promise<(Row[] | Error)[]> {
     const leftMs = waitMs - (performance.now() - (reads[0]?.askedAtMs ?? 0));
     // Behind a request that nobody answered it has waited as long.
-    if (leftMs <= 0) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+    if (leftMs <= 0) throw tooLate();
     return send(
       reads.map(({ query }) => query),
       leftMs,

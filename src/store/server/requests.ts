@@ -1,6 +1,6 @@
 import type { Client, InArgs } from "@libsql/client";
 import type { ServerAddress } from "../../config.ts";
-import { isTvsError } from "../../domain/errors.ts";
+import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { bindable, type Row, type Statement, storeError, type Transaction } from "../driver/driver.ts";
 import { askServer } from "./answers.ts";
 import { isAnswer, isTimeout } from "./errors.ts";
@@ -51,15 +51,25 @@ export async function createServerRequests({ url, token }: ServerAddress) {
     together: async (statements: readonly SentStatement[], waitMs: number): Promise<Row[][]> =>
       rowsOf(await clientFor(waitMs).batch([...statements], "write")),
     /**
-     * Reads, decides and writes in one transaction. The server begins it with the first batch, and ends it by itself
-     * when nobody goes on with it for some seconds.
+     * Reads, decides and writes in one transaction, which begins with the first batch.
+     * @throws TvsError STORE_UNAVAILABLE when its caller has stopped waiting: nothing is committed then
      */
-    async transaction<R>(work: (tx: Transaction) => Promise<R>, waitMs: number): Promise<R> {
+    async transaction<R>(
+      work: (tx: Transaction) => Promise<R>,
+      { waitMs, isOver }: TransactionLimit,
+    ): Promise<R> {
       const transaction = await clientFor(waitMs).transaction("write");
+      const requireTime = () => {
+        if (isOver()) throw new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+      };
       try {
         const result = await work({
-          batch: async (statements) =>
-            statements.length === 0 ? [] : rowsOf(await transaction.batch(statements.map(sentStatement))),
+          async batch(statements) {
+            if (statements.length === 0) return [];
+            const results = await transaction.batch(statements.map(sentStatement));
+            requireTime();
+            return rowsOf(results);
+          },
         });
         await transaction.commit();
         return result;
@@ -69,6 +79,9 @@ export async function createServerRequests({ url, token }: ServerAddress) {
     },
   };
 }
+
+/** `waitMs`: for how long the server is waited for, in milliseconds. `isOver`: whether the caller has stopped waiting. */
+export type TransactionLimit = { readonly waitMs: number; isOver(): boolean };
 
 /** @throws what the connection throws */
 async function readEach(client: Client, statements: readonly SentStatement[]): Promise<(Row[] | Error)[]> {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { createClient } from "@libsql/client/http";
 import type { Attestation } from "../../../src/domain/attestations.ts";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
@@ -105,6 +106,20 @@ describe.skipIf(noServer !== undefined)("a server whose link fails", () => {
       expect(await one()).toHaveLength(1);
       expect(await driver.batch([statement("DELETE FROM probe")])).toEqual([[]]);
     });
+  });
+
+  test("a commit that its caller stopped waiting for changes nothing, and frees the server for the next one", async () => {
+    const other = createClient({ url: server.url });
+    const holder = await other.transaction("write");
+    await holder.batch(["SELECT 1"]);
+    const insert = statement("INSERT INTO probe VALUES ('given up')");
+    const write = () => driver.write(async (tx) => void (await tx.batch([insert])));
+    expect(await rejection(write())).toMatchObject(lost);
+    await holder.rollback();
+    await driver.write(async (tx) => void (await tx.batch([statement("INSERT INTO probe VALUES ('next')")])));
+    expect(await driver.query("SELECT k FROM probe WHERE k IN ('given up', 'next')")).toEqual([
+      expect.objectContaining({ k: "next" }),
+    ] as never);
   });
 
   describe("a commit whose reply is lost", () => {
