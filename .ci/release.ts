@@ -122,11 +122,9 @@ function releaseOf(version: string): Release {
   const text = readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8");
   const release = readChangelog(text).find((one) => one.version === version);
   if (release === undefined)
-    throw new BuildError(`CHANGELOG.md has no section "## ${version} (YYYY-MM-DD)"; write what has changed`);
+    throw new BuildError(`CHANGELOG.md has no section "## [${version}] - YYYY-MM-DD"; write its changes`);
   if (release.date === null)
-    console.error(
-      `CHANGELOG.md calls ${version} not released yet: give it its date for a release that goes out`,
-    );
+    console.error(`CHANGELOG.md has no date for ${version}: add it before you publish the release`);
   return release;
 }
 

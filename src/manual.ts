@@ -6,6 +6,7 @@ import boards from "../data/help/boards.md" with { type: "text" };
 import consolePage from "../data/help/console.md" with { type: "text" };
 import errorsPage from "../data/help/errors.md" with { type: "text" };
 import evidence from "../data/help/evidence.md" with { type: "text" };
+import firstDay from "../data/help/first-day.md" with { type: "text" };
 import growth from "../data/help/growth.md" with { type: "text" };
 import install from "../data/help/install.md" with { type: "text" };
 import keyTheft from "../data/help/key-theft.md" with { type: "text" };
@@ -34,45 +35,81 @@ export type Topic = {
   readonly text: string;
 };
 
-/** The topics, in the order in which an operator meets them. */
-export const topics: readonly Topic[] = [
+type Group = { readonly title: string; readonly topics: readonly Topic[] };
+
+/** The manual: the first day on top, then five groups by what the reader wants to do. */
+export const groups: readonly Group[] = [
   {
-    name: "terminal",
-    summary: "Exit codes, files, completion: what holds for every command",
-    text: terminal,
+    title: "Start here",
+    topics: [
+      { name: "first-day", summary: "A day from an empty folder to a checked backup", text: firstDay },
+    ],
   },
-  { name: "register", summary: "Load teachers, revoke a licence, decide who is eligible", text: register },
-  { name: "partners", summary: "Onboard a partner: scopes, quotas, API keys, certificates", text: partners },
-  { name: "proxy", summary: "End TLS here or in front, and believe the right headers", text: proxy },
-  { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
-  { name: "sandbox", summary: "Cause webhooks and receive them: a partner's engineer", text: sandbox },
-  { name: "webhooks", summary: "Tell partners of changes, and see what went wrong", text: webhooks },
-  { name: "errors", summary: "What each error code means, and what to do", text: errorsPage + codeTable() },
-  { name: "access-log", summary: "Follow a request id to its call and its attestations", text: accessLog },
-  { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
-  { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
-  { name: "install", summary: "Run it under systemd: package, files, timers, alerts", text: install },
-  { name: "service", summary: "Run it in a container; issuer, settings and site", text: service },
-  { name: "backup", summary: "Back up while serving, and restore", text: backup },
   {
-    name: "nodes",
-    summary: "Run several nodes behind a proxy, and what to do when a part dies",
-    text: nodes,
+    title: "Daily work",
+    topics: [
+      {
+        name: "register",
+        summary: "Load teachers, revoke a licence, decide who is eligible",
+        text: register,
+      },
+      { name: "partners", summary: "Add a partner: scopes, quotas, API keys, certificates", text: partners },
+      { name: "webhooks", summary: "Notify partners of changes, and see what failed", text: webhooks },
+      { name: "keys", summary: "Rotate keys, replace one that leaked, keep the master key", text: keys },
+      {
+        name: "terminal",
+        summary: "Exit codes, files and names that hold for every command",
+        text: terminal,
+      },
+    ],
   },
-  { name: "libsql", summary: "Look after the server that nodes share: tokens, TLS, backup", text: libsql },
-  { name: "verify", summary: "Check envelopes and certificates, offline and for years", text: verify },
-  { name: "boards", summary: "For an examination board: what to ask for, and how to check it", text: boards },
   {
-    name: "evidence",
-    summary: "The log that shows when each answer was given, to everybody",
-    text: evidence,
+    title: "Install and run",
+    topics: [
+      { name: "install", summary: "Run it under systemd: package, files, timers, alerts", text: install },
+      { name: "service", summary: "Set issuer, name and logo; run it in a container", text: service },
+      { name: "proxy", summary: "End TLS here or in front, and trust the right headers", text: proxy },
+      { name: "backup", summary: "Back up while serving, and restore", text: backup },
+    ],
   },
-  { name: "key-theft", summary: "A key is stolen: what happens, what to do, what it prints", text: keyTheft },
-  { name: "privacy", summary: "What is kept of whom, and data-protection requests", text: privacy },
-  { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
-  { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
-  { name: "proved", summary: "The randomised tests of what it promises, and their results", text: proved },
+  {
+    title: "Watch and find out",
+    topics: [
+      { name: "console", summary: "See how the service does and what needs doing", text: consolePage },
+      { name: "metrics", summary: "Watch it with Prometheus and Grafana; every metric", text: metrics },
+      { name: "access-log", summary: "Find out why a call was refused", text: accessLog },
+      { name: "errors", summary: "Look up an error code and what to do", text: errorsPage + codeTable() },
+    ],
+  },
+  {
+    title: "Ask, check and prove",
+    topics: [
+      { name: "sandbox", summary: "For a partner's engineer: cause events and receive them", text: sandbox },
+      { name: "verify", summary: "Check envelopes and printed attestations, offline", text: verify },
+      { name: "boards", summary: "For an examination board: ask for answers and check them", text: boards },
+      { name: "evidence", summary: "Show when each answer was given", text: evidence },
+      {
+        name: "key-theft",
+        summary: "Act when a key is stolen, with what each command prints",
+        text: keyTheft,
+      },
+    ],
+  },
+  {
+    title: "Grow and decide",
+    topics: [
+      { name: "nodes", summary: "Run several nodes, and act when a part dies", text: nodes },
+      { name: "libsql", summary: "Run the server that nodes share: tokens, TLS, backup", text: libsql },
+      { name: "growth", summary: "How many nodes and primaries for how many checks", text: growth },
+      { name: "limits", summary: "What it does not do, and how much it takes", text: limits },
+      { name: "privacy", summary: "What is stored of whom, and data-protection requests", text: privacy },
+      { name: "proved", summary: "What has tried to break the promises, with results", text: proved },
+    ],
+  },
 ];
+
+/** Every page of the manual, in the order of the groups. */
+export const topics: readonly Topic[] = groups.flatMap((group) => group.topics);
 
 function codeTable(): string {
   const rows = Object.entries(errorCodes).map(

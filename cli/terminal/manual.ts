@@ -3,7 +3,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { linkedTopic, type Topic, topics } from "../../src/manual.ts";
+import { groups, linkedTopic, type Topic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
@@ -41,10 +41,16 @@ function written(text: string): number {
   return exitCodes.done;
 }
 
+/** The topics under the titles of their groups, in columns that line up across the groups. */
 function topicList(): string {
-  const rows = topics.map(({ name, summary }) => [name, summary]);
-  const more = "`tvs --help` lists the commands, and `tvs help COMMAND` explains one.";
-  return `${table(["MANUAL", "`tvs help TOPIC` prints a page"], rows)}\n\n${wrapped(more, terminalWidth())}\n`;
+  const nameWidth = Math.max(...topics.map(({ name }) => name.length));
+  const sections = groups.map(({ title, topics: own }) => {
+    const lines = own.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}\n`);
+    return `${heading(title.toUpperCase())}\n${lines.join("")}`;
+  });
+  const more =
+    "`tvs help TOPIC` prints a page. `tvs --help` lists the commands, and `tvs help COMMAND` explains one.";
+  return `${sections.join("")}\n${wrapped(more, terminalWidth())}\n`;
 }
 
 async function writePage({ name, text }: Topic, command: (() => Promise<number>) | null): Promise<number> {

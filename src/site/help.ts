@@ -2,7 +2,7 @@ import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/hono-call.ts";
-import { headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
+import { groups, headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
 import { english, type Language, queryOf } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";
 
@@ -26,16 +26,18 @@ type HelpPage = Pick<Page, "title" | "main" | "languages">;
 function contentsPage(language: Language): HelpPage {
   const { manual } = language.texts;
   const query = queryOf(language);
-  const items = topics.map(
-    (topic) =>
-      html`<li lang="en"><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`,
+  const item = (topic: Topic) =>
+    html`<li><a href="${topic.name}${query}">${titleOf(topic)}</a><br>${topic.summary}</li>`;
+  const sections = groups.map(
+    (group) => html`<section lang="en"><h2>${group.title}</h2>
+<ul>
+${group.topics.map(item)}
+</ul></section>
+`,
   );
   const main = html`<h1>${manual.title}</h1>
 <p class="lead">${manual.lead} <code>tvs help TOPIC</code></p>
-<ul>
-${items}
-</ul>
-<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
+${sections}<p><a href="../getting-started${query}">${manual.partners}</a></p>`;
   return { title: manual.title, main };
 }
 

@@ -1,9 +1,8 @@
-/** The README's first envelope and its operator's day, run line by line as they are printed there. */
+/** The README's quick start and the manual's first day, run line by line as they are printed there. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFile, writeFile } from "node:fs/promises";
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeXlsx } from "hucre/xlsx";
 import { eventually } from "../harness/eventually.ts";
 import { patienceMs } from "../harness/program.ts";
 import { type Ended, openShell, printedLines, repository, type Shell } from "./printed-commands.ts";
@@ -12,9 +11,9 @@ setDefaultTimeout(4 * patienceMs);
 
 const nin = "99900000001";
 
-/** What is not run as it stands, and why. */
+/** Lines that are not run, each with the reason. */
 const notRun: Readonly<Record<string, string>> = {
-  "npm start ": "installs and runs until it is ended; ci/launch.test.ts and blackbox/sandbox.test.ts do both",
+  "npm start": "installs and runs until it is ended; ci/launch.test.ts and blackbox/sandbox.test.ts do both",
   "npm run build ": "builds; the shell has the program under test in that very folder",
   "kill $SERVICE $!": "the services are the test's own",
 };
@@ -50,13 +49,13 @@ async function receive(request: Request): Promise<Response> {
   return new Response(null, { status: 204 });
 }
 
-/** What a line must have done, by its beginning. */
+/** The check after a line, by the beginning of the line. */
 type Expectations = Readonly<Record<string, (ended: Ended) => void | Promise<void>>>;
 
-/** Runs every line of a chapter, each of which must be expected, and nothing else may be. */
-async function runChapter(heading: string, expectations: Expectations): Promise<void> {
+/** Runs the lines of a document. Every line needs an expectation, and every expectation a line. */
+async function runDocument(path: string, expectations: Expectations): Promise<void> {
   const met = new Set<string>();
-  for (const line of printedLines("README.md", heading)) {
+  for (const line of printedLines(path)) {
     if (Object.keys(notRun).some((words) => line.startsWith(words))) continue;
     if (/tvs serve .*&(?: \w+=\$!)?$/.test(line)) {
       await shell.serve(line);
@@ -75,7 +74,7 @@ async function runChapter(heading: string, expectations: Expectations): Promise<
 
 const variable = async (name: string) => (await shell.run(`printf %s "$${name}"`)).stdout;
 
-const firstEnvelope: Expectations = {
+const quickStart: Expectations = {
   "./tvs init ": ({ stdout }) => {
     expect(stdout).toMatch(/^name +National Registry of Teachers$/m);
     expect(stdout).toContain("teachers import extract.csv --baseline");
@@ -90,8 +89,8 @@ const firstEnvelope: Expectations = {
 };
 
 const day: Expectations = {
-  "mkdir ../day ": () => {},
-  "export PATH=": () => {},
+  "mkdir day ": () => {},
+  "export TVS_OPERATOR=": () => {},
   "tvs init ": ({ stdout }) => expect(stdout).toMatch(/^issuer +https:\/\/verify.example.org$/m),
   "tvs partners add ": () => {},
   "tvs partners webhook set ": ({ stdout }) => expect(stdout).toMatch(/^secret +whsec_\S+$/m),
@@ -171,43 +170,19 @@ const day: Expectations = {
   "tvs webhooks release ": ({ stdout }) => expect(stdout).toMatch(/^webhooks .* again\n$/),
 };
 
-test("the README's first envelope and its operator's day go as it prints them", async () => {
-  await tryOwnFile();
-  await runChapter("Five minutes to the first verified envelope", firstEnvelope);
+test("the README's quick start runs as printed and ends with a valid envelope", async () => {
+  await runDocument("README.md", quickStart);
   expect(await shell.stopServices()).toEqual([0]);
-  await runChapter("The operator's day", day);
+});
+
+test("the manual's first day runs as printed, and the restored service answers", async () => {
+  await runDocument("data/help/first-day.md", day);
   expect(shell.services).toHaveLength(2);
   await askRestored();
   expect(await shell.stopServices()).toEqual([0, 0]);
 });
 
-/** The sandbox with an operator's own file; that npm starts it, a fresh clone shows. */
-async function tryOwnFile(): Promise<void> {
-  const [start = "", ...lines] = printedLines("README.md", "Try it");
-  expect(start).toStartWith("npm start ");
-  const rows = [
-    ["Registration No", "Full Name", "Source", "Certificate Status", "Licence Expiry"],
-    ["BD/2020/LA/000001", "Adaeze Okafor", "Legacy", "Verified", new Date("2031-12-31T00:00:00Z")],
-  ];
-  const workbook = await writeXlsx({ sheets: [{ name: "Teachers", rows }] });
-  await writeFile(join(shell.home, "extract.xlsx"), workbook);
-  await shell.serve("tvs serve --sandbox");
-  for (const line of lines) {
-    const { code, stderr } = await shell.run(line.replace("npm run --silent tvs --", "tvs"));
-    expect({ line, code, stderr: code === 0 ? "" : stderr }).toEqual({ line, code: 0, stderr: "" });
-  }
-  const { stdout } = await shell.run("tvs teachers find BD/2020/LA/000001 --sandbox");
-  expect(stdout).toContain("Adaeze Okafor");
-  expect(await shell.stopServices()).toEqual([0]);
-}
-
-test("every other chapter of the README has no command to run", () => {
-  const run = ["Try it", "Five minutes to the first verified envelope", "The operator's day"];
-  const lines = run.flatMap((heading) => printedLines("README.md", heading));
-  expect(printedLines("README.md")).toEqual(lines);
-});
-
-/** The restored service knows the partner by its key, and what was revoked before the backup. */
+/** Asks the restored service with the partner's key about the teacher who was revoked before the backup. */
 async function askRestored(): Promise<void> {
   const restored = shell.services[1];
   const response = await fetch(`${restored?.url}/v1/inter-agency/eligibility-check`, {

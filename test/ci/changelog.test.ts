@@ -7,21 +7,20 @@ import manifest from "../../package.json" with { type: "json" };
 const text = readFileSync(join(import.meta.dir, "../../CHANGELOG.md"), "utf8");
 
 describe("the changelog", () => {
-  test("begins with this program's version, and every version has a date or is not released yet", () => {
+  test("the changelog begins with this program's version, and every earlier version has a date", () => {
     const releases = readChangelog(text);
     expect(releases[0]?.version).toBe(manifest.version);
     expect(releases.slice(1).filter(({ date }) => date === null)).toEqual([]);
   });
 
-  test("is read by its versions, with what each has changed", () => {
-    const two =
-      "# Changelog\n\nWords.\n\n## 0.2.0 (2026-12-01)\n\n- More.\n\n## 0.1.0 (not released yet)\n\n- First.\n";
+  test("readChangelog lists the versions with their notes, and refuses a heading of another form", () => {
+    const two = "# Changelog\n\nWords.\n\n## [0.2.0] - 2026-12-01\n\n- More.\n\n## [0.1.0]\n\n- First.\n";
     expect(readChangelog(two)).toEqual([
       { version: "0.2.0", date: "2026-12-01", notes: "- More." },
       { version: "0.1.0", date: null, notes: "- First." },
     ]);
     expect(() => readChangelog("# Changelog\n\n## 0.2\n\n- More.\n")).toThrow(
-      '"## 0.2" is not ## VERSION (YYYY-MM-DD)',
+      '"## 0.2" is not ## [VERSION] - YYYY-MM-DD',
     );
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { headingId, titleOf, topics } from "../../src/manual.ts";
+import { groups, headingId, titleOf, topics } from "../../src/manual.ts";
 import { openTestService, type TestService } from "../harness/service.ts";
 
 const folder = "/v1/inter-agency/help/";
@@ -19,8 +19,9 @@ function linksOf(html: string, path: string): URL[] {
 }
 
 describe("the manual's pages", () => {
-  test("begin at an index of all topics, whose address may lack its slash", async () => {
+  test("the index has every topic under its group, with and without the slash of its address", async () => {
     const html = await textOf(folder);
+    for (const { title } of groups) expect(html).toContain(`<h2>${title}</h2>`);
     for (const topic of topics) expect(html).toContain(`<a href="${topic.name}">${titleOf(topic)}</a>`);
     const bare = await world.call(folder.slice(0, -1));
     expect(bare.status).toBe(308);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { titleOf, topics } from "../../../src/manual.ts";
+import { groups, titleOf, topics } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -32,14 +32,15 @@ test("the manual explains every reason of an answer, in the contract's order", (
 });
 
 describe("tvs help", () => {
-  test("lists every topic on one screen, and leaves the commands to --help", async () => {
+  test("tvs help lists every topic under its group, and leaves the commands to --help", async () => {
     const { stdout, code } = await runTvs(["help"]);
     expect(code).toBe(0);
     expect(stdout).not.toContain("RUN THE SERVICE");
     expect(stdout).toContain("`tvs --help` lists the commands");
-    expect(stdout.split("\n").length).toBeLessThan(topics.length + 6);
+    expect(stdout.split("\n").length).toBeLessThan(topics.length + groups.length + 6);
+    for (const { title } of groups) expect(stdout).toMatch(new RegExp(`^${title.toUpperCase()}$`, "m"));
     for (const { name, summary } of topics) {
-      expect(stdout).toMatch(new RegExp(`^${name} +${summary.slice(0, 20)}`, "m"));
+      expect(stdout).toMatch(new RegExp(`^ {2}${name} +${summary.slice(0, 20)}`, "m"));
     }
   });
 
@@ -97,7 +98,8 @@ describe("at a terminal", () => {
     },
   );
 
-  test("a link names the topic to ask for", async () => {
-    expect((await onTerminal(["help", "proxy"])).text).toContain("partners (`tvs help partners`)");
+  test("a link to another page is printed with the command that prints that page", async () => {
+    const { text } = await onTerminal(["help", "proxy"]);
+    expect(text.replace(/\s+/g, " ")).toContain("partners (`tvs help partners`)");
   });
 });
