@@ -119,7 +119,8 @@ beforeAll(async () => {
   world.metrics.requests.observe("/v1/inter-agency/eligibility-check", "POST", 503, 1);
   const change = { ...everythingWrong, appliedAt: now - 36 * 24 * hourMs, credentials: credentials(13) };
   const { readings } = judgedWith(change);
-  const failed = { readings: async () => ({ readings, hasFailed: true }), isDiskRefusing: () => true };
+  const hasFailed = async () => ({ readings, hasFailed: true });
+  const failed = { readings: hasFailed, isDiskRefusing: () => true, clockAheadMs: () => 3_000 };
   wrong = await scrape(world, change, failed);
   await world.close();
 });
