@@ -28,10 +28,10 @@ const pages = filesOf(["pages/"]);
  * starts a process for each line of the manual or the README: apart, because `npm test` is to be quick.
  */
 const faults = filesOf([
+  "blackbox/first-day",
   "blackbox/log-rollback",
   "blackbox/manual",
   "blackbox/nodes",
-  "blackbox/operators-day",
   "ci/package",
   "cli/sandbox/trigger",
   "cli/serve/serving-threads",

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { writeXlsx } from "hucre/xlsx";
 import { topics } from "../../src/manual.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { eventually, until } from "../harness/eventually.ts";
@@ -33,7 +34,7 @@ const mayStartServers = noServer === undefined && process.env.TVS_COMMAND !== un
 const leftOut: Readonly<Record<string, boolean>> = {
   // Most of its lines end with 1: cli/register/key-theft.test.ts runs them, and holds what they print.
   "key-theft": true,
-  // blackbox/operators-day.test.ts runs it.
+  // blackbox/first-day.test.ts runs it.
   "first-day": true,
   nodes: !mayStartServers,
   libsql: !mayStartServers || Bun.which("sqlite3") === null,
@@ -67,11 +68,11 @@ beforeAll(async () => {
   }));
   const here = (name: string) => join(shell.home, name);
   await copyFile(repository("data/sample-registry.csv"), here("extract.csv"));
-  await writeFile(
-    here("board.csv"),
-    "Teachers;;;;\nRegistration No;Full Name;Source;Certificate Status;Licence Expiry\n" +
-      "TR/2019/LA/000001;Ada Okafor;New System;Verified;31/12/2031\n",
-  );
+  const rows = [
+    ["Registration No", "Full Name", "Source", "Certificate Status", "Licence Expiry"],
+    ["TR/2019/LA/000001", "Ada Okafor", "New System", "Verified", new Date("2031-12-31T00:00:00Z")],
+  ];
+  await writeFile(here("board.xlsx"), await writeXlsx({ sheets: [{ name: "Teachers", rows }] }));
   await writeFile(here("nin.txt"), "99900000001\n");
   await writeFile(here("school.csv"), "reg_no\nTR/2019/LA/000001\n");
   const { certPem, keyPem } = await makeCertificate({ commonName: "localhost" });
