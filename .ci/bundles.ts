@@ -9,6 +9,7 @@ import { join } from "node:path";
 import scalarPlugin from "@scalar/fastify-api-reference";
 import fastify from "fastify";
 import { projectFolder, runScript } from "./build.ts";
+import { notices, noticesFile } from "./notices.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, typesFile } from "./schema-types.ts";
 
@@ -54,6 +55,7 @@ export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
+  [noticesFile]: async () => notices(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
 };
@@ -79,7 +81,9 @@ function isDue(): boolean {
     readdirSync(join(projectFolder, folder)).map((file) => join(projectFolder, folder, file)),
   );
   const date = (path: string) => statSync(path).mtimeMs;
-  const others = ["package.json", "data/openapi.yaml"].map((file) => join(projectFolder, file));
+  const others = ["package.json", "data/openapi.yaml", "data/notices/bun.md"].map((file) =>
+    join(projectFolder, file),
+  );
   const newest = [...sources, ...others].filter((path) => !made.includes(path));
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));
 }
