@@ -16,7 +16,6 @@ import {
 import { dirname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { scripts } from "../cli/terminal/completion.ts";
-import commands from "../data/commands.json" with { type: "json" };
 import { BuildError, projectFolder } from "./build.ts";
 import { readChangelog } from "./changelog.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
@@ -169,6 +168,7 @@ function manualPage({ version, releasedAt, description }: PackageParts): string 
       .replace(/-/g, "\\-")
       .replace(/^([.'])/gm, "\\&$1");
   const date = new Date(releasedAt * 1_000).toISOString().slice(0, 10);
+  const commands = JSON.parse(readFileSync(join(projectFolder, "data/commands.json"), "utf8"));
   const sections = Object.entries(commands as Readonly<Record<string, Explained>>).map(
     ([name, { description: about, options = {} }]) => {
       const listed = Object.entries(options).map(([option, meaning]) => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import lock from "../package-lock.json" with { type: "json" };
 import { BuildError, projectFolder } from "./build.ts";
 
-export const noticesFile = join(projectFolder, "src/notices.bundle.txt");
+export const noticesFile = join(projectFolder, "cli/notices.bundle.txt");
 
 type Locked = { readonly dev?: boolean; readonly devOptional?: boolean; readonly optional?: boolean };
 type Manifest = { name: string; version: string; license?: string; author?: string | { name: string } };

@@ -1,6 +1,6 @@
 import words from "../data/commands.json" with { type: "json" };
-import notices from "../src/notices.bundle.txt" with { type: "text" };
 import { command } from "./command.ts";
+import notices from "./notices.bundle.txt" with { type: "text" };
 import { print } from "./terminal/output.ts";
 
 /** Prints the licences of everything that the executable contains. */

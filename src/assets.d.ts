@@ -5,9 +5,6 @@ declare module "embedded-text" {
   export default text;
 }
 
-declare module "*.yaml" {
-  export { default } from "embedded-text";
-}
 declare module "*.sql" {
   export { default } from "embedded-text";
 }
