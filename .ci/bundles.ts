@@ -8,7 +8,9 @@ import { existsSync, readdirSync, readFileSync, statSync, utimesSync, watch, wri
 import { join } from "node:path";
 import scalarPlugin from "@scalar/fastify-api-reference";
 import fastify from "fastify";
+import { parse } from "yaml";
 import { projectFolder, runScript } from "./build.ts";
+import { notices, noticesFile } from "./notices.ts";
 import { declarationsFile, moduleFile, partnerDeclarations, partnerModule } from "./partner-module.ts";
 import { apiTypes, typesFile } from "./schema-types.ts";
 
@@ -48,12 +50,21 @@ async function scalarScript(): Promise<string> {
   return `/*! Scalar API Reference ${version}\n\n${read("LICENSE")}*/\n${body}`;
 }
 
+/** The OpenAPI document as JSON. Its examples refer to each other more often than the parser allows texts of strangers. */
+function openApiJson(): string {
+  return JSON.stringify(
+    parse(readFileSync(join(projectFolder, "data/openapi.yaml"), "utf8"), { maxAliasCount: -1 }),
+  );
+}
+
 /** How each bundle is made, by its file; the others are made of the types. */
 export const bundles: Readonly<Record<string, () => Promise<string>>> = {
   [typesFile]: async () => apiTypes(),
   [join(scriptFolder, "app.bundle.js")]: () => pageScript("app"),
   [join(scriptFolder, "extras.bundle.js")]: () => pageScript("extras"),
   [join(projectFolder, "src/site/scalar.bundle.js")]: scalarScript,
+  [join(projectFolder, "src/api/openapi.bundle.json")]: async () => openApiJson(),
+  [noticesFile]: async () => notices(),
   [moduleFile]: partnerModule,
   [declarationsFile]: partnerDeclarations,
 };
@@ -79,7 +90,9 @@ function isDue(): boolean {
     readdirSync(join(projectFolder, folder)).map((file) => join(projectFolder, folder, file)),
   );
   const date = (path: string) => statSync(path).mtimeMs;
-  const others = ["package.json", "data/openapi.yaml"].map((file) => join(projectFolder, file));
+  const others = ["package.json", "data/openapi.yaml", "data/notices/bun.md"].map((file) =>
+    join(projectFolder, file),
+  );
   const newest = [...sources, ...others].filter((path) => !made.includes(path));
   return Math.min(...made.map(date)) < Math.max(...newest.map(date));
 }

@@ -1,6 +1,7 @@
 /** The Debian package of an executable, made by Debian's own dpkg-deb: the service as its operators' machines install things. */
 
 import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
@@ -12,11 +13,13 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { scripts } from "../cli/terminal/completion.ts";
 import { BuildError, projectFolder } from "./build.ts";
+import { readChangelog } from "./changelog.ts";
 import { postinst, postrm, prerm } from "./debian-scripts.ts";
+import { noticesFile } from "./notices.ts";
 
 /** What a package is made of. */
 export type PackageParts = {
@@ -83,14 +86,115 @@ function lay(root: string, parts: PackageParts): void {
   put("usr/share/bash-completion/completions/tvs", scripts.bash);
   put("usr/share/zsh/vendor-completions/_tvs", scripts.zsh);
   put("usr/share/fish/vendor_completions.d/tvs.fish", scripts.fish);
-  put("usr/share/doc/tvs/copyright", readFileSync(join(projectFolder, "LICENSE"), "utf8"));
-  const changes = readFileSync(join(projectFolder, "CHANGELOG.md"));
-  put("usr/share/doc/tvs/changelog.gz", new Uint8Array(gzipSync(changes, { level: 9 })));
+  const gzip = (text: string) => new Uint8Array(gzipSync(text, { level: 9 }));
+  put("usr/share/doc/tvs/copyright", copyright());
+  put("usr/share/doc/tvs/licenses.gz", gzip(readFileSync(noticesFile, "utf8")));
+  put("usr/share/lintian/overrides/tvs", lintianOverrides);
+  put("usr/share/doc/tvs/changelog.gz", gzip(changes(parts)));
+  put("usr/share/man/man1/tvs.1.gz", gzip(manualPage(parts)));
+  put("DEBIAN/md5sums", md5sums(root));
   put("DEBIAN/postinst", postinst, 0o755);
   put("DEBIAN/prerm", prerm, 0o755);
   put("DEBIAN/postrm", postrm, 0o755);
   put("DEBIAN/control", control(parts, Math.ceil(statSync(parts.executable).size / 1024)));
 }
+
+/** By which `dpkg --verify` and debsums check the files. */
+function md5sums(root: string): string {
+  const files = readdirSync(join(root, "usr"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+  const sum = (file: string) =>
+    createHash("md5")
+      .update(readFileSync(join(root, file)))
+      .digest("hex");
+  return files.map((file) => `${sum(file)}  ${file}\n`).join("");
+}
+
+/** A text as a paragraph of a Debian file: each line is indented, and an empty one is a dot. */
+const indented = (text: string) => text.trim().replace(/^/gm, " ").replace(/^ $/gm, " .");
+
+/** In the form that Debian's tools read (DEP 5). */
+function copyright(): string {
+  const ours = readFileSync(join(projectFolder, "LICENSE"), "utf8").trim();
+  const holder = /^Copyright.*$/m.exec(ours)?.[0].replace(/^Copyright (\(c\) )?/, "") ?? "";
+  return `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: tvs
+Comment: /usr/share/doc/tvs/licenses.gz has the licences of everything that the program contains, and so has
+ the command \`tvs licenses\`.
+
+Files: *
+Copyright: ${holder}
+License: Expat
+${indented(ours.replace(/^.*?(?=Permission)/s, ""))}
+`;
+}
+
+/** What lintian says of the runtime's own file, which comes as it is and holds the program behind its code. */
+const lintianOverrides = `# The program lies behind the code of the runtime, so the file cannot be stripped or linked again.
+tvs: unstripped-binary-or-object [usr/bin/tvs]
+tvs: embedded-library libjpeg [usr/bin/tvs]
+tvs: hardening-no-pie [usr/bin/tvs]
+tvs: hardening-no-relro [usr/bin/tvs]
+tvs: hardening-no-bindnow [usr/bin/tvs]
+tvs: spelling-error-in-binary *
+# The folder is the service's own, and -xdev and the types keep the change inside it.
+tvs: recursive-privilege-change *
+`;
+
+const maintainer = "tvs maintainers <maintainers@tvs.invalid>";
+
+/** The versions of the changelog in Debian's form. */
+function changes({ releasedAt }: PackageParts): string {
+  return readChangelog(readFileSync(join(projectFolder, "CHANGELOG.md"), "utf8"))
+    .map(({ version, date, notes }) => {
+      const points = [...notes.matchAll(/^- (.*)$/gm)].map(([, point]) =>
+        `  * ${point}`.replace(/(.{1,76})(?: |$)/gm, "$1\n    ").trimEnd(),
+      );
+      const at = new Date(date ?? releasedAt * 1_000).toUTCString().replace("GMT", "+0000");
+      const head = `tvs (${version}) stable; urgency=medium`;
+      return `${head}\n\n${points.join("\n")}\n\n -- ${maintainer}  ${at}\n`;
+    })
+    .join("\n");
+}
+
+/** Every command with its options, as `--help` explains them. */
+function manualPage({ version, releasedAt, description }: PackageParts): string {
+  // A line that begins with a dot or a quote would be a request; a hyphen is a dash in roff.
+  const roff = (text: string) =>
+    text
+      .replace(/\\/g, "\\e")
+      .replace(/-/g, "\\-")
+      .replace(/^([.'])/gm, "\\&$1");
+  const date = new Date(releasedAt * 1_000).toISOString().slice(0, 10);
+  const commands = JSON.parse(readFileSync(join(projectFolder, "data/commands.json"), "utf8"));
+  const sections = Object.entries(commands as Readonly<Record<string, Explained>>).map(
+    ([name, { description: about, options = {} }]) => {
+      const listed = Object.entries(options).map(([option, meaning]) => {
+        const flag = /^[A-Z]/.test(option) ? option : `--${option}`;
+        return `.TP\n.B ${roff(flag)}\n${roff(meaning)}\n`;
+      });
+      return `.SS tvs ${roff(name)}\n${roff(about)}\n${listed.join("")}`;
+    },
+  );
+  return `.TH TVS 1 ${date} "tvs ${version}" "User Commands"
+.SH NAME
+tvs \\- ${roff(description)}
+.SH SYNOPSIS
+.B tvs
+.I COMMAND
+[\\fIOPTIONS\\fR]
+.SH DESCRIPTION
+.B tvs help
+lists the topics of the manual, and
+.B tvs COMMAND \\-\\-help
+explains a command with examples.
+.SH COMMANDS
+${sections.join("")}`;
+}
+
+type Explained = { readonly description: string; readonly options?: Readonly<Record<string, string>> };
 
 /**
  * What apt shows and resolves. The libraries are those that the executable and its database engine load, and with which
@@ -100,7 +204,7 @@ function control({ architecture, version, description }: PackageParts, kibibytes
   return `Package: tvs
 Version: ${version}
 Architecture: ${architecture}
-Maintainer: tvs maintainers <tvs@localhost>
+Maintainer: ${maintainer}
 Installed-Size: ${kibibytes}
 Depends: libc6 (>= 2.28), libgcc-s1, passwd
 Recommends: ca-certificates, libssl3t64 | libssl3, systemd${architecture === "amd64" ? ", libcrypto-mb11" : ""}

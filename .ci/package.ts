@@ -16,11 +16,25 @@ import { declarationsFile, moduleFile } from "./partner-module.ts";
 const leastNode = 20;
 
 /** How the package calls itself. It depends on nothing, so there is nothing to be installed with it. */
+const repository = process.env.GITHUB_REPOSITORY;
 const description = {
   name: "tvs-partner",
   version: manifest.version,
   description: "Verifies the answers and webhooks of a Teacher Verification Service, and asks it",
   license: manifest.license,
+  keywords: ["teacher", "licence", "verification", "jws", "webhooks"],
+  // A release names where it was made.
+  ...(repository === undefined
+    ? {}
+    : {
+        repository: {
+          type: "git",
+          url: `git+https://github.com/${repository}.git`,
+          directory: "src/partner",
+        },
+        homepage: `https://github.com/${repository}#readme`,
+      }),
+  sideEffects: false,
   type: "module",
   exports: { ".": { types: "./index.d.ts", default: "./index.js" }, "./package.json": "./package.json" },
   types: "./index.d.ts",

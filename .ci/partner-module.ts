@@ -88,6 +88,8 @@ export async function partnerDeclarations(): Promise<string> {
     const texts = (await reachable(folder, name)).map((text) =>
       text
         .replace(importStatement, "")
+        // Before TypeScript 5.7 the type has no parameter.
+        .replaceAll("Uint8Array<ArrayBuffer>", "Uint8Array")
         .replace(/^export \{\};\n/gm, "")
         .replace(/^export (?=declare |type )/gm, ""),
     );

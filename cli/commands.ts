@@ -50,6 +50,7 @@ const sections: Readonly<Record<string, Commands>> = {
   },
   "FOR DEVELOPERS AND SHELLS": {
     openapi: () => import("./openapi.ts").then((file) => file.openapiCommand),
+    licenses: () => import("./licenses.ts").then((file) => file.licensesCommand),
     completion: () => import("./terminal/completion.ts").then((file) => file.completionCommand),
   },
 };

@@ -5,9 +5,6 @@ declare module "embedded-text" {
   export default text;
 }
 
-declare module "*.yaml" {
-  export { default } from "embedded-text";
-}
 declare module "*.sql" {
   export { default } from "embedded-text";
 }
@@ -28,6 +25,10 @@ declare module "*.zsh" {
   export { default } from "embedded-text";
 }
 
+/** The licences of what the executable contains. */
+declare module "*.bundle.txt" {
+  export { default } from "embedded-text";
+}
 /** The type declarations of the partners' module, which are handed out beside it. */
 declare module "*.types.txt" {
   export { default } from "embedded-text";

@@ -36,7 +36,10 @@ describe.skipIf(!canPackage())("the Debian package", () => {
           "-rw-r--r-- root/root /usr/share/bash-completion/completions/tvs",
           "-rw-r--r-- root/root /usr/share/doc/tvs/changelog.gz",
           "-rw-r--r-- root/root /usr/share/doc/tvs/copyright",
+          "-rw-r--r-- root/root /usr/share/doc/tvs/licenses.gz",
           "-rw-r--r-- root/root /usr/share/fish/vendor_completions.d/tvs.fish",
+          "-rw-r--r-- root/root /usr/share/lintian/overrides/tvs",
+          "-rw-r--r-- root/root /usr/share/man/man1/tvs.1.gz",
           "-rw-r--r-- root/root /usr/share/tvs/tvs.env",
           "-rw-r--r-- root/root /usr/share/zsh/vendor-completions/_tvs",
         ].map((line) => expect.stringMatching(new RegExp(`^${line}$`))),
@@ -47,7 +50,32 @@ describe.skipIf(!canPackage())("the Debian package", () => {
       spawnSync("dpkg-deb", ["--extract", join(folder, name), files]);
       const unit = readFileSync(join(files, "usr/lib/systemd/system/tvs.service"), "utf8");
       expect(unit).toContain("\nExecStart=/usr/bin/tvs serve\n");
+      const sums = spawnSync("dpkg-deb", ["--info", join(folder, name), "md5sums"], {
+        encoding: "utf8",
+      }).stdout;
+      const checked = spawnSync("md5sum", ["--check", "--quiet"], {
+        cwd: files,
+        input: sums,
+        encoding: "utf8",
+      });
+      expect([checked.status, sums.split("\n")]).toEqual([
+        0,
+        expect.arrayContaining([expect.stringMatching(/ usr\/bin\/tvs$/)]),
+      ]);
     }));
+
+  test.skipIf(Bun.which("lintian") === null)("has nothing that lintian calls an error or warns of", () =>
+    withTempDir(async (folder) => {
+      const executable = join(folder, "program");
+      writeFileSync(executable, "#!/bin/sh\n", { mode: 0o700 });
+      const file = join(folder, packageFor({ ...parts, executable }, folder));
+      const { stdout } = spawnSync("lintian", ["--allow-root", file], { encoding: "utf8" });
+      // What the overrides name concerns the real executable.
+      expect(
+        stdout.split("\n").filter((line) => /^[EW]: /.test(line) && !line.includes("mismatched-override")),
+      ).toEqual([]);
+    }),
+  );
 
   test.each(Object.entries({ postinst, prerm, postrm }))("has a %s that every shell reads", (_, script) => {
     expect(spawnSync("sh", ["-n"], { input: script, encoding: "utf8" })).toMatchObject({
