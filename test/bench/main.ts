@@ -1,113 +1,59 @@
 /**
- * `npm run bench`: what the service does on this machine, beside what the machine could do at best, beside rivals and
- * beside an earlier build in the same minutes. Everything happens on the loopback interface and in folders that are
- * removed.
+ * `npm run bench`: what the service does on this machine, beside what the machine could do at best, beside a rival and
+ * beside another build in the same minutes. Everything happens on the loopback interface and in folders that are removed.
  *
  * It measures the executable, which it builds first; TVS_COMMAND names another program to measure.
  */
-import { join } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { withTempDir } from "../harness/folder.ts";
-import { backlogBench } from "./backlog.ts";
-import { batchesBench } from "./batches.ts";
-import type { Bench } from "./bench.ts";
-import { checksBench } from "./checks.ts";
-import { drainBench, idleBench, silentBench } from "./deliveries.ts";
-import { fairnessBench } from "./fairness.ts";
+import { makeFolder, withTempDir } from "../harness/folder.ts";
+import { programWords } from "../harness/program.ts";
+import { withCleanup } from "./cleanup.ts";
 import { createFigures } from "./figures.ts";
-import { growthBench } from "./growth.ts";
-import { halfLoadBench } from "./halfload.ts";
-import { importBench } from "./imports.ts";
-import { logBench } from "./log.ts";
-import { lookupsBench } from "./lookups.ts";
+import { measureImports } from "./imports.ts";
 import { describeMachine } from "./machine.ts";
-import { memoryBench } from "./memory.ts";
-import { nodesBench } from "./nodes.ts";
-import { findPrograms, type Programs, threadsOf } from "./programs.ts";
-import { removeTemplates } from "./register.ts";
-import { startBench } from "./starts.ts";
-import { verifyBench } from "./verify.ts";
-import { watchedBench } from "./watched.ts";
-import { worthBench } from "./worth.ts";
+import { type Measuring, measureBatches, measureChecks, measureLookups } from "./questions.ts";
+import { type Program, startRegister } from "./register.ts";
 
-const benches: Readonly<Record<string, Bench>> = {
-  checks: checksBench,
-  batches: batchesBench,
-  lookups: lookupsBench,
-  log: logBench,
-  fairness: fairnessBench,
-  halfload: halfLoadBench,
-  memory: memoryBench,
-  import: importBench,
-  start: startBench,
-  verify: verifyBench,
-  drain: drainBench,
-  backlog: backlogBench,
-  silent: silentBench,
-  idle: idleBench,
-  nodes: nodesBench,
-  watched: watchedBench,
-  growth: growthBench,
-  worth: worthBench,
+const questions = {
+  checks: measureChecks,
+  batches: measureBatches,
+  lookups: measureLookups,
+  import: measureImports,
 };
-/** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
-const slowBenches = ["verify", "backlog", "silent"];
+const names = Object.keys(questions) as (keyof typeof questions)[];
 const usage =
-  "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--threads N] [--against EXECUTABLE]\n" +
-  `                        [--only ${Object.keys(benches).join("|")}]\n` +
-  "                        [--growth [--growth-scale PART]]";
-/** Fewer say nothing about the spread. */
-const fullRounds = 5;
-/** A quick run only shows that everything runs. */
-const quickRounds = 2;
-
-type Options = NonNullable<ReturnType<typeof readOptions>>;
+  "usage: npm run bench -- [--quick] [--rounds N] [--signers N] [--against EXECUTABLE]\n" +
+  `                        [--only ${names.join("|")}]`;
 
 function readOptions() {
   const { values } = parseArgs({
     options: {
       quick: { type: "boolean", default: false },
-      markdown: { type: "boolean", default: false },
       only: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
-      threads: { type: "string" },
+      signers: { type: "string" },
       against: { type: "string" },
-      growth: { type: "boolean", default: false },
-      "growth-scale": { type: "string", default: "1" },
     },
   });
-  const { quick: isQuick, only } = values;
-  const rounds = Number(values.rounds ?? (isQuick ? quickRounds : fullRounds));
-  const threads = values.threads === undefined ? null : Number(values.threads);
-  const growthScale = Number(values["growth-scale"]);
-  const isCount = (value: number) => Number.isSafeInteger(value) && value > 0;
-  if (!only.every((name) => Object.hasOwn(benches, name))) return null;
-  if (!isCount(rounds) || (threads !== null && !isCount(threads))) return null;
-  if (!(growthScale > 0 && growthScale <= 1)) return null;
-  const isChosen = (name: string) => {
-    if (only.length > 0) return only.includes(name);
-    // It is asked when a mechanism is to go or to come, and takes as long as all others.
-    if (name === "worth") return false;
-    // It fills a disk for a quarter of an hour, and so has to be asked for.
-    return name === "growth" ? values.growth : !(isQuick && slowBenches.includes(name));
-  };
-  const chosen = Object.entries(benches).filter(([name]) => isChosen(name));
-  const against = values.against ?? null;
-  return { chosen, rounds, threads, against, growthScale, isQuick, isMarkdown: values.markdown };
-}
-
-async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === null) {
-    console.error(usage);
-    return 2;
+  const { quick: isQuick, only, signers, against } = values;
+  const rounds = Number(values.rounds ?? (isQuick ? 2 : 5));
+  const isKnown = only.every((name) => (names as string[]).includes(name));
+  if (!isKnown || !Number.isSafeInteger(rounds) || rounds < 1) return null;
+  const chosen = only.length === 0 ? names : names.filter((name) => only.includes(name));
+  const programs: Program[] = [
+    { words: programWords, isEarlier: false, options: signers === undefined ? [] : ["--signers", signers] },
+  ];
+  if (against !== undefined) {
+    accessSync(resolve(against), constants.X_OK);
+    programs.push({ words: [resolve(against)], isEarlier: true, options: [] });
   }
-  if (process.env.TVS_COMMAND === undefined) return withExecutable();
-  return measure(options);
+  return { chosen, rounds, isQuick, programs };
 }
 
-/** Builds the program into a folder of its own and runs this one again to measure it. */
+/** Builds the program into a folder of its own, and runs this one again to measure it. */
 function withExecutable(): Promise<number> {
   return withTempDir(async (folder) => {
     const file = join(folder, "tvs");
@@ -119,42 +65,41 @@ function withExecutable(): Promise<number> {
   });
 }
 
-async function measure({ chosen, isMarkdown, threads, against, ...options }: Options): Promise<number> {
-  let programs: Programs;
-  try {
-    programs = findPrograms({ threads, against });
-  } catch (error) {
-    console.error(`bench: ${error instanceof Error ? error.message : error}`);
-    return 2;
-  }
+/** Asks the questions one after the other. In each round all that is compared takes turns. */
+async function measure({ chosen, rounds, isQuick, programs }: NonNullable<ReturnType<typeof readOptions>>) {
   const figures = createFigures();
   const machine = describeMachine();
   const startMs = performance.now();
   let failures = 0;
-  for (const [name, bench] of chosen) {
-    const benchMs = performance.now();
-    process.stderr.write(`${name} …`);
-    try {
-      await bench({ figures, programs, ...options });
-    } catch (error) {
-      failures++;
-      process.stderr.write(` failed: ${error}`);
+  const seconds = (sinceMs: number) => ((performance.now() - sinceMs) / 1000).toFixed(0);
+  await withCleanup(async (cleanup) => {
+    const teachers = isQuick ? 20_000 : 200_000;
+    const folder = await makeFolder();
+    cleanup(folder.remove);
+    const start = (program: Program) => startRegister(program, { folder: folder.path, teachers, cleanup });
+    const served: Measuring["served"] = [];
+    if (chosen.some((name) => name !== "import"))
+      for (const program of programs) served.push(await start(program));
+    for (const name of chosen) {
+      const questionMs = performance.now();
+      process.stderr.write(`${name} …`);
+      try {
+        await questions[name]({ figures, programs, served, rounds, isQuick });
+      } catch (error) {
+        failures++;
+        process.stderr.write(` failed: ${error}`);
+      }
+      process.stderr.write(` ${seconds(questionMs)} s\n`);
     }
-    process.stderr.write(` ${seconds(benchMs)} s\n`);
-  }
-  await removeTemplates();
-  const [own, ...others] = programs;
-  const compared = others.map((one) => `; earlier build ${against}: ${threadsOf(one)}`).join("");
-  const about =
-    `One run of ${options.rounds} interleaved round${options.rounds === 1 ? "" : "s"}, ${seconds(startMs)} s; ` +
-    `this build: ${threadsOf(own)}${compared}. ` +
-    `${machine} before and ${/[\d.]+$/.exec(describeMachine())?.[0]} after.`;
-  console.log(`${about}\n\n${figures.text(isMarkdown ? "markdown" : "text")}`);
+  });
+  const after = /[\d.]+$/.exec(describeMachine())?.[0];
+  console.log(`${rounds} interleaved rounds, ${seconds(startMs)} s. ${machine} before and ${after} after.`);
+  console.log(`\n${figures.text()}`);
   return failures === 0 ? 0 : 1;
 }
 
-function seconds(sinceMs: number): string {
-  return ((performance.now() - sinceMs) / 1000).toFixed(0);
-}
-
-process.exitCode = await main();
+const options = readOptions();
+if (options === null) console.error(usage);
+if (options === null) process.exitCode = 2;
+else
+  process.exitCode = process.env.TVS_COMMAND === undefined ? await withExecutable() : await measure(options);

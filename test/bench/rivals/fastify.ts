@@ -1,7 +1,97 @@
-/** Fastify with jose: WebCrypto, which signs on Node's thread pool. */
+/**
+ * The same check as a careful team would write it with Fastify and jose, whose WebCrypto signs on Node's thread pool. It
+ * reads the teachers from a copy of tvs's database and keeps its audit log there. Like tvs it answers after a synced
+ * commit, so an answered check survives a power failure.
+ */
+import { createHash, generateKeyPairSync, randomUUID, timingSafeEqual } from "node:crypto";
 import { fastify } from "fastify";
 import { importPKCS8, SignJWT } from "jose";
-import { admit, answer, audience, headersOf, issuer, kid, newCheck, privateKey } from "./work.ts";
+import Database from "libsql";
+import { eligibilityResult } from "../../../src/domain/eligibility.ts";
+import { defaultPolicy } from "../../../src/domain/policy.ts";
+import type { Teacher } from "../../../src/domain/teachers/teachers.ts";
+import type { EligibilityResult, Purpose } from "../../../src/partner/contract.ts";
+import { packedTeacher } from "../../../src/store/teacher-columns.ts";
+
+type Question = { readonly identifier: { readonly regNo: string }; readonly purpose: Purpose };
+/** A refusal with its HTTP status, as Fastify answers it. */
+const refusal = (statusCode: number, message: string) => Object.assign(new Error(message), { statusCode });
+
+const settings = JSON.parse(process.argv[2] ?? "") as { file: string; apiKey: string };
+const issuer = "https://rival.example.org";
+const audience = "caller";
+const kid = "rival-key-1";
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+const perMinute = 10_000_000;
+const keyHash = createHash("sha256").update(settings.apiKey).digest();
+const minute = { startsAt: 0, used: 0 };
+
+const db = new Database(settings.file);
+db.exec("PRAGMA journal_mode = WAL");
+db.exec("PRAGMA synchronous = FULL");
+db.exec(`CREATE TABLE IF NOT EXISTS audit (verification_id TEXT PRIMARY KEY, partner_id TEXT NOT NULL,
+  at INTEGER NOT NULL, reg_no TEXT NOT NULL, purpose TEXT NOT NULL, status TEXT NOT NULL, eligible INTEGER NOT NULL,
+  jws TEXT NOT NULL)`);
+db.exec("CREATE INDEX IF NOT EXISTS audit_by_partner ON audit (partner_id, at)");
+const findTeacher = db.prepare(`SELECT ${packedTeacher} AS teacher FROM teachers WHERE reg_no = ?`);
+const insertAudit = db.prepare("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+
+/** @throws 401, 429 */
+function admit(authorization: string | undefined): void {
+  const given = createHash("sha256")
+    .update(authorization?.replace(/^Bearer /, "") ?? "")
+    .digest();
+  if (!timingSafeEqual(given, keyHash)) throw refusal(401, "no valid credential");
+  const startsAt = Math.floor(Date.now() / 60_000);
+  if (minute.startsAt !== startsAt) Object.assign(minute, { startsAt, used: 0 });
+  if (++minute.used > perMinute) throw refusal(429, "per-minute quota exceeded");
+}
+
+/** @throws 400 */
+function readQuestion(body: unknown): Question {
+  const { identifier, purpose } = (body ?? {}) as Partial<Question>;
+  if (typeof identifier?.regNo !== "string") throw refusal(400, "identifier.regNo is required");
+  if (purpose === undefined || !Object.hasOwn(defaultPolicy.purposes, purpose))
+    throw refusal(400, "purpose is required");
+  return { identifier: { regNo: identifier.regNo }, purpose };
+}
+
+/** Looks the teacher up, and judges by the rule that tvs has. */
+function judge({ identifier, purpose }: Question): EligibilityResult {
+  const [row] = findTeacher.all([identifier.regNo.trim().toUpperCase()]) as { teacher: string }[];
+  const teacher = row === undefined ? null : (JSON.parse(row.teacher) as Teacher);
+  // In Lagos, as the service has it: an hour ahead of UTC, in every season.
+  const today = new Date(Date.now() + 3_600_000).toISOString().slice(0, 10);
+  return eligibilityResult(teacher, { purpose, policy: defaultPolicy, today });
+}
+
+type Check = { readonly id: string; readonly at: number } & Question & {
+    readonly result: EligibilityResult;
+  };
+
+function newCheck(body: unknown): Check {
+  const question = readQuestion(body);
+  return { id: randomUUID(), at: Math.floor(Date.now() / 1000), ...question, result: judge(question) };
+}
+
+/** Commits the audit row, and only then there is an answer. */
+function answer({ id, at, identifier, purpose, result }: Check, jws: string) {
+  insertAudit.run([id, audience, at, identifier.regNo, purpose, result.status, result.eligible ? 1 : 0, jws]);
+  const verifiedAt = new Date(at * 1000).toISOString();
+  return { verificationId: id, verifiedAt, issuer, audience, result, signature: jws, signatureKid: kid };
+}
+
+/** The headers of an answered check (contract C15). */
+function headersOf(id: string): Record<string, string> {
+  return {
+    "X-Verification-Id": id,
+    "X-Signature-Kid": kid,
+    "X-RateLimit-Limit": String(perMinute),
+    "X-RateLimit-Remaining": String(perMinute - minute.used),
+    "X-RateLimit-Reset": String((minute.startsAt + 1) * 60),
+  };
+}
 
 const key = await importPKCS8(String(privateKey.export({ type: "pkcs8", format: "pem" })), "RS256");
 const app = fastify();
@@ -20,4 +110,5 @@ app.post("/v1/inter-agency/eligibility-check", async (request, reply) => {
   return answer(check, jws);
 });
 
-process.stdout.write(`listening on ${await app.listen({ host: "127.0.0.1", port: 0 })}\n`);
+const address = await app.listen({ host: "127.0.0.1", port: 0 });
+process.stdout.write(`${new URL(address).port}\n`);

@@ -1,0 +1,140 @@
+import { fileURLToPath } from "node:url";
+import { type Cleanup, startServer, withCleanup } from "./cleanup.ts";
+import type { Figures, Table } from "./figures.ts";
+import { type LoadPlan, type Measured, measureLoad } from "./load.ts";
+import { type MachineLimit, measureLimit } from "./machine.ts";
+import type { Program, ServedRegister } from "./register.ts";
+import { startRival } from "./rivals/rivals.ts";
+
+export type Measuring = {
+  readonly figures: Figures;
+  /** The program of this source, and the other build. */
+  readonly programs: readonly Program[];
+  readonly served: ServedRegister[];
+  readonly rounds: number;
+  readonly isQuick: boolean;
+};
+
+/** From all cores at work to one caller who waits for each answer. */
+const connectionCounts = [64, 4, 1] as const;
+
+/** What is asked, and the name that its figures have. */
+type Load = Pick<LoadPlan, "connections" | "seconds">;
+type Asked = { readonly name: string; readonly plan: LoadPlan; readonly isEarlier: boolean };
+
+/** The runtime's compiler is at work for the first thousands of answers of a kind. */
+async function warmUp({ isQuick }: Measuring, plans: readonly LoadPlan[]): Promise<void> {
+  for (const plan of plans) await measureLoad({ ...plan, seconds: isQuick ? 2 : 6 });
+}
+
+/** The same things, every other round in the opposite order: what comes second may find the machine warmer. */
+function inTurn<T>(compared: readonly T[], round: number): readonly T[] {
+  return round % 2 === 0 ? compared : compared.toReversed();
+}
+
+/** What each served build is asked. */
+function askedOf({ served }: Measuring, name: string, shape: Pick<LoadPlan, "kind" | "items">) {
+  return (load: Load): Asked[] =>
+    served.map(({ program: { isEarlier }, url, pid, apiKey, teachers }) => ({
+      ...{ name, isEarlier, plan: { url, pid, apiKey, teachers, ...shape, ...load } },
+    }));
+}
+
+/** Single checks, beside what OpenSSL signs here and a rival that promises the same. */
+export function measureChecks(measuring: Measuring): Promise<void> {
+  return withCleanup(async (cleanup) => {
+    const { served, figures } = measuring;
+    const table = figures.about("What does a check cost, and how long does it take?");
+    const rival = served[0] === undefined ? null : await startRival(served[0], cleanup);
+    if (rival === null) table.note("Without Node there is no rival to compare with.");
+    const checks = askedOf(measuring, "check", { kind: "check" });
+    const ofRival = ([own]: Asked[]): Asked[] =>
+      own === undefined || rival === null
+        ? []
+        : [
+            {
+              ...own,
+              name: "check by Fastify with jose and a synced commit",
+              plan: { ...own.plan, ...rival },
+            },
+          ];
+    const asked = (load: Load) => [...checks(load), ...ofRival(checks(load))];
+    await measureRounds(measuring, { table, signatures: 1, asked });
+  });
+}
+
+/** Batches of 20 checks. */
+export function measureBatches(measuring: Measuring): Promise<void> {
+  const items = 20;
+  const table = measuring.figures.about("What does a batch of 20 checks cost, and how long does it take?");
+  const asked = askedOf(measuring, "batch", { kind: "batch", items });
+  return measureRounds(measuring, { table, signatures: items, asked });
+}
+
+/** Public look-ups, beside an empty answer of the runtime. */
+export function measureLookups(measuring: Measuring): Promise<void> {
+  return withCleanup(async (cleanup) => {
+    const table = measuring.figures.about("What does a public look-up cost, beside an empty answer?");
+    const empty = { ...(await startEmpty(cleanup)), kind: "empty", apiKey: "", teachers: 1 } as const;
+    const lookups = askedOf(measuring, "look-up", { kind: "lookup" });
+    const asked = (load: Load) => [
+      ...lookups(load),
+      { name: "empty answer", isEarlier: false, plan: { ...empty, ...load } },
+    ];
+    await measureRounds(measuring, { table, signatures: 0, asked });
+  });
+}
+
+function startEmpty(cleanup: Cleanup) {
+  const file = fileURLToPath(new URL("./empty.ts", import.meta.url));
+  return startServer([process.execPath, file], cleanup);
+}
+
+type Rounds = {
+  readonly table: Table;
+  /** How many an answer holds; 0 when the machine's limit says nothing about it. */
+  readonly signatures: number;
+  asked(load: Load): readonly Asked[];
+};
+
+async function measureRounds(measuring: Measuring, { table, signatures, asked }: Rounds): Promise<void> {
+  const seconds = measuring.isQuick ? 1 : 3;
+  await warmUp(
+    measuring,
+    asked({ connections: connectionCounts[0], seconds: 0 }).map(({ plan }) => plan),
+  );
+  for (let round = 0; round < measuring.rounds; round++) {
+    const limit = signatures > 0 ? await measureLimit() : null;
+    if (limit !== null) addLimit(table, limit);
+    for (const connections of connectionCounts)
+      for (const { name, plan, isEarlier } of inTurn(asked({ connections, seconds }), round)) {
+        const about = { name: `${name}, ${connections} at a time`, isEarlier, limit, signatures };
+        addLoad(table, { ...about, measured: await measureLoad(plan) });
+      }
+  }
+}
+
+function addLimit(table: Table, { alone, perSecond }: MachineLimit): void {
+  table.add("S: one RSA-2048 signature by OpenSSL, processor time", { unit: "µs" }, alone * 1e6);
+  table.add("openssl speed -multi, all cores", { unit: "signatures/s" }, perSecond);
+}
+
+type LoadFigures = Pick<Asked, "name" | "isEarlier"> & {
+  readonly limit: MachineLimit | null;
+  readonly signatures: number;
+  readonly measured: Measured;
+};
+
+function addLoad(table: Table, { name, isEarlier, limit, signatures, measured }: LoadFigures): void {
+  const { perSecond, cpuSeconds, p50Ms, p99Ms } = measured;
+  table.add(name, { unit: "answers/s", isEarlier }, perSecond);
+  table.add(`${name}: server CPU each`, { unit: "µs", isEarlier }, cpuSeconds * 1e6);
+  if (limit !== null) {
+    const part = (perSecond * signatures) / limit.perSecond;
+    table.add(`${name}: part of openssl -multi`, { unit: "times", isEarlier }, part);
+    const inSignatures = cpuSeconds / signatures / limit.alone;
+    table.add(`${name}: server CPU for each signature`, { unit: "S", isEarlier }, inSignatures);
+  }
+  table.add(`${name}: p50`, { unit: "ms", isEarlier }, p50Ms);
+  table.add(`${name}: p99`, { unit: "ms", isEarlier }, p99Ms);
+}
