@@ -7,8 +7,7 @@ import { byArg } from "../register/operator-name.ts";
 export const serveArgs = {
   host: option("ADDRESS"),
   port: option("N"),
-  threads: option("N"),
-  spread: option("auto|always"),
+  signers: option("N"),
   issuer: option("URL"),
   "access-log": flag(),
   "public-per-minute": option("N"),
