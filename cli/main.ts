@@ -1,6 +1,7 @@
 import { isMainThread, workerData } from "node:worker_threads";
 
-const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
+const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
+  signer: async (data) => (await import("../src/signing/threads.ts")).runSigner(data),
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 

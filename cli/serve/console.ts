@@ -115,7 +115,7 @@ function createAdmin(open: OpenService, { config, history, place }: Parts) {
     ...metrics,
     ...stores,
     ...{ blindIndex, imports, configuration, clock, history },
-    threads: () => ({ serving: 1, deaths: 0, lastDeathAt: null }),
+    signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
     readings: createReadings({

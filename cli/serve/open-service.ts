@@ -1,3 +1,4 @@
+import { Worker } from "node:worker_threads";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import type { CallObserver } from "../../src/domain/calls.ts";
 import { service as serviceActor } from "../../src/domain/changes.ts";
@@ -38,6 +39,7 @@ import {
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import type { SignerData } from "../../src/signing/threads.ts";
 import { openAccessLog } from "../../src/store/access-log.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
@@ -46,6 +48,7 @@ import { createSettingsStore, type SettingsStore } from "../../src/store/setting
 import type { TeacherStore } from "../../src/store/teachers.ts";
 import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
+import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading, startSending } from "./housekeeping.ts";
 
@@ -65,7 +68,7 @@ const probeDeadlineMs = 1_300;
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
   options: OpenOptions = {},
 ) {
   const work = createWorkCounters();
@@ -94,6 +97,7 @@ export async function openService(
       secrets,
       engine: config.signingEngine,
       cryptoMbFile: config.cryptoMbFile,
+      threads: { count: config.signers ?? 0, start: startSigner, clock },
     });
     stops.push(signer.close);
     const disk = createEvidenceDisk(driver);
@@ -135,6 +139,9 @@ export async function openService(
     throw error;
   }
 }
+
+const startSigner = (data: SignerData) =>
+  new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
 /** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
 function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown) => void {

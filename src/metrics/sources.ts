@@ -8,12 +8,12 @@ import type { Refusals } from "./refusals.ts";
 import type { RequestCounters } from "./requests.ts";
 import type { WorkCounters } from "./work.ts";
 
-export type ThreadFigures = {
-  /** Threads that answer now. */
-  readonly serving: number;
-  /** Threads that ended by themselves since the start. */
+/** The threads that sign beside the one that answers. */
+export type SignerFigures = {
+  readonly running: number;
+  /** Threads that died since the start. */
   readonly deaths: number;
-  /** When the last one did, in milliseconds since the epoch; null when none has. */
+  /** When the last one died, in milliseconds since the epoch; null when none has. */
   readonly lastDeathAt: number | null;
 };
 
@@ -29,7 +29,7 @@ export type Sources = {
   readonly startedAt: number;
   /** What signs just now, in words. */
   readonly signingEngine: () => string;
-  readonly threads: () => ThreadFigures;
+  readonly signers: () => SignerFigures;
   /** By how many milliseconds this machine's clock is ahead of the database's. */
   readonly clockAheadMs: () => number;
   /** Whether the disk refused the evidence of the last answer. */

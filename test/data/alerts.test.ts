@@ -52,7 +52,7 @@ async function scrape(world: TestConsole, change: Change, own: Partial<Sources>)
     readings: async () => ({ readings, hasFailed: false }),
     history: { points: () => [] } as unknown as Sources["history"],
     signingEngine: () => "any",
-    threads: () => ({ serving: 1, deaths: 0, lastDeathAt: null }),
+    signers: () => ({ running: 1, deaths: 0, lastDeathAt: null }),
     clockAheadMs: () => 0,
     isDiskRefusing: () => false,
     build: { version: "1", runtime: "any", environment: "live" },
