@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
 import { TvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
 import { type CryptoMb, type LaneKey, lanes, openCryptoMb } from "./crypto-mb.ts";
@@ -36,7 +35,9 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
   const library = options.library ?? findLibcrypto();
   if (library === undefined) throw new Error("there is no libcrypto.so.3 on this machine");
   const libcrypto = await openLibcrypto(library);
-  const signatureMs = await tryOut(libcrypto);
+  const signatureMs = await withKnownKey(libcrypto, null, ({ loaded }) =>
+    proveSigning("OpenSSL", () => loaded.sign(knownHash)),
+  );
   const cryptoMb = await chooseCryptoMb(options.cryptoMb, libcrypto, signatureMs);
   const keys = new Map<string, OpensslKey>();
   return {
@@ -51,8 +52,7 @@ export async function openOpenssl(options: OpensslOptions): Promise<HashEngine> 
       for (const [kid, key] of keys) {
         if (kids.has(kid)) continue;
         keys.delete(kid);
-        key.lanes?.free();
-        key.loaded.free();
+        free(key);
       }
     },
     sign(kid, messages) {
@@ -71,10 +71,26 @@ function loadKey(pkcs8: Uint8Array, libcrypto: Libcrypto, cryptoMb: CryptoMb | n
   try {
     const loaded = libcrypto.loadKey(pkcs8);
     if (loaded === null) throw new TvsError("SIGNER_UNAVAILABLE", "OpenSSL does not read the signing key");
-    return { loaded, lanes: cryptoMb && lanesOf(cryptoMb, loaded) };
+    return { loaded, lanes: cryptoMb && lanesOf(cryptoMb, pkcs8, loaded) };
   } finally {
     pkcs8.fill(0);
   }
+}
+
+function free({ loaded, lanes }: OpensslKey): void {
+  lanes?.free();
+  loaded.free();
+}
+
+/** @returns null when crypto_mb does not take the key, or signs with it otherwise than OpenSSL */
+function lanesOf(cryptoMb: CryptoMb, pkcs8: Uint8Array, loaded: LoadedKey): LaneKey | null {
+  const lanes = cryptoMb.loadKey(pkcs8);
+  const [made] = lanes?.sign([knownHash]) ?? [];
+  const right = loaded.sign(knownHash) ?? new Uint8Array();
+  if (made !== undefined && Buffer.compare(made, right) === 0) return lanes;
+  lanes?.free();
+  log.info("crypto_mb does not sign with this key; OpenSSL does", { bits: right.length * 8 });
+  return null;
 }
 
 /**
@@ -96,80 +112,45 @@ export function signAll(key: OpensslKey, hashes: readonly Uint8Array[]): Uint8Ar
   });
 }
 
-/**
- * Signs the known input with the known key.
- * @returns how long one signature takes, in milliseconds
- * @throws Error when the signature is not the known one
- */
-async function tryOut(libcrypto: Libcrypto): Promise<number> {
-  const key = loadKnownKey(libcrypto);
-  try {
-    return await proveSigning("OpenSSL", () => inBase64url(key.sign(knownHash)));
-  } finally {
-    key.free();
-  }
-}
-
 /** @throws Error when it is insisted on, and cannot be used */
 async function chooseCryptoMb(
   { file, isInsisted }: CryptoMbOptions = { isInsisted: false },
   libcrypto: Libcrypto,
   signatureMs: number,
 ): Promise<CryptoMb | null> {
-  if (file === undefined) {
-    if (isInsisted) throw new Error("there is no libcrypto_mb.so.11 on this machine");
-    return null;
-  }
   try {
+    if (file === undefined) throw new Error("there is no libcrypto_mb.so.11 on this machine");
     const cryptoMb = await openCryptoMb(file);
-    const togetherMs = await tryOutTogether(cryptoMb, libcrypto);
-    if (!isInsisted && togetherMs > groupPart * lanes * signatureMs)
-      throw new Error("it is hardly faster here");
+    const groupMs = await withKnownKey(libcrypto, cryptoMb, (key) => proveLanes(key.lanes));
+    if (!isInsisted && groupMs > groupPart * lanes * signatureMs) throw new Error("it is hardly faster here");
     return cryptoMb;
   } catch (error) {
     if (isInsisted) throw error;
-    log.info("signing without crypto_mb", { detail: error instanceof Error ? error.message : String(error) });
+    if (file !== undefined) log.info("signing without crypto_mb", { detail: (error as Error).message });
     return null;
   }
 }
 
-/**
- * Signs the known input in each lane once, with others around it.
- * @returns how long they take together, in milliseconds
- * @throws Error when one of the signatures is not the known one
- */
-async function tryOutTogether(cryptoMb: CryptoMb, libcrypto: Libcrypto): Promise<number> {
-  const loaded = loadKnownKey(libcrypto);
-  const key = lanesOf(cryptoMb, loaded);
+/** Makes the known signature in each lane once, with others around it. @returns the milliseconds of a group */
+function proveLanes(key: LaneKey | null): Promise<number> {
+  let lane = 0;
+  return proveSigning("crypto_mb", () => {
+    const hashes = Array.from({ length: lanes }, () => new Uint8Array(knownHash.length));
+    const index = lane++ % lanes;
+    hashes[index]?.set(knownHash);
+    return key?.sign(hashes)?.[index] ?? null;
+  });
+}
+
+async function withKnownKey<T>(
+  libcrypto: Libcrypto,
+  cryptoMb: CryptoMb | null,
+  act: (key: OpensslKey) => Promise<T>,
+): Promise<T> {
+  const key = loadKey(knownKey(), libcrypto, cryptoMb);
   try {
-    let lane = 0;
-    return await proveSigning("crypto_mb", () => {
-      const hashes = Array.from({ length: lanes }, (_, at) => hash("sha256", `${at}`, "buffer"));
-      const place = lane++ % lanes;
-      hashes[place] = Buffer.from(knownHash);
-      return inBase64url(key?.sign(hashes)?.[place] ?? null);
-    });
+    return await act(key);
   } finally {
-    key?.free();
-    loaded.free();
+    free(key);
   }
-}
-
-function loadKnownKey(libcrypto: Libcrypto): LoadedKey {
-  const key = libcrypto.loadKey(knownKey());
-  if (key === null) throw new Error("OpenSSL does not read the test key");
-  return key;
-}
-
-const inBase64url = (signature: Uint8Array | null) => Buffer.from(signature ?? []).toString("base64url");
-
-/** @returns null when crypto_mb does not take the key, or signs with it otherwise than OpenSSL */
-function lanesOf(cryptoMb: CryptoMb, loaded: LoadedKey): LaneKey | null {
-  const lanes = cryptoMb.loadKey(loaded);
-  const [made] = lanes?.sign([knownHash]) ?? [];
-  if (made !== undefined && Buffer.compare(made, loaded.sign(knownHash) ?? new Uint8Array()) === 0)
-    return lanes;
-  lanes?.free();
-  log.info("crypto_mb does not sign with this key; OpenSSL does", { bits: loaded.bytes * 8 });
-  return null;
 }

@@ -2,7 +2,7 @@
 import type { BenchOptions } from "./bench.ts";
 import { connectionCounts, fullConnections } from "./checks.ts";
 import type { LoadPlan } from "./load.ts";
-import { addClientShare, type Measured, measureLoad, measureSettled } from "./measured.ts";
+import { addClientShare, type Measured, measureLoad } from "./measured.ts";
 import { inTurn } from "./programs.ts";
 import { type Cleanup, startServer, warmUpSeconds } from "./setup.ts";
 
@@ -70,7 +70,7 @@ async function measureRound(
     addClientShare(table, { name: `${name}, ${at}: the load client`, measured, isEarlier });
   }
   for (const one of asked) {
-    const measured = await measureSettled({ ...one.plan, ...shape });
+    const measured = await measureLoad({ ...one.plan, ...shape });
     answers.push({ ...one, measured });
     add(one, measured);
   }

@@ -3,7 +3,7 @@ import type { Bench, BenchOptions } from "./bench.ts";
 import type { Table } from "./figures.ts";
 import type { LoadPlan } from "./load.ts";
 import { type MachineLimit, measureLimitFor } from "./machine.ts";
-import { addClientShare, addCpu, addPart, type Measured, measureLoad, measureSettled } from "./measured.ts";
+import { addClientShare, addCpu, addPart, type Measured, measureLoad } from "./measured.ts";
 import { inTurn } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegisters } from "./register.ts";
 import { type Rival, startRivals } from "./rivals/rivals.ts";
@@ -59,7 +59,7 @@ async function measureChecks(
   for (const one of served) {
     const { isEarlier } = one.program;
     const before = await scrape(one.service);
-    const measured = await measureSettled({ ...planFor(one), kind: "check", ...shape });
+    const measured = await measureLoad({ ...planFor(one), kind: "check", ...shape });
     const after = await scrape(one.service);
     if (!isEarlier) own = measured;
     const table = figures.about("What does a check cost, and how long does it take?");
@@ -67,7 +67,7 @@ async function measureChecks(
     addCheck(table, { name, measured, limit, isEarlier, shape });
     addOfLimit(table, { name, measured, limit, isEarlier, shape });
     addClientShare(table, { name: `${name}: the load client`, measured, isEarlier });
-    const held = figures.about("How long does a check hold what all threads share (the lock, the commit)?");
+    const held = figures.about("How long does the commit of a check take?");
     addHeld(held, { name, before, after, isEarlier });
   }
   return own;

@@ -24,7 +24,7 @@ import { lookupsBench } from "./lookups.ts";
 import { describeMachine } from "./machine.ts";
 import { memoryBench } from "./memory.ts";
 import { nodesBench } from "./nodes.ts";
-import { findPrograms, type Programs, threadsOf } from "./programs.ts";
+import { findPrograms, type Programs, signersOf } from "./programs.ts";
 import { removeTemplates } from "./register.ts";
 import { startBench } from "./starts.ts";
 import { verifyBench } from "./verify.ts";
@@ -54,7 +54,7 @@ const benches: Readonly<Record<string, Bench>> = {
 /** In a quick run only when they are named: they take long whatever their size, or are apart from serving. */
 const slowBenches = ["verify", "backlog", "silent"];
 const usage =
-  "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--threads N] [--against EXECUTABLE]\n" +
+  "usage: npm run bench -- [--quick] [--markdown] [--rounds N] [--signers N] [--against EXECUTABLE]\n" +
   `                        [--only ${Object.keys(benches).join("|")}]\n` +
   "                        [--growth [--growth-scale PART]]";
 /** Fewer say nothing about the spread. */
@@ -71,7 +71,7 @@ function readOptions() {
       markdown: { type: "boolean", default: false },
       only: { type: "string", multiple: true, default: [] },
       rounds: { type: "string" },
-      threads: { type: "string" },
+      signers: { type: "string" },
       against: { type: "string" },
       growth: { type: "boolean", default: false },
       "growth-scale": { type: "string", default: "1" },
@@ -79,11 +79,11 @@ function readOptions() {
   });
   const { quick: isQuick, only } = values;
   const rounds = Number(values.rounds ?? (isQuick ? quickRounds : fullRounds));
-  const threads = values.threads === undefined ? null : Number(values.threads);
+  const signers = values.signers === undefined ? null : Number(values.signers);
   const growthScale = Number(values["growth-scale"]);
   const isCount = (value: number) => Number.isSafeInteger(value) && value > 0;
   if (!only.every((name) => Object.hasOwn(benches, name))) return null;
-  if (!isCount(rounds) || (threads !== null && !isCount(threads))) return null;
+  if (!isCount(rounds) || (signers !== null && !isCount(signers + 1))) return null;
   if (!(growthScale > 0 && growthScale <= 1)) return null;
   const isChosen = (name: string) => {
     if (only.length > 0) return only.includes(name);
@@ -94,7 +94,7 @@ function readOptions() {
   };
   const chosen = Object.entries(benches).filter(([name]) => isChosen(name));
   const against = values.against ?? null;
-  return { chosen, rounds, threads, against, growthScale, isQuick, isMarkdown: values.markdown };
+  return { chosen, rounds, signers, against, growthScale, isQuick, isMarkdown: values.markdown };
 }
 
 async function main(): Promise<number> {
@@ -119,10 +119,10 @@ function withExecutable(): Promise<number> {
   });
 }
 
-async function measure({ chosen, isMarkdown, threads, against, ...options }: Options): Promise<number> {
+async function measure({ chosen, isMarkdown, signers, against, ...options }: Options): Promise<number> {
   let programs: Programs;
   try {
-    programs = findPrograms({ threads, against });
+    programs = findPrograms({ signers, against });
   } catch (error) {
     console.error(`bench: ${error instanceof Error ? error.message : error}`);
     return 2;
@@ -144,10 +144,10 @@ async function measure({ chosen, isMarkdown, threads, against, ...options }: Opt
   }
   await removeTemplates();
   const [own, ...others] = programs;
-  const compared = others.map((one) => `; earlier build ${against}: ${threadsOf(one)}`).join("");
+  const compared = others.map((one) => `; earlier build ${against}: ${signersOf(one)}`).join("");
   const about =
     `One run of ${options.rounds} interleaved round${options.rounds === 1 ? "" : "s"}, ${seconds(startMs)} s; ` +
-    `this build: ${threadsOf(own)}${compared}. ` +
+    `this build: ${signersOf(own)}${compared}. ` +
     `${machine} before and ${/[\d.]+$/.exec(describeMachine())?.[0]} after.`;
   console.log(`${about}\n\n${figures.text(isMarkdown ? "markdown" : "text")}`);
   return failures === 0 ? 0 : 1;

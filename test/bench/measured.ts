@@ -17,17 +17,6 @@ export async function measureLoad(plan: LoadPlan): Promise<Measured> {
   return { ...load, perSecond: count / load.seconds, cpuSeconds: load.serverCpuSeconds / count };
 }
 
-/** So few connections are one thread's; the first load of so few finds them at all threads, from the one before. */
-const fewConnections = 4;
-/** By then they have gone back to one thread (decision D2.13). */
-const settleSeconds = 6;
-
-/** The same, when the service has dealt its connections out as it does under this load. */
-export async function measureSettled(plan: LoadPlan): Promise<Measured> {
-  if (plan.connections === fewConnections) await runLoad({ ...plan, seconds: settleSeconds });
-  return measureLoad(plan);
-}
-
 /** What is added for a load, whoever answered it. */
 type LoadFigures = {
   readonly name: string;

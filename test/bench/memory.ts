@@ -8,14 +8,14 @@ import type { Program } from "./programs.ts";
 import { planFor, registerSizeFor, serveRegister } from "./register.ts";
 import { withCleanup } from "./setup.ts";
 
-const threadCounts = [1, 2, 4] as const;
+const signerCounts = [0, 1, 3] as const;
 /** What the start needed and left over may be given back by then. */
 const settleMs = 1_000;
 const sampleMs = 200;
 
 type MemoryFigures = { readonly idle: Memory; readonly load: Memory };
 
-/** What the service holds, idle and at full load, by one, two and four threads. */
+/** What the service holds, idle and at full load, with none, one and three signers. */
 export const memoryBench: Bench = async (options) => {
   const { figures, programs, rounds } = options;
   const table = figures.about("How much memory does the service hold?");
@@ -24,21 +24,21 @@ export const memoryBench: Bench = async (options) => {
   );
   for (let round = 0; round < rounds; round++)
     for (const program of programs) {
-      const byThreads = new Map<number, MemoryFigures>();
-      for (const threads of program.hasThreads ? threadCounts : [null]) {
+      const bySigners = new Map<number, MemoryFigures>();
+      for (const signers of program.hasSigners ? signerCounts : [null]) {
         const figuresOf = await measureMemory(
           options,
-          program.hasThreads ? { ...program, threads } : program,
+          program.hasSigners ? { ...program, signers } : program,
         );
         // A program that has no choice stands beside what the other one starts with here.
-        byThreads.set(threads ?? cores, figuresOf);
-        addMemory(table, program, { threads: threads ?? cores, figures: figuresOf });
+        bySigners.set(signers ?? cores - 1, figuresOf);
+        addMemory(table, program, { signers: signers ?? cores - 1, figures: figuresOf });
       }
-      addFurther(table, program, byThreads);
+      addFurther(table, program, bySigners);
     }
-  for (const program of programs.filter(({ hasThreads }) => !hasThreads))
+  for (const program of programs.filter(({ hasSigners }) => !hasSigners))
     table.note(
-      `${program.isEarlier ? "The earlier" : "This"} build has no --threads: its figures are those of the threads that it has.`,
+      `${program.isEarlier ? "The earlier" : "This"} build has no --signers: its figures are those of the threads that it starts with.`,
     );
 };
 
@@ -66,30 +66,30 @@ function measureMemory(options: BenchOptions, program: Program): Promise<MemoryF
   });
 }
 
-function nameOf(threads: number): string {
-  return `${threads} thread${threads === 1 ? "" : "s"}`;
+function nameOf(signers: number): string {
+  return `${signers} signer${signers === 1 ? "" : "s"}`;
 }
 
 function addMemory(
   table: Table,
   { isEarlier }: Program,
-  { threads, figures: { idle, load } }: { threads: number; figures: MemoryFigures },
+  { signers, figures: { idle, load } }: { signers: number; figures: MemoryFigures },
 ): void {
   const terms = { unit: "MB", isEarlier };
-  table.add(`${nameOf(threads)}, idle: RSS`, terms, idle.rss);
-  table.add(`${nameOf(threads)}, idle: PSS`, terms, idle.pss);
-  table.add(`${nameOf(threads)}, under load: most RSS`, terms, load.peakRss);
-  table.add(`${nameOf(threads)}, under load: most PSS`, terms, load.pss);
+  table.add(`${nameOf(signers)}, idle: RSS`, terms, idle.rss);
+  table.add(`${nameOf(signers)}, idle: PSS`, terms, idle.pss);
+  table.add(`${nameOf(signers)}, under load: most RSS`, terms, load.peakRss);
+  table.add(`${nameOf(signers)}, under load: most PSS`, terms, load.pss);
 }
 
 function addFurther(
   table: Table,
   { isEarlier }: Program,
-  byThreads: ReadonlyMap<number, MemoryFigures>,
+  bySigners: ReadonlyMap<number, MemoryFigures>,
 ): void {
-  const [few, many] = [byThreads.get(2), byThreads.get(4)];
+  const [few, many] = [bySigners.get(1), bySigners.get(3)];
   if (few === undefined || many === undefined) return;
   const terms = { unit: "MB", isEarlier };
-  table.add("each further thread, idle: RSS", terms, (many.idle.rss - few.idle.rss) / 2);
-  table.add("each further thread, under load: most RSS", terms, (many.load.peakRss - few.load.peakRss) / 2);
+  table.add("each further signer, idle: RSS", terms, (many.idle.rss - few.idle.rss) / 2);
+  table.add("each further signer, under load: most RSS", terms, (many.load.peakRss - few.load.peakRss) / 2);
 }

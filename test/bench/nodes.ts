@@ -30,10 +30,10 @@ export const nodesBench: Bench = (options) =>
     const [own] = options.programs;
     const file = await serveRegister(own, { teachers, cleanup });
     const clusters: Cluster[] = [];
-    for (const [name, threads] of shapes) {
+    for (const [name, signers] of shapes) {
       const register = await registerOnServer(own, { teachers, cleanup });
       const nodes: Service[] = [];
-      for (const count of threads) nodes.push(await startNode(own, { register, threads: count, cleanup }));
+      for (const count of signers) nodes.push(await startNode(own, { register, signers: count, cleanup }));
       clusters.push({ ...register, name, nodes });
     }
     const warmUp = warmUpSeconds(options);
@@ -48,16 +48,16 @@ export const nodesBench: Bench = (options) =>
       for (const cluster of clusters) await measureCluster(table, { cluster, seconds, embedded });
     }
     table.note(
-      "Each node has 64 connections of its own. A file is served by a thread for each core. The server's processor " +
+      "Each node has 64 connections of its own. A file is served with the usual signers. The server's processor " +
         "time is apart; on machines of its own it would leave the cores to the nodes.",
     );
   });
 
-/** How many threads each node has. */
-const shapes: readonly [name: string, threads: readonly number[]][] = [
-  ["one node, one thread", [1]],
-  ["one node, two threads", [2]],
-  ["two nodes, one thread each", [1, 1]],
+/** How many signers each node has. */
+const shapes: readonly [name: string, signers: readonly number[]][] = [
+  ["one node without signers", [0]],
+  ["one node with one signer", [1]],
+  ["two nodes without signers", [0, 0]],
 ];
 
 async function registerOnServer(
@@ -78,11 +78,11 @@ async function startNode(
   program: Program,
   {
     register: { dataDir, server },
-    threads,
+    signers,
     cleanup,
-  }: { register: { dataDir: string; server: TestServer }; threads: number; cleanup: Cleanup },
+  }: { register: { dataDir: string; server: TestServer }; signers: number; cleanup: Cleanup },
 ): Promise<Service> {
-  const args = ["--issuer", "http://127.0.0.1:1", "--threads", String(threads), ...adminWords];
+  const args = ["--issuer", "http://127.0.0.1:1", "--signers", String(signers), ...adminWords];
   const env = { TVS_DATABASE: server.url };
   const node = await startService({ dataDir, args, env, program: program.words });
   cleanup(() => node.stop());

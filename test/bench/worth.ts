@@ -4,7 +4,7 @@ import type { BunPlugin } from "bun";
 import { build, hostTarget, projectFolder, readTarget } from "../../.ci/build.ts";
 import type { Bench } from "./bench.ts";
 import type { LoadPlan } from "./load.ts";
-import { type Measured, measureSettled } from "./measured.ts";
+import { type Measured, measureLoad } from "./measured.ts";
 import { inTurn, type Program } from "./programs.ts";
 import { planFor, registerSizeFor, type ServedRegister, serveRegister } from "./register.ts";
 import { folderUntilCleanup, warmUpSeconds, withCleanup } from "./setup.ts";
@@ -30,13 +30,6 @@ const batches: readonly Shape[] = [
 
 export const mechanisms: readonly Mechanism[] = [
   {
-    name: "one thread while few call",
-    shapes: [...checks, ...lookups],
-    file: "src/config.ts",
-    from: '"must be auto or always"), "auto")',
-    to: '"must be auto or always"), "always")',
-  },
-  {
     name: "gathering",
     shapes: checks,
     file: "src/store/driver/commits.ts",
@@ -51,11 +44,11 @@ export const mechanisms: readonly Mechanism[] = [
     to: "if (isOld()) requireSameFile();",
   },
   {
-    name: "signing boards",
-    shapes: batches,
-    file: "cli/serve/open-server.ts",
-    from: "...signing, shared });",
-    to: "...signing });",
+    name: "signers",
+    shapes: [...checks, ...batches],
+    file: "src/config.ts",
+    from: "signers: given.signers ?? Math.min(maxSigners, availableParallelism() - 1)",
+    to: "signers: 0 * maxSigners * availableParallelism()",
   },
   {
     name: "eight signatures at once",
@@ -105,12 +98,12 @@ export const worthBench: Bench = (options) =>
         const full = await serveRegister(own, plan);
         const less = await serveRegister({ ...own, words: [outfile] } satisfies Program, plan);
         const seconds = warmUpSeconds(options);
-        for (const one of [full, less]) await measureSettled(loadOf(one, mechanism.shapes[0], seconds));
+        for (const one of [full, less]) await measureLoad(loadOf(one, mechanism.shapes[0], seconds));
         for (let round = 0; round < options.rounds; round++)
           for (const shape of mechanism.shapes) {
             const cost = new Map<ServedRegister, Measured>();
             for (const one of inTurn([full, less], round))
-              cost.set(one, await measureSettled(loadOf(one, shape, options.isQuick ? 1 : 3)));
+              cost.set(one, await measureLoad(loadOf(one, shape, options.isQuick ? 1 : 3)));
             addRatios(options, { mechanism, shape, full: cost.get(full), less: cost.get(less) });
           }
       });
