@@ -72,6 +72,7 @@ export async function openService(
   options: OpenOptions = {},
 ) {
   const work = createWorkCounters();
+  let signer: ChosenSigner | undefined;
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
@@ -79,7 +80,7 @@ export async function openService(
     onRequest: (kind) => work.count(`requests: ${kind}`),
     actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: work.committed, isMoreComing: work.isSigning },
+    commits: { onGroup: work.committed, moreComing: () => signer?.whenSettled() },
   });
   /** Each ends one part; they are called in the reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
@@ -93,13 +94,14 @@ export async function openService(
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
     if (calls !== undefined) stops.push(calls.close);
     const { secrets, clock, driver } = operator;
-    const signer = await openSigner({
+    const opened = await openSigner({
       secrets,
       engine: config.signingEngine,
       cryptoMbFile: config.cryptoMbFile,
       threads: { count: config.signers ?? 0, start: startSigner, clock },
     });
-    stops.push(signer.close);
+    signer = opened;
+    stops.push(opened.close);
     const disk = createEvidenceDisk(driver);
     const [requests, refusals] = [createRequestCounters(routes), createRefusals(clock)];
     const observe: CallObserver = (call) => {
@@ -108,7 +110,7 @@ export async function openService(
       calls?.observe(call);
     };
     const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
-    const service = await createService(operator, { signer, disk, work, observe, clockWatch });
+    const service = await createService(operator, { signer: opened, disk, work, observe, clockWatch });
     const { configuration, isClockWrong } = service;
     const { onLost } = options;
     const onLogError = evidenceFailureHandler(onLost);
@@ -127,7 +129,7 @@ export async function openService(
       metrics: { requests, work, refusals },
       /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
-      signer,
+      signer: opened,
       /** Whether the disk refuses what answers leave behind. */
       isDiskRefusing: disk.isRefusing,
       /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */

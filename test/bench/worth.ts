@@ -33,8 +33,8 @@ export const mechanisms: readonly Mechanism[] = [
     name: "gathering",
     shapes: checks,
     file: "src/store/driver/commits.ts",
-    from: "const isGathering = () => queuedWeight < maxWeight && isMoreComing();",
-    to: "const isGathering = () => queuedWeight < maxWeight && isMoreComing() && false;",
+    from: "queuedWeight < maxWeight ? moreComing() : undefined",
+    to: "queuedWeight < 0 ? moreComing() : undefined",
   },
   {
     name: "shared snapshots",

@@ -24,8 +24,8 @@ export type CommitOptions = {
   readonly maxWeight?: number;
   /** The weight of the acts that wait, beyond which further ones are refused: they are in memory. */
   readonly maxQueued?: number;
-  /** Whether this thread has work in hand that will end in further acts: signatures that it is about to make. */
-  readonly isMoreComing?: (() => boolean) | undefined;
+  /** Resolves when the signatures are made that will end in further acts; undefined when there are none. */
+  readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
   /** Told how many acts shared a commit, and for how many milliseconds it kept everybody else from committing. */
   readonly onGroup?: ((acts: number, heldMs: number) => void) | undefined;
 };
@@ -80,7 +80,7 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
-  const { isMoreComing = () => false } = options;
+  const { moreComing = () => undefined } = options;
   let queue: Act[] = [];
   let queuedWeight = 0;
   let running = false;
@@ -90,13 +90,6 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     if (driver.kind === "remote") return usualGatherMs;
     if (driver.isBusy()) return longestGatherMs;
     return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
-  }
-
-  const isGathering = () => queuedWeight < maxWeight && isMoreComing();
-
-  async function gather(): Promise<void> {
-    const since = performance.now();
-    while (isGathering() && performance.now() - since < gatherMs()) await nextTurn();
   }
 
   /** The first act is taken however much it weighs. */
@@ -149,7 +142,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     // way to a server nothing is held up meanwhile.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
-      if (isGathering()) await gather();
+      await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), gatherMs());
       const askedAtMs = performance.now();
       // Whoever came while the turn was waited for has not waited as long.
       const waiting = () => queue.filter(({ queuedAtMs }) => queuedAtMs <= askedAtMs).length;
@@ -178,6 +171,25 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   }
 
   return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
+}
+
+/**
+ * Waits while signatures are made whose calls will end in further acts.
+ * @param moreComing as in {@link CommitOptions}; undefined also when the group is full
+ * @param mostMs how long it waits at most, in milliseconds
+ */
+async function gather(moreComing: () => Promise<unknown> | undefined, mostMs: number): Promise<void> {
+  const startedAt = performance.now();
+  let more = moreComing();
+  if (more === undefined) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, mostMs);
+  for (; more !== undefined && performance.now() - startedAt < mostMs; more = moreComing()) {
+    await Promise.race([more, late.promise]);
+    // By the end of this turn, the calls that were signed have asked for their commits.
+    await nextTurn();
+  }
+  clearTimeout(timer);
 }
 
 /** @returns why none of the group is known to be committed */
