@@ -38,8 +38,8 @@ import {
 } from "../../src/metrics/work.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
+import type { OpensslOptions } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import type { SignerData } from "../../src/signing/threads.ts";
 import { openAccessLog } from "../../src/store/access-log.ts";
 import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
@@ -142,7 +142,7 @@ export async function openService(
   }
 }
 
-const startSigner = (data: SignerData) =>
+const startSigner = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
 /** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
