@@ -17,7 +17,7 @@ const maxWaiting = 8 * 1024 ** 2;
 const closeMs = 2_000;
 
 /** The access log as the service sees it. */
-export type AccessLog = ReturnType<typeof openAccessLog>;
+type AccessLog = ReturnType<typeof openAccessLog>;
 
 /**
  * Opens the access log (decision D11.1): a line of JSON for each answered call. It never fails and never waits for the
