@@ -41,7 +41,6 @@ import type { Service } from "../../src/service.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import type { SignerData } from "../../src/signing/threads.ts";
 import { openAccessLog } from "../../src/store/access-log.ts";
-import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
@@ -75,11 +74,11 @@ export async function openService(
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
-    shared: { memory: newCommitLock(1), thread: 0 },
+    isService: true,
     onRequest: (kind) => work.count(`requests: ${kind}`),
     actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: work.committed, isMoreComing: work.isSigning },
+    commits: { onGroup: (writes) => work.committed(writes, 0), isMoreComing: work.isSigning },
   });
   /** Each ends one part; they are called in the reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
