@@ -34,8 +34,8 @@ export function figuresSection(state: ConsoleState): Markup {
 
 export function answersSection({ totals: { answers } }: ConsoleState): Markup {
   const rows = answerOperations.map((endpoint) => {
-    const own = answers.filter((one) => one.endpoint === endpoint);
-    const counts = licenseStatuses.map((status) => own.find((one) => one.status === status)?.count ?? 0);
+    const own = answers.filter(({ labels }) => labels.endpoint === endpoint);
+    const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
     return { endpoint, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
@@ -54,10 +54,11 @@ export function answersSection({ totals: { answers } }: ConsoleState): Markup {
 export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
   if (requests.length === 0) return none("No request since the service started.");
   const rows = [...counters.routes].flatMap(([route, { durations }]) => {
-    const own = requests.filter((one) => one.route === route);
+    const own = requests.filter(({ labels }) => labels.route === route);
     if (own.length === 0) return [];
     const perStatus = new Map<number, number>();
-    for (const one of own) perStatus.set(one.status, (perStatus.get(one.status) ?? 0) + one.count);
+    for (const { labels, value } of own)
+      perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
     const latencies = [0.5, 0.99].map((share) => figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
@@ -97,9 +98,10 @@ ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` :
 /** Who is not a partner is refused with 429 by the limit of the IP address alone. */
 function limitedLookups({ counters, totals }: ConsoleState): Markup {
   const limited = totals.requests.filter(
-    ({ route, status }) => status === 429 && counters.routes.get(route)?.traffic !== "partner",
+    ({ labels: { route, status } }) =>
+      status === 429 && counters.routes.get(String(route))?.traffic !== "partner",
   );
-  const times = sum(limited.map((one) => one.count));
+  const times = sum(limited.map(({ value }) => value));
   return times === 0
     ? html`<p>No public lookup was refused by the limit of its IP address since the start.</p>`
     : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;

@@ -14,12 +14,6 @@ export function upperBoundMs(bucket: number): number {
   return bucket < bounded ? 2 ** ((bucket + lowestExponent) / stepsPerDoubling) : Number.POSITIVE_INFINITY;
 }
 
-/** Bounds of the buckets that Prometheus is shown, in seconds: 0.125 ms, doubling, to 8.192 s. */
-export const exposedBounds: readonly number[] = Array.from(
-  { length: (bounded - 1) / stepsPerDoubling + 1 },
-  (_, step) => upperBoundMs(step * stepsPerDoubling) / 1000,
-);
-
 export function bucketOf(durationMs: number): number {
   if (!(durationMs > lowestMs)) return 0;
   return Math.min(bounded, Math.ceil(Math.log2(durationMs) * stepsPerDoubling - lowestExponent));

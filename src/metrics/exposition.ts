@@ -4,7 +4,7 @@ import type { Configuration } from "../domain/configuration.ts";
 import { credentialEnds } from "../domain/credentials.ts";
 import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
-import type { EndpointReading, Readings, ReadingsNow } from "../domain/readings.ts";
+import type { EndpointReading, ReadingsNow } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
 import { type Counters, familyOf } from "./counters.ts";
 import type { History } from "./history.ts";
@@ -64,12 +64,10 @@ const readers: Readonly<Record<string, Reader>> = {
       value: oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
       labels: { partner: partnerId },
     })),
-  tvs_webhook_endpoint_failing: ({ readings }) =>
-    endpointSamples(readings, (one) => one.failingSince !== null),
-  tvs_webhook_endpoint_disabled: ({ readings }) =>
-    endpointSamples(readings, (one) => one.disabledReason !== null),
-  tvs_quota_used: ({ readings }) => quotaSamples(readings, "used"),
-  tvs_quota_limit: ({ readings }) => quotaSamples(readings, "limit"),
+  tvs_webhook_endpoint_failing: ofEndpoints((one) => one.failingSince !== null),
+  tvs_webhook_endpoint_disabled: ofEndpoints((one) => one.disabledReason !== null),
+  tvs_quota_used: ofQuotas("used"),
+  tvs_quota_limit: ofQuotas("limit"),
   tvs_key_age_seconds({ snapshot, now }) {
     const { active, pending } = snapshot.keys;
     const seconds = (since: number) => Math.max(0, now - since) / 1000;
@@ -138,17 +136,18 @@ const readers: Readonly<Record<string, Reader>> = {
   process_start_time_seconds: ({ startedAt }) => startedAt / 1000,
 };
 
-function endpointSamples(readings: Readings | null, holds: (one: EndpointReading) => boolean): Sample[] {
-  return (readings?.endpoints ?? []).map((one) => ({
-    value: Number(holds(one)),
-    labels: { partner: one.partnerId },
-  }));
+function ofEndpoints(holds: (one: EndpointReading) => boolean): Reader {
+  return ({ readings }) =>
+    (readings?.endpoints ?? []).map((one) => ({
+      ...{ value: Number(holds(one)), labels: { partner: one.partnerId } },
+    }));
 }
 
-function quotaSamples(readings: Readings | null, figure: "used" | "limit"): Sample[] {
-  return (readings?.quotas ?? []).flatMap(({ partner, use }) =>
-    byLabel("window", { minute: use.minute[figure], day: use.day[figure] }, { partner: partner.partnerId }),
-  );
+function ofQuotas(figure: "used" | "limit"): Reader {
+  return ({ readings }) =>
+    (readings?.quotas ?? []).flatMap(({ partner: { partnerId }, use: { minute, day } }) =>
+      byLabel("window", { minute: minute[figure], day: day[figure] }, { partner: partnerId }),
+    );
 }
 
 /** A reader that has nothing to tell while the database was not read, or there is no log yet. */

@@ -110,6 +110,11 @@ describe("/metrics", () => {
       ({ name, labels }) => name.endsWith("_count") && labels.route === lookup.route,
     );
     expect(counted.map(({ value }) => value)).toEqual([2]);
+    const bounds = durations
+      .filter(({ labels }) => labels.route === lookup.route)
+      .map(({ labels }) => labels.le);
+    const exact = Array.from({ length: 17 }, (_, step) => String((0.125 * 2 ** step) / 1000));
+    expect(bounds.slice(0, 18)).toEqual([...exact, "+Inf"]);
     expect(figureOf("process_cpu_seconds_total")).toBeGreaterThan(0);
     expect(figureOf("process_resident_memory_bytes")).toBeGreaterThan(1e6);
   });
