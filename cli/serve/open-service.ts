@@ -70,6 +70,7 @@ export async function openService(
   options: OpenOptions = {},
 ) {
   const counters = createCounters(routes);
+  let signer: ChosenSigner | undefined;
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
@@ -77,7 +78,7 @@ export async function openService(
     onRequest: counters.askedServer,
     actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: counters.committed, isMoreComing: () => counters.signaturesUnderWay() > 0 },
+    commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
   });
   /** Each ends one part; they are called in the reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
@@ -91,13 +92,14 @@ export async function openService(
     const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
     if (calls !== undefined) stops.push(calls.close);
     const { secrets, clock, driver } = operator;
-    const signer = await openSigner({
+    const opened = await openSigner({
       secrets,
       engine: config.signingEngine,
       cryptoMbFile: config.cryptoMbFile,
       threads: { count: config.signers ?? 0, start: startSigner, clock },
     });
-    stops.push(signer.close);
+    signer = opened;
+    stops.push(opened.close);
     const disk = createEvidenceDisk(driver);
     const refusals = createRefusals(clock);
     const observe: CallObserver = (call) => {
@@ -106,7 +108,7 @@ export async function openService(
       calls?.observe(call);
     };
     const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
-    const service = await createService(operator, { signer, disk, counters, observe, clockWatch });
+    const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
     const { configuration, isClockWrong } = service;
     const { onLost } = options;
     const onLogError = evidenceFailureHandler(onLost);
@@ -125,7 +127,7 @@ export async function openService(
       metrics: { counters, refusals },
       /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
-      signer,
+      signer: opened,
       /** Whether the disk refuses what answers leave behind. */
       isDiskRefusing: disk.isRefusing,
       /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */

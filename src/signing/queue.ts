@@ -208,9 +208,10 @@ export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs
       wake();
       return signatures;
     },
-    /** Resolves when all calls that are open now are settled. */
-    async whenSettled(): Promise<void> {
-      await Promise.allSettled(Array.from(calls.open(), ({ settled }) => settled.promise));
+    /** @returns resolves when all calls that are open now are settled; undefined when there are none */
+    whenSettled(): Promise<unknown> | undefined {
+      const open = Array.from(calls.open(), ({ settled }) => settled.promise);
+      return open.length === 0 ? undefined : Promise.allSettled(open);
     },
     close: () => calls.fail(calls.open(), new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped")),
   };

@@ -38,6 +38,8 @@ export type ChosenSigner = Signer & {
    * signed. When a key cannot be loaded, those that were loaded before stay.
    */
   load(ring: KeyRing): Promise<void>;
+  /** @returns resolves when all calls that are open now are signed; undefined when there are none */
+  whenSettled(): Promise<unknown> | undefined;
   threads(): ThreadFigures;
   /** Refuses what waits, and forgets the keys. */
   close(): Promise<void>;
@@ -83,7 +85,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       threads?.load(key.kid, () => pkcs8Of(key, secrets));
     }
     keys = wanted;
-    void queue.whenSettled().then(forgetOthers);
+    void Promise.resolve(queue.whenSettled()).then(forgetOthers);
   }
 
   function forgetOthers(): void {
@@ -102,6 +104,7 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
       if (!kids().has(kid)) throw keyNotLoaded();
       return queue.sign(kid, inputs, signOptions?.bulk === true);
     },
+    whenSettled: queue.whenSettled,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
     async close() {
       queue.close();

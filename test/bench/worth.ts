@@ -29,8 +29,8 @@ export const mechanisms: readonly Mechanism[] = [
     name: "gathering",
     shapes: checks,
     file: "src/store/driver/commits.ts",
-    from: "while (queuedWeight < maxWeight && isMoreComing() &&",
-    to: "while (false && queuedWeight < maxWeight && isMoreComing() &&",
+    from: "queuedWeight < maxWeight ? moreComing() : undefined",
+    to: "queuedWeight < 0 ? moreComing() : undefined",
   },
   {
     name: "signers",

@@ -24,8 +24,8 @@ export type CommitOptions = {
   readonly maxWeight?: number;
   /** The weight of the writes that wait, beyond which further ones are refused: they are in memory. */
   readonly maxQueued?: number;
-  /** Whether signatures are being made, whose calls will end in further writes. */
-  readonly isMoreComing?: (() => boolean) | undefined;
+  /** Resolves when the signatures are made that will end in further writes; undefined when there are none. */
+  readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
   /** Called after each commit with the number of writes in it. */
   readonly onGroup?: ((writes: number) => void) | undefined;
 };
@@ -72,20 +72,15 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
-  const { isMoreComing = () => false } = options;
+  const { moreComing = () => undefined } = options;
   let queue: QueuedWrite[] = [];
   let queuedWeight = 0;
   let isRunning = false;
   let tookMs = 0;
 
-  async function gather(): Promise<void> {
-    const atMostMs =
-      driver.kind === "remote"
-        ? usualGatherMs
-        : Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
-    const sinceMs = performance.now();
-    while (queuedWeight < maxWeight && isMoreComing() && performance.now() - sinceMs < atMostMs)
-      await nextTurn();
+  function gatherMs(): number {
+    if (driver.kind === "remote") return usualGatherMs;
+    return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
   }
 
   /** Takes the first write however much it weighs, and those behind it while they fit. */
@@ -120,7 +115,7 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
     // commit to a server needs no such pause: others gather while it is on its way.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
-      await gather();
+      await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), gatherMs());
       await commitNext();
       if (queue.length === 0) break;
       // A commit in place leaves others of the event loop no time of its own.
@@ -145,6 +140,25 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
   }
 
   return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
+}
+
+/**
+ * Waits while signatures are made whose calls will end in further writes.
+ * @param moreComing as in {@link CommitOptions}; undefined also when the group is full
+ * @param atMostMs how long it waits at most, in milliseconds
+ */
+async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
+  const startedAtMs = performance.now();
+  let more = moreComing();
+  if (more === undefined) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, atMostMs);
+  for (; more !== undefined && performance.now() - startedAtMs < atMostMs; more = moreComing()) {
+    await Promise.race([more, late.promise]);
+    // By the end of this turn, the calls that were signed have asked for their commits.
+    await nextTurn();
+  }
+  clearTimeout(timer);
 }
 
 /** @returns why none of the group is known to be committed */

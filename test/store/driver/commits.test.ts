@@ -85,21 +85,23 @@ describe("acts in flight", () => {
       expect(batches).toEqual([1, 1, 1]);
     }));
 
-  test("gather while their thread has more to come, and are committed once it has not", () => {
-    let turns = 0;
-    const isMoreComing = () => turns < 20;
+  test("gather while signatures are made, and are committed when the last one is", () => {
+    const signed = Promise.withResolvers<void>();
+    let isSigned = false;
     return withCommits(
       async ({ commit, batches, keys }) => {
         const acts: Promise<unknown>[] = [];
-        for (; turns < 20; turns++) {
-          acts.push(commit([insert(`k${turns}`)]));
+        for (const key of names(20)) {
+          acts.push(commit([insert(key)]));
           await new Promise(setImmediate);
         }
+        isSigned = true;
+        signed.resolve();
         await Promise.all(acts);
         expect(batches.length).toBeLessThan(20);
         expect(await keys()).toEqual(names(20));
       },
-      { isMoreComing },
+      { moreComing: () => (isSigned ? undefined : signed.promise) },
     );
   });
 
@@ -109,7 +111,7 @@ describe("acts in flight", () => {
         await commit([insert("k")]);
         expect(batches).toEqual([1]);
       },
-      { isMoreComing: () => true },
+      { moreComing: () => new Promise(() => {}) },
     ));
 
   test("leave a turn of the event loop to others between two commits", () =>
