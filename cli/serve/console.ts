@@ -84,7 +84,7 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
     port: listener.port,
     async open(service, config) {
       const { secrets, clock } = service.operator;
-      history = startHistory({ ...service.metrics, clock });
+      history = startHistory({ counters: service.metrics.counters, clock });
       file = consoleFile(config);
       placeOver(await writeBeside(file, writePlace(place)), file);
       opening.resolve({ pages: createAdmin(service, { config, history, place }) });

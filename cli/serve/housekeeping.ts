@@ -15,7 +15,7 @@ import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
-import { countedOutbox, type WorkCounters } from "../../src/metrics/work.ts";
+import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
 import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
@@ -141,13 +141,13 @@ export function startSending(
   {
     clockAheadMs,
     configuration,
-    work,
-  }: { clockAheadMs: () => number; configuration: Configuration; work: WorkCounters },
+    counters,
+  }: { clockAheadMs: () => number; configuration: Configuration; counters: Counters },
 ): () => Promise<void> {
   const clock = { now: () => own.now() - clockAheadMs() };
   const exchange = createExchange({ clock });
   const sender = startSender({
-    outbox: countedOutbox(stores.outbox, work),
+    outbox: countedOutbox(stores.outbox, counters),
     exchange,
     secrets,
     clock,

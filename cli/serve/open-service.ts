@@ -26,22 +26,20 @@ import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
 import { createVerification } from "../../src/domain/verification.ts";
 import { createWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
-import { createRefusals } from "../../src/metrics/refusals.ts";
-import { createRequestCounters } from "../../src/metrics/requests.ts";
 import {
+  type Counters,
   countedAttestations,
   countedPublicLookup,
   countedSigner,
-  createWorkCounters,
-  type WorkCounters,
+  createCounters,
   watchLag,
-} from "../../src/metrics/work.ts";
+} from "../../src/metrics/counters.ts";
+import { createRefusals } from "../../src/metrics/refusals.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
 import type { OpensslOptions } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
 import { openAccessLog } from "../../src/store/access-log.ts";
-import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
@@ -71,16 +69,16 @@ export async function openService(
   config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
   options: OpenOptions = {},
 ) {
-  const work = createWorkCounters();
+  const counters = createCounters(routes);
   let signer: ChosenSigner | undefined;
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
-    shared: { memory: newCommitLock(1), thread: 0 },
-    onRequest: (kind) => work.count(`requests: ${kind}`),
+    isService: true,
+    onRequest: counters.askedServer,
     actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: work.committed, moreComing: () => signer?.whenSettled() },
+    commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
   });
   /** Each ends one part; they are called in the reverse order. */
   const stops: (() => unknown)[] = [operator.driver.close];
@@ -103,30 +101,30 @@ export async function openService(
     signer = opened;
     stops.push(opened.close);
     const disk = createEvidenceDisk(driver);
-    const [requests, refusals] = [createRequestCounters(routes), createRefusals(clock)];
+    const refusals = createRefusals(clock);
     const observe: CallObserver = (call) => {
-      requests.observe(call.route, call.method, call.status, call.ms);
+      counters.requested(call.route, call.method, call.status, call.ms);
       refusals.observe(call);
       calls?.observe(call);
     };
     const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
-    const service = await createService(operator, { signer: opened, disk, work, observe, clockWatch });
+    const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
     const { configuration, isClockWrong } = service;
     const { onLost } = options;
     const onLogError = evidenceFailureHandler(onLost);
     stops.push(
       keepFresh(service, clockWatch, refreshMs[driver.kind], onLost),
-      watchLag(work),
+      watchLag(counters),
       startLeading(operator, { configuration, isClockWrong, onLogError }),
       startFollowing({ builder: evidenceBuilderOf(operator), clock, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
-    const stopSending = startSending(operator, { clockAheadMs, configuration, work });
+    const stopSending = startSending(operator, { clockAheadMs, configuration, counters });
     return {
       operator,
       service,
       /** What the service counts, for the console and for Prometheus. */
-      metrics: { requests, work, refusals },
+      metrics: { counters, refusals },
       /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
       signer: opened,
@@ -188,7 +186,7 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
 type ServiceParts = {
   readonly signer: ChosenSigner;
   readonly disk: ReturnType<typeof createEvidenceDisk>;
-  readonly work: WorkCounters;
+  readonly counters: Counters;
   readonly observe: CallObserver;
   readonly clockWatch: ClockWatch;
 };
@@ -196,7 +194,7 @@ type ServiceParts = {
 async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
   const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = operator;
   const { settings, partners, keys, teachers, quotaStore } = stores;
-  const { signer, disk, work, observe, clockWatch } = parts;
+  const { signer, disk, counters, observe, clockWatch } = parts;
   const configuration = await createConfiguration({
     settings,
     partners,
@@ -214,13 +212,13 @@ async function createService(operator: Operator, parts: ServiceParts): Promise<S
     verification: createVerification({
       ...shared,
       places,
-      attestations: countedAttestations(disk.watch(stores.attestations), work),
+      attestations: countedAttestations(disk.watch(stores.attestations), counters),
       idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
-      signer: countedSigner(signer, work),
+      signer: countedSigner(signer, counters),
     }),
     publicLookup: countedPublicLookup(
       createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" }),
-      work,
+      counters,
     ),
     evidence: createEvidenceReader(stores.evidence),
     statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),

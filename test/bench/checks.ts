@@ -67,8 +67,8 @@ async function measureChecks(
     addCheck(table, { name, measured, limit, isEarlier, shape });
     addOfLimit(table, { name, measured, limit, isEarlier, shape });
     addClientShare(table, { name: `${name}: the load client`, measured, isEarlier });
-    const held = figures.about("How long does the commit of a check take?");
-    addHeld(held, { name, before, after, isEarlier });
+    const groups = figures.about("How many checks share a commit?");
+    addGroupSize(groups, { name, before, after, isEarlier });
   }
   return own;
 }
@@ -132,21 +132,12 @@ async function measureRivals(
 
 type Scraped = Readonly<Record<string, number>>;
 
-/** From the service's own counters. How long the lock was held counts the time too for which its holder had no core. */
-function addHeld(
+/** How many checks share a commit, from the service's own counters. */
+function addGroupSize(
   table: Table,
   { name, before, after, isEarlier }: { name: string; before: Scraped; after: Scraped; isEarlier: boolean },
 ): void {
   const grown = (counter: string) => (after[counter] ?? Number.NaN) - (before[counter] ?? Number.NaN);
-  const [acts, commits] = [grown("tvs_commit_group_size_sum"), grown("tvs_commit_group_size_count")];
-  table.add(`${name}: checks in a commit`, { unit: "checks", isEarlier }, acts / commits);
-  const heldSeconds = grown("tvs_commit_lock_seconds_total");
-  if (Number.isNaN(heldSeconds)) {
-    table.note(`How long it is held is not told by ${isEarlier ? "the earlier" : "this"} build.`);
-    return;
-  }
-  table.add(`${name}: held for each check`, { unit: "µs", isEarlier }, (heldSeconds / acts) * 1e6);
-  table.add(`${name}: held for each commit`, { unit: "µs", isEarlier }, (heldSeconds / commits) * 1e6);
-  const ceiling = `${name}: ceiling on enough cores, 1 ÷ held`;
-  table.add(ceiling, { unit: "checks/s", isEarlier }, acts / heldSeconds);
+  const checks = grown("tvs_commit_group_size_sum") / grown("tvs_commit_group_size_count");
+  table.add(`${name}: checks in a commit`, { unit: "checks", isEarlier }, checks);
 }

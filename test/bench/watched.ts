@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createStores, type Stores } from "../../cli/open.ts";
 import { planWrite } from "../../src/domain/teachers/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { lagos } from "../harness/clock.ts";
@@ -24,7 +24,7 @@ const regNoOf = (n: number) => `LA/2019/PRI/${String(n).padStart(6, "0")}`;
 export const watchedBench: Bench = (options) =>
   withCleanup(async (cleanup) => {
     const table = options.figures.about(question);
-    const drivers = { "a file": await openFile(cleanup), "a libSQL server": await openServer(cleanup) };
+    const drivers = { "a file": await openDatabase(cleanup), "a libSQL server": await openServer(cleanup) };
     for (const [name, driver] of Object.entries(drivers)) {
       if (driver === null) continue;
       const stores = await fill(driver);
@@ -48,8 +48,8 @@ export const watchedBench: Bench = (options) =>
     }
   });
 
-async function openFile(cleanup: Cleanup): Promise<Driver> {
-  const driver = await openEmbedded({ file: join(await folderUntilCleanup(cleanup), "tvs.db") });
+async function openDatabase(cleanup: Cleanup): Promise<Driver> {
+  const driver = await openFile({ file: join(await folderUntilCleanup(cleanup), "tvs.db") });
   cleanup(() => driver.close());
   return driver;
 }

@@ -19,10 +19,6 @@ const checks: readonly Shape[] = [
   { kind: "check", connections: 64 },
   { kind: "check", connections: 4 },
 ];
-const lookups: readonly Shape[] = [
-  { kind: "lookup", connections: 64 },
-  { kind: "lookup", connections: 4 },
-];
 const batches: readonly Shape[] = [
   { kind: "batch", connections: 4, items: 100 },
   { kind: "batch", connections: 1, items: 20 },
@@ -37,13 +33,6 @@ export const mechanisms: readonly Mechanism[] = [
     to: "queuedWeight < 0 ? moreComing() : undefined",
   },
   {
-    name: "shared snapshots",
-    shapes: [...lookups, ...checks],
-    file: "src/store/driver/read-view.ts",
-    from: "if (!isOpen) begin();",
-    to: "if (isOld()) requireSameFile();",
-  },
-  {
     name: "signers",
     shapes: [...checks, ...batches],
     file: "src/config.ts",
@@ -56,26 +45,6 @@ export const mechanisms: readonly Mechanism[] = [
     file: "src/config.ts",
     from: '"must be auto, crypto_mb, openssl or webcrypto"),\n    "auto",',
     to: '"must be auto, crypto_mb, openssl or webcrypto"),\n    "openssl",',
-  },
-  {
-    // A map of each thread's own, which counts no more than its share and grows as long as the minute lasts.
-    name: "count-min sketch",
-    shapes: lookups,
-    file: "src/domain/address-limit.ts",
-    from: "const counters = openCounters(memory);\n  const placesOf = createPlaces(secretOf(memory));",
-    to: `openCounters(memory); createPlaces(secretOf(memory));
-  let counts = new Map<string, number>();
-  let countsIn = 0;
-  const placesOf = (key: string) => [key];
-  const counters = {
-    halfOf(minute: number) { if (minute !== countsIn) { counts = new Map(); countsIn = minute; } return ""; },
-    used: ([at = ""]: string[]) => counts.get(at) ?? 0,
-    take([at = ""]: string[], _limit: number) {
-      const before = counts.get(at) ?? 0;
-      counts.set(at, before + 1);
-      return before;
-    },
-  };`,
   },
 ];
 

@@ -11,7 +11,7 @@ import {
   now,
 } from "../harness/readings.ts";
 
-/** What this process knows of itself, when all is well: a thread that died an hour ago is forgotten. */
+/** What this process knows of itself, when all is well. */
 const well = {
   ...{ now, hasFailed: false, isDiskRefusing: () => false, history: { points: () => [{ failedRate: 0 }] } },
   clockAheadMs: () => 0,
