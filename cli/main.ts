@@ -1,9 +1,7 @@
 import { isMainThread, workerData } from "node:worker_threads";
-import type { ServingThreadData } from "./serve/serving-thread.ts";
 
-const workerRoles: Readonly<Record<string, (data: unknown) => Promise<void>>> = {
-  server: async (data) =>
-    (await import("./serve/serving-thread.ts")).runServingThread(data as ServingThreadData),
+const workerRoles: Readonly<Record<string, (data: object) => Promise<void>>> = {
+  signer: async (data) => (await import("../src/signing/threads.ts")).runSigner(data),
   "workbook-watch": async () => (await import("./register/workbook-process.ts")).runWorkbookWatch(),
 };
 

@@ -11,9 +11,8 @@ import { isIssuerTold } from "../src/domain/settings.ts";
 import { createChangeStore } from "../src/store/changes.ts";
 import { type CommitOptions, createCommits } from "../src/store/driver/commits.ts";
 import type { Driver } from "../src/store/driver/driver.ts";
-import { openEmbedded } from "../src/store/driver/embedded.ts";
+import { openFile } from "../src/store/driver/file.ts";
 import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
-import type { SharedFile } from "../src/store/driver/serving.ts";
 import { createAttestationMaintenance } from "../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
 import { openDueEpochFile } from "../src/store/evidence/due.ts";
@@ -45,8 +44,8 @@ export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 export type OpenOptions = {
   readonly clock?: Clock;
-  /** What the serving threads of this process share of a database file. */
-  readonly shared?: SharedFile;
+  /** Whether this process answers callers, who wait less long for a server than a command does. */
+  readonly isService?: boolean;
   /** The issuer of a service that was never told one; null when it must be told. */
   readonly defaultIssuer?: string | null;
   /** With it, a register is made where there is none, and these are the words to say so. */
@@ -135,9 +134,12 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
  * against it: a command that is refused leaves no register behind.
  * @throws TvsError REGISTER_MISSING, REFUSED, CONFIG_INVALID, INPUT_UNREADABLE, STORE_READ_ONLY
  */
-async function prepareNew(config: Config, { whenMade, defaultIssuer, shared }: OpenOptions, driver?: Driver) {
-  const isServing = shared !== undefined;
-  if (whenMade === undefined) throw (isServing ? loneKeyRefusal(config) : null) ?? noRegister(config);
+async function prepareNew(
+  config: Config,
+  { whenMade, defaultIssuer, isService }: OpenOptions,
+  driver?: Driver,
+) {
+  if (whenMade === undefined) throw (isService ? loneKeyRefusal(config) : null) ?? noRegister(config);
   // A key beside a database that was begun is that of a start that was cut off, or of a command that makes the register
   // just now. The schema comes before the key, so it is looked for after it.
   const refusal = loneKeyRefusal(config);
@@ -177,15 +179,14 @@ export async function settingsOfRegister(config: Config): Promise<ReadonlyMap<st
 
 export async function openDriver(
   config: Config,
-  { shared, onRequest, onLost }: OpenOptions = {},
+  { isService, onRequest, onLost }: OpenOptions = {},
 ): Promise<Driver> {
   const { database } = config;
   if (database.kind === "server") {
-    const waitMs = serverWaitMs[shared === undefined ? "command" : "serving"];
-    return openRemote({ ...database, waitMs, shared, onRequest });
+    const waitMs = serverWaitMs[isService ? "serving" : "command"];
+    return openRemote({ ...database, waitMs, onRequest });
   }
-  const { file } = database;
-  return shared === undefined ? openEmbedded({ file }) : openEmbedded({ file, shared, onLost });
+  return openFile({ file: database.file, onLost });
 }
 
 /** The stores over a database. @param acting in whose name they change it: the service's, unless told otherwise */

@@ -71,7 +71,6 @@ function createDependencies(service: Service, options: AppOptions): Dependencies
       clock: service.clock,
       sourceOf,
       perMinute: () => options.publicPerMinute,
-      counts: options.addressCounts,
     }),
     evidence,
     statusLists: createStatusDocuments(service, evidence),

@@ -93,8 +93,6 @@ const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
 /** Which engine signs; `auto` is decided at start by a test and a measurement. */
 export type SigningEngine = (typeof signingEngines)[number];
 
-const spreads = ["auto", "always"] as const;
-
 export type Config = ReturnType<typeof readConfig>;
 export type ServeConfig = ReturnType<typeof readServeConfig>;
 
@@ -119,13 +117,12 @@ const commonSchema = v.object({
 });
 
 /** More serve no purpose that anybody has measured, and each takes its memory. */
-const maxThreads = 64;
+const maxSigners = 64;
 
 const serveSchema = v.object({
   host: v.optional(text, "127.0.0.1"),
   port: v.optional(count(65_535), "8080"),
-  threads: v.optional(v.pipe(count(maxThreads), v.minValue(1, "must be at least 1"))),
-  spread: v.optional(v.picklist(spreads, "must be auto or always"), "auto"),
+  signers: v.optional(count(maxSigners)),
   "access-log": v.optional(flag, false),
   "public-per-minute": v.optional(count(100_000_000), "60"),
   "trusted-proxy": v.optional(networks, ""),
@@ -183,12 +180,9 @@ export function readServeConfig(flags: Flags, environment: Environment) {
     accessLog: given["access-log"],
     host: given.host,
     port: given.port,
-    /** How many threads answer, the main one included. */
-    threads: given.threads ?? Math.min(maxThreads, availableParallelism()),
-    /** Whether connections go to one thread while it is not busy, or always to all. */
-    spread: given.spread,
+    /** How many threads sign beside the one that answers. */
+    signers: given.signers ?? Math.min(maxSigners, availableParallelism() - 1),
     publicPerMinute: given["public-per-minute"],
-    /** Milliseconds after SIGTERM in which everything is still answered, and the health says 503. */
     /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
     trustedProxies: given["trusted-proxy"],
     /** Addresses and CIDR blocks of proxies whose `Client-Cert` is believed. */

@@ -1,5 +1,6 @@
 /** C libraries, over whichever foreign function interface this runtime has. */
 
+import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 
 type CType = "i32" | "u32" | "i64" | "usize" | "pointer" | "void";
@@ -28,7 +29,7 @@ export type Library<T extends Record<string, Signature>> = {
  * Whole paths only: for a bare name Bun would also look into the folder that the program is started in, and load
  * whatever lies there.
  */
-export const libraryFolders = [
+const libraryFolders = [
   "/usr/lib/x86_64-linux-gnu",
   "/usr/lib/aarch64-linux-gnu",
   "/lib/x86_64-linux-gnu",
@@ -40,6 +41,11 @@ export const libraryFolders = [
   "/usr/local/lib64",
   "/usr/local/lib",
 ];
+
+/** The path of a library that lies where distributions put it; undefined where there is none. */
+export function findLibrary(name: string): string | undefined {
+  return libraryFolders.map((folder) => `${folder}/${name}`).find((file) => existsSync(file));
+}
 
 /**
  * Opens a library; on Deno that needs `--allow-ffi`, as libSQL does.

@@ -38,8 +38,6 @@ export type AppOptions = {
   readonly trustedProxies: readonly string[];
   /** Peers whose `Client-Cert` is believed; nobody's, unless they are named. */
   readonly clientCertFrom?: readonly string[];
-  /** What addresses have spent, where several threads share it (address-limit.ts). */
-  readonly addressCounts?: SharedArrayBuffer;
   /** A sandbox's own partner, whose key its pages offer to who sits at the same machine. */
   readonly demo?: Demo | undefined;
   /** Causes an event for the button of a sandbox's getting-started page. */

@@ -164,7 +164,7 @@ describe("the direction of imports", () => {
 
   test("one file alone opens databases, so that every connection is as wary as the others", () => {
     const opening = [...source, ...commands].filter((file) => /\bimport\("libsql"\)/.test(file.code));
-    expect(opening.map((file) => file.path)).toEqual(["src/store/driver/native.ts"]);
+    expect(opening.map((file) => file.path)).toEqual(["src/store/driver/connection.ts"]);
   });
 
   test("src/, cli/ and .ci/ need neither Bun nor Deno: only node: modules and packages", () => {

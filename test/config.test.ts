@@ -166,7 +166,7 @@ describe("what serve is told", () => {
     expect(readServeConfig(nothing, nothing)).toMatchObject({
       host: "127.0.0.1",
       port: 8080,
-      threads: Math.min(64, availableParallelism()),
+      signers: Math.min(64, availableParallelism() - 1),
       publicPerMinute: 60,
       trustedProxies: [],
       clientCertFrom: [],
@@ -178,7 +178,7 @@ describe("what serve is told", () => {
     const settings: Record<string, string> = {
       host: "0.0.0.0",
       port: "0",
-      threads: "3",
+      signers: "3",
       "public-per-minute": "5",
       "trusted-proxy": "10.0.0.0/8, ::1",
       "client-cert-from": "10.0.0.5",
@@ -189,7 +189,7 @@ describe("what serve is told", () => {
     const expected = {
       host: "0.0.0.0",
       port: 0,
-      threads: 3,
+      signers: 3,
       publicPerMinute: 5,
       trustedProxies: ["10.0.0.0/8", "::1"],
       clientCertFrom: ["10.0.0.5"],
@@ -203,11 +203,11 @@ describe("what serve is told", () => {
   });
 
   test.each([
-    ["0", "must be at least 1"],
+    ["-1", "must be a whole number"],
     ["65", "must be at most 64"],
     ["two", "must be a whole number"],
-  ])("%s threads are refused", (threads, why) => {
-    expect(refusalOf(() => readServeConfig({ threads }, nothing))).toBe(`--threads (TVS_THREADS) ${why}`);
+  ])("%s signers are refused", (signers, why) => {
+    expect(refusalOf(() => readServeConfig({ signers }, nothing))).toBe(`--signers (TVS_SIGNERS) ${why}`);
   });
 
   test("proxies may be named by several flags, or several in one, with or without spaces", () => {

@@ -34,7 +34,6 @@ const faults = filesOf([
   "blackbox/nodes",
   "ci/package",
   "cli/sandbox/trigger",
-  "cli/serve/serving-threads",
   "cli/terminal/completion",
   "data/examples/",
   "data/proxies",

@@ -14,7 +14,7 @@ import {
   makeBackup,
   takePartial,
 } from "../../src/store/driver/backup.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { command, configOf, flag, type OurCommand, operand, option } from "../command.ts";
 import { requireFolder } from "../evidence/anchor-folder.ts";
@@ -87,7 +87,7 @@ const makeCommand = command({
 /** Does not unlock: a backup without the master key is one too. */
 async function backUp(source: string, file: string, replace: boolean): Promise<BackupFacts> {
   announceWork("copying and checking", source);
-  return closing(await openEmbedded({ file: source }), (driver) => makeBackup(driver, file, replace));
+  return closing(await openFile({ file: source }), (driver) => makeBackup(driver, file, replace));
 }
 
 /** The smallest file whose work is announced; of smaller ones it is done before that is read. */

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
-import { linkNew, writeBeside } from "../../src/store/driver/files.ts";
+import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
 
@@ -68,7 +68,7 @@ async function createMasterKey(file: string): Promise<string> {
   let temporary: string | undefined;
   try {
     temporary = await writeBeside(file, `${text}\n`);
-    linkNew(temporary, file);
+    placeNew(temporary, file, true);
     return text;
   } catch (cause) {
     if (isTvsError(cause, "REFUSED")) return readFileSync(file, "utf8");

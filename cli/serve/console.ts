@@ -31,7 +31,6 @@ import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { note, print } from "../terminal/output.ts";
 import type { OpenService } from "./open-service.ts";
-import type { ServingThreads } from "./serving-threads.ts";
 
 export const consoleCommand = operatorCommand({
   ...words.console,
@@ -56,7 +55,7 @@ export type ConsolePort = {
    * Opens the console and the metrics, and keeps for `tvs console` where they are.
    * @returns a link that opens the console once
    */
-  open(service: OpenService, parts: Pick<Parts, "config" | "threads">): Promise<string>;
+  open(service: OpenService, config: Config): Promise<string>;
   close(): Promise<void>;
 };
 
@@ -83,12 +82,12 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
   let file: string | undefined;
   return {
     port: listener.port,
-    async open(service, parts) {
+    async open(service, config) {
       const { secrets, clock } = service.operator;
-      history = startHistory({ ...service.metrics, clock });
-      file = consoleFile(parts.config);
+      history = startHistory({ counters: service.metrics.counters, clock });
+      file = consoleFile(config);
       placeOver(await writeBeside(file, writePlace(place)), file);
-      opening.resolve({ pages: createAdmin(service, { ...parts, history, place }) });
+      opening.resolve({ pages: createAdmin(service, { config, history, place }) });
       return mintLink(secrets, place, clock.now()).url;
     },
     async close() {
@@ -102,12 +101,11 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
 
 type Parts = {
   readonly config: Config;
-  readonly threads: Pick<ServingThreads, "figures">;
   readonly history: History;
   readonly place: ConsolePlace;
 };
 
-function createAdmin(open: OpenService, { config, threads, history, place }: Parts) {
+function createAdmin(open: OpenService, { config, history, place }: Parts) {
   const { operator, service, metrics } = open;
   const { configuration } = service;
   const { secrets, clock, stores, driver, blindIndex } = operator;
@@ -117,7 +115,7 @@ function createAdmin(open: OpenService, { config, threads, history, place }: Par
     ...metrics,
     ...stores,
     ...{ blindIndex, imports, configuration, clock, history },
-    threads: threads.figures,
+    signers: open.signer.threads,
     startedAt: clock.now(),
     clockAheadMs: open.clockAheadMs,
     readings: createReadings({
@@ -127,7 +125,7 @@ function createAdmin(open: OpenService, { config, threads, history, place }: Par
       log: () => readEvidenceFigures(driver, stores.evidence),
       calendar: operator.calendar,
     }),
-    signingEngine: () => open.signingEngine.description,
+    signingEngine: () => open.signer.engine.description,
     isDiskRefusing: open.isDiskRefusing,
     build: {
       version,

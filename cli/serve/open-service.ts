@@ -1,132 +1,136 @@
-import packageJson from "../../package.json" with { type: "json" };
+import { Worker } from "node:worker_threads";
 import type { Config, ServeConfig } from "../../src/config.ts";
-import { mayBePrivate } from "../../src/delivery/address-guard.ts";
-import { createExchange } from "../../src/delivery/exchange.ts";
-import { type Sender, startSender } from "../../src/delivery/sender.ts";
-import type { Call } from "../../src/domain/calls.ts";
-import { service } from "../../src/domain/changes.ts";
-import type { Configuration } from "../../src/domain/configuration.ts";
+import type { CallObserver } from "../../src/domain/calls.ts";
+import { service as serviceActor } from "../../src/domain/changes.ts";
+import type { Check } from "../../src/domain/checks.ts";
+import { type Clock, isoTime } from "../../src/domain/clock.ts";
+import { createConfiguration } from "../../src/domain/configuration.ts";
+import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
+import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
+import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { startFollowing } from "../../src/domain/evidence/schedule.ts";
-import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
+import { createIdempotency } from "../../src/domain/idempotency.ts";
+import { createQuota } from "../../src/domain/quota.ts";
+import { createSelfService } from "../../src/domain/self-service.ts";
+import { repeat } from "../../src/domain/serial.ts";
+import {
+  issuerToldName,
+  newSettings,
+  storedSettings,
+  unreadableCertificateName,
+} from "../../src/domain/settings.ts";
+import { createStatusLists, createStatusPlaces } from "../../src/domain/status-list/lists.ts";
+import { createPublicLookup } from "../../src/domain/teachers/public-lookup.ts";
+import { createVerification } from "../../src/domain/verification.ts";
+import { createWarning } from "../../src/http/warning.ts";
 import { log } from "../../src/logger.ts";
-import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
-import { createRefusals, type Refusals } from "../../src/metrics/refusals.ts";
-import type { RequestCounters } from "../../src/metrics/requests.ts";
-import { countedOutbox, createWorkCounters, type WorkCounters } from "../../src/metrics/work.ts";
+import {
+  type Counters,
+  countedAttestations,
+  countedPublicLookup,
+  countedSigner,
+  createCounters,
+  watchLag,
+} from "../../src/metrics/counters.ts";
+import { createRefusals } from "../../src/metrics/refusals.ts";
+import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
-import type { ChosenSigner } from "../../src/signing/signer.ts";
-import { type AccessLog, openAccessLog } from "../../src/store/access-log.ts";
-import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
-import { createSettingsStore } from "../../src/store/settings.ts";
+import type { OpensslOptions } from "../../src/signing/openssl.ts";
+import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
+import { openAccessLog } from "../../src/store/access-log.ts";
+import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
+import { readDatabaseClock } from "../../src/store/leader.ts";
+import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
+import type { TeacherStore } from "../../src/store/teachers.ts";
 import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
+import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
-import { startLeading } from "./leader.ts";
-import { newProcessMemory, type OpenServer, openServer, type ProcessMemory } from "./open-server.ts";
+import { startLeading, startSending } from "./housekeeping.ts";
 
-/** What `serve` adds: the service that the HTTP layer calls. */
-export type OpenService = {
-  readonly operator: Operator;
-  readonly service: Service;
-  /** What the service counts, in all of its threads, for the console and for Prometheus. */
-  readonly metrics: {
-    readonly requests: RequestCounters;
-    readonly work: WorkCounters;
-    readonly refusals: Refusals;
-  };
-  /** By how many milliseconds this machine's clock is ahead of the database's. */
-  clockAheadMs(): number;
-  /** What further threads share with this one. */
-  readonly memory: ProcessMemory;
-  /** Takes the calls that another thread has answered, for the refusals and the access log. */
-  takeCalls(batch: CallsOfThread): void;
-  /** What signs. */
-  readonly signingEngine: ChosenSigner["engine"];
-  /** Whether the disk refuses what answers leave behind. */
-  isDiskRefusing(): boolean;
-  /**
-   * Lets go of what a dead thread had in hand.
-   * @returns why this process cannot go on without it; null when it can
-   */
-  forget(thread: number): string | null;
-  /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
-  stopSending(): Promise<void>;
-  close(): Promise<void>;
-};
+/** The open service: what the HTTP layer calls, and what the console shows besides. */
+export type OpenService = Awaited<ReturnType<typeof openService>>;
 
-/** How often a node on a server looks whether there is something to send: each look is a request. */
-const remotePollMs = 500;
+/** How often a running service looks whether a command has changed something; on a server each look is a request. */
+const refreshMs = { embedded: 200, remote: 500 } as const;
+/** A probe of the signer costs a signature; health answers from the last one for this long. */
+const probeMs = 500;
+/** Together they are less than the two seconds in which a load balancer hears that this node cannot answer. */
+const probeDeadlineMs = 1_300;
 
 /**
- * Opens everything that the main thread of `serve` needs and keeps it fresh. A sandbox is made where there is none.
- * Over a database file this is the only service, over a server one of any number.
+ * Opens everything that `serve` needs and keeps it fresh. A sandbox is made where there is none. Over a database file
+ * this is the only service, over a server one of any number.
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
   options: OpenOptions = {},
-): Promise<OpenService> {
-  const memory = newProcessMemory(config.threads ?? 1);
-  const work = createWorkCounters({ memory: memory.work, thread: 0 });
+) {
+  const counters = createCounters(routes);
+  let signer: ChosenSigner | undefined;
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {
     ...(config.sandbox ? { whenMade } : {}),
-    shared: { memory: memory.commitLock, thread: 0 },
-    onRequest: (kind) => work.count(`requests: ${kind}`),
-    actor: service.actor,
+    isService: true,
+    onRequest: counters.askedServer,
+    actor: serviceActor.actor,
     ...options,
-    commits: { onGroup: work.committed, isMoreComing: work.isSigning },
+    commits: { onGroup: counters.committed, moreComing: () => signer?.whenSettled() },
   });
-  let calls: AccessLog | undefined;
-  let server: OpenServer | undefined;
-  let [stopLeading, stopFollowing] = [async () => {}, async () => {}];
+  /** Each ends one part; they are called in the reverse order. */
+  const stops: (() => unknown)[] = [operator.driver.close];
   const closeParts = async () => {
-    await Promise.all([calls?.close(), server?.close(), stopLeading(), stopFollowing()]);
-    await operator.driver.close();
+    for (const stop of stops.toReversed()) await stop();
   };
   try {
     await admit(operator);
     await rememberSettings(operator, config);
     await openLog(operator);
-    calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
-    const refusals = createRefusals(operator.clock);
-    const onCall = (call: Call) => {
+    const calls = config.accessLog === true ? openAccessLog(config.accessLogFile) : undefined;
+    if (calls !== undefined) stops.push(calls.close);
+    const { secrets, clock, driver } = operator;
+    const opened = await openSigner({
+      secrets,
+      engine: config.signingEngine,
+      cryptoMbFile: config.cryptoMbFile,
+      threads: { count: config.signers ?? 0, start: startSigner, clock },
+    });
+    signer = opened;
+    stops.push(opened.close);
+    const disk = createEvidenceDisk(driver);
+    const refusals = createRefusals(clock);
+    const observe: CallObserver = (call) => {
+      counters.requested(call.route, call.method, call.status, call.ms);
       refusals.observe(call);
       calls?.observe(call);
     };
-    const signing = { engine: config.signingEngine, cryptoMbFile: config.cryptoMbFile };
+    const clockWatch = createClockWatch(() => readDatabaseClock(driver), clock, logClock);
+    const service = await createService(operator, { signer: opened, disk, counters, observe, clockWatch });
+    const { configuration, isClockWrong } = service;
     const { onLost } = options;
-    const opened = await openServer(operator, { signing, memory, thread: 0, work, onCall, onLost });
-    server = opened;
-    const { configuration, isClockWrong } = opened.service;
     const onLogError = evidenceFailureHandler(onLost);
-    stopLeading = startLeading(operator, { configuration, isClockWrong, onLogError });
-    stopFollowing = startFollowing({
-      builder: evidenceBuilderOf(operator),
-      clock: operator.clock,
-      onError: onLogError,
-    });
-    const { aheadMs: clockAheadMs } = opened.clockWatch;
-    const stopSending = startSending(operator, { clockAheadMs, configuration, work });
+    stops.push(
+      keepFresh(service, clockWatch, refreshMs[driver.kind], onLost),
+      watchLag(counters),
+      startLeading(operator, { configuration, isClockWrong, onLogError }),
+      startFollowing({ builder: evidenceBuilderOf(operator), clock, onError: onLogError }),
+    );
+    const clockAheadMs = clockWatch.aheadMs;
+    const stopSending = startSending(operator, { clockAheadMs, configuration, counters });
     return {
       operator,
+      service,
+      /** What the service counts, for the console and for Prometheus. */
+      metrics: { counters, refusals },
+      /** By how many milliseconds this machine's clock is ahead of the database's. */
       clockAheadMs,
-      service: opened.service,
-      metrics: { requests: opened.requests, work, refusals },
-      memory,
-      takeCalls(batch) {
-        batch.calls.forEach(onCall);
-        if (batch.dropped > 0) log.warn("calls of a thread were not counted", { dropped: batch.dropped });
-      },
-      signingEngine: opened.signer.engine,
-      isDiskRefusing: opened.isDiskRefusing,
-      forget(thread) {
-        opened.signer.abandon(thread);
-        const hadLock = openCommitLock(memory.commitLock, 0).forget(thread);
-        return hadLock ? "a serving thread died while it had the database's lock" : null;
-      },
+      signer: opened,
+      /** Whether the disk refuses what answers leave behind. */
+      isDiskRefusing: disk.isRefusing,
+      /** Ends the sending of webhooks, when the attempts under way are over; a part of `close` that may begin early. */
       stopSending,
       close: () => stopSending().then(closeParts),
     };
@@ -135,6 +139,9 @@ export async function openService(
     throw error;
   }
 }
+
+const startSigner = (data: OpensslOptions) =>
+  new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
 /** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */
 function evidenceFailureHandler(onLost: OpenOptions["onLost"]): (error: unknown) => void {
@@ -176,34 +183,126 @@ async function rememberSettings(operator: Operator, { keepAttestations }: Config
   if (keepAttestations !== undefined) await settings.write(retentionSettings(keepAttestations, secrets));
 }
 
-/**
- * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
- * theirs, and one whose clock was ahead would send what they are about to.
- * @returns stops it, once
- */
-function startSending(
-  { driver, stores, secrets, keyKind, clock: own }: Operator,
-  {
-    clockAheadMs,
-    configuration,
-    work,
-  }: { clockAheadMs: () => number; configuration: Configuration; work: WorkCounters },
-): () => Promise<void> {
-  const clock = { now: () => own.now() - clockAheadMs() };
-  const exchange = createExchange({ clock });
-  const sender: Sender = startSender({
-    outbox: countedOutbox(stores.outbox, work),
-    exchange,
+type ServiceParts = {
+  readonly signer: ChosenSigner;
+  readonly disk: ReturnType<typeof createEvidenceDisk>;
+  readonly counters: Counters;
+  readonly observe: CallObserver;
+  readonly clockWatch: ClockWatch;
+};
+
+async function createService(operator: Operator, parts: ServiceParts): Promise<Service> {
+  const { stores, settingsInForce: defaults, blindIndex, secrets, keyKind, clock } = operator;
+  const { settings, partners, keys, teachers, quotaStore } = stores;
+  const { signer, disk, counters, observe, clockWatch } = parts;
+  const configuration = await createConfiguration({
+    settings,
+    partners,
+    keys,
     secrets,
     clock,
-    allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
-    version: packageJson.version,
-    ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
-    onError: (error) => log.error("webhook sender failed", { detail: String(error) }),
+    defaults,
+    onKeys: (ring) => signer.load(ring),
   });
-  let closing: Promise<void> | undefined;
-  return () => {
-    closing ??= sender.close().then(() => exchange.close());
-    return closing;
+  const shared = { configuration, teachers, blindIndex, clock };
+  const places = createStatusPlaces(secrets.statusListKey);
+  const sign = () => signer.sign(configuration.current().keys.active.kid, ["probe"]);
+  return {
+    configuration,
+    verification: createVerification({
+      ...shared,
+      places,
+      attestations: countedAttestations(disk.watch(stores.attestations), counters),
+      idempotency: createIdempotency(stores.idempotencyStore, secrets, clock),
+      signer: countedSigner(signer, counters),
+    }),
+    publicLookup: countedPublicLookup(
+      createPublicLookup({ ...shared, mayBeReplaced: operator.driver.kind === "remote" }),
+      counters,
+    ),
+    evidence: createEvidenceReader(stores.evidence),
+    statusLists: createStatusLists({ configuration, store: stores.statusLists, places, secrets, clock }),
+    self: createSelfService({
+      ...{ webhooks: stores.webhooks, told: stores.told, watches: stores.watches, clock },
+    }),
+    quota: createQuota({ clock, store: quotaStore, stored: await quotaStore.windows() }),
+    secrets,
+    keyKind,
+    clock,
+    isClockWrong: clockWatch.isWrong,
+    probe: createProbe(clock, () =>
+      Promise.all([
+        disk.probe(),
+        configuration.refresh(),
+        sign(),
+        requireClock(clockWatch),
+        requireLoaded(stores.teachers),
+      ]),
+    ),
+    onUnreadableCertificate: noteUnreadableCertificates(settings, clock),
+    onCall: observe,
   };
+}
+
+/** Logs that a proxy's `Client-Cert` cannot be read, and leaves `tvs doctor` the time; nothing of the header. */
+function noteUnreadableCertificates(settings: SettingsStore, clock: Clock): (proxy: string) => void {
+  const warn = createWarning(
+    "a proxy of --client-cert-from sent a Client-Cert header in another form than RFC 9440's, " +
+      "so its calls count as calls without a certificate; see tvs help proxy",
+  );
+  return (proxy) => {
+    if (!warn({ proxy })) return;
+    // A database that takes no writes has its own line in the log.
+    settings.write({ [unreadableCertificateName]: isoTime(clock.now()) }).catch(() => undefined);
+  };
+}
+
+function logClock({ result, found, advice }: Check): void {
+  const write = { ok: log.info, warn: log.warn, fail: log.error }[result];
+  write(found, advice === null ? {} : { advice });
+}
+
+function createProbe(clock: Clock, use: () => Promise<unknown>): () => Promise<void> {
+  let last: { at: number; outcome: Promise<void> } | undefined;
+  const late = () => new TvsError("STORE_UNAVAILABLE", "the database does not answer in time");
+  const ask = async () => {
+    await inTime(use(), { ms: probeDeadlineMs, late });
+  };
+  return () => {
+    const now = clock.now();
+    if (last === undefined || Math.abs(now - last.at) > probeMs) last = { at: now, outcome: ask() };
+    return last.outcome;
+  };
+}
+
+async function requireLoaded(teachers: Pick<TeacherStore, "isLoaded">): Promise<void> {
+  if (!(await teachers.isLoaded())) throw new TvsError("REGISTER_EMPTY", "the register is empty");
+}
+
+async function requireClock({ isWrong }: ClockWatch): Promise<void> {
+  if (isWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is too far from the database's");
+}
+
+/**
+ * Re-reads what commands have changed, and the database's clock, in one request to a server.
+ * @returns ends it
+ */
+function keepFresh(
+  { configuration }: Service,
+  clockWatch: ClockWatch,
+  everyMs: number,
+  onLost: OpenOptions["onLost"],
+): () => Promise<void> {
+  let failure = "";
+  async function refresh(): Promise<void> {
+    await Promise.all([configuration.refresh(), clockWatch.look()]);
+    failure = "";
+  }
+  // A failure shows itself in the health probe and in the calls too; the next turn tries again.
+  function logFailure(error: unknown): void {
+    if (String(error) !== failure) log.error("changes cannot be read", { detail: String(error) });
+    failure = String(error);
+    if (isTvsError(error, "DATABASE_TOO_NEW") || isTvsError(error, "REFUSED")) onLost?.(error);
+  }
+  return repeat(refresh, { everyMs, onError: logFailure });
 }

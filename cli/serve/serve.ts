@@ -1,4 +1,3 @@
-import { Worker } from "node:worker_threads";
 import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
@@ -15,21 +14,16 @@ import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
-import { canSharePorts } from "../../src/http/shared-port.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { settingsOfRegister } from "../open.ts";
-import { workerEntry } from "../program.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
-import type { ServingThreadData } from "./serving-thread.ts";
-import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
-import { watchSpread } from "./spread.ts";
 
 export const serveCommand = command({
   ...words.serve,
@@ -67,8 +61,7 @@ const lossPatienceMs = 10_000;
  * Runs the service until a signal ends it and all calls that had begun are answered.
  *
  * The port comes first: a busy one is found before anything is made, and a free one that was picked is part
- * of the default issuer. A request that comes before the service is open waits for it. The further threads come last,
- * when everything that they open is there.
+ * of the default issuer. A request that comes before the service is open waits for it.
  * @throws TvsError when it cannot start
  */
 async function serve(config: ServeConfig, environment: Environment): Promise<void> {
@@ -77,12 +70,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const { listener, tls, openFor, refuse } = await listenFirst(config);
+  const { listener, openFor, refuse } = await listenFirst(config);
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
-  let threads: ServingThreads | undefined;
-  let stopSpreading = () => {};
   try {
     consolePort = await takeConsolePort(config);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
@@ -94,22 +85,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     const demo = sandbox?.demo;
     const { operator, service } = open;
     const causeEvent = demo && (() => triggerRevocation({ ...operator, ...service }));
-    const addressCounts = open.memory.addresses;
     // One that was killed has left it.
     if (consolePort === undefined) discard(consoleFile(config));
-    openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts }));
-    const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
-    if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
-      const { work } = open.metrics;
-      stopSpreading = await watchSpread({
-        threads: config.threads,
-        listener,
-        shedOthers: () => threads?.shed(),
-        commitMs: () => work.total("commits: held ms"),
-      });
-    }
-    threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
-    const link = await consolePort?.open(open, { config, threads });
+    openFor(createApp(open.service, { ...config, demo, causeEvent }));
+    const link = await consolePort?.open(open, config);
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
     const signal = await untilTheEnd(stopped, lost.promise);
@@ -118,9 +97,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     refuse(error);
     throw error;
   } finally {
-    stopSpreading();
-    await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
-    await threads?.close();
+    await Promise.all([listener.close(), consolePort?.close(), open?.stopSending()]);
     await open?.close();
   }
   log.info("stopped", {});
@@ -134,56 +111,10 @@ async function listenFirst(config: ServeConfig) {
     host: config.host,
     port: config.port,
     ...(tls === undefined ? {} : { tls }),
-    sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
-    threads: canSharePorts ? config.threads : 1,
     trustedProxies: config.trustedProxies,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
-  return {
-    listener,
-    tls,
-    openFor: opening.resolve,
-    refuse: opening.reject,
-  };
-}
-
-/** The TLS port of the further threads: the one that was opened, which may have been picked. */
-function portOf({ tlsPort }: Listener, tls: ReturnType<typeof readTls> | undefined) {
-  return tls === undefined || tlsPort === null ? {} : { tls: { ...tls, port: tlsPort } };
-}
-
-/** Starts the further threads of a service that is open. */
-function startThreads(
-  open: OpenService,
-  {
-    onLost,
-    ports,
-    ...given
-  }: Pick<ServingThreadData, "config" | "demo" | "logLevel"> & {
-    ports: NonNullable<ServingThreadData["ports"]>;
-    onLost: (error: TvsError) => void;
-  },
-): Promise<ServingThreads> {
-  const { memory, operator } = open;
-  if (memory.threads > 1 && !canSharePorts) {
-    const message =
-      "this system shares no port among threads: the main thread answers, the others sign for it";
-    log.warn(message, { threads: memory.threads });
-  }
-  const { settingsInForce: settings, keyKind } = operator;
-  const signing = { engine: open.signingEngine.name, cryptoMbFile: given.config.cryptoMbFile };
-  const data = { ...given, memory, settings, keyKind, signing, ports: canSharePorts ? ports : null };
-  return startServingThreads({
-    threads: memory.threads,
-    start: (thread) =>
-      new Worker(workerEntry(), {
-        workerData: { role: "server", ...data, thread } satisfies ServingThreadData & { role: string },
-      }),
-    onCalls: open.takeCalls,
-    onDeath: open.forget,
-    onLost,
-    clock: operator.clock,
-  });
+  return { listener, openFor: opening.resolve, refuse: opening.reject };
 }
 
 /**

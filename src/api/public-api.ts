@@ -70,14 +70,12 @@ export function createPublicLimit({
   clock,
   sourceOf,
   perMinute,
-  counts,
 }: {
   clock: Clock;
   sourceOf: SourceOf;
   perMinute: () => number;
-  counts?: SharedArrayBuffer | undefined;
 }) {
-  const limit = createAddressLimit(perMinute, clock, counts);
+  const limit = createAddressLimit(perMinute, clock);
   /** What a caller's address has left, found once for all of a call. */
   return (call: Parameters<SourceOf>[0]) => {
     const blocks = rateLimitKeys(sourceOf(call));

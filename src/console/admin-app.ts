@@ -4,8 +4,7 @@ import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { programFile } from "../http/public-document.ts";
 import { log } from "../logger.ts";
-import type { Exposition } from "../metrics/exposition.ts";
-import { look } from "../metrics/sources.ts";
+import { type Exposition, look } from "../metrics/exposition.ts";
 import {
   type AdminEnv,
   failed,

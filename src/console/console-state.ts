@@ -1,6 +1,6 @@
 import type { BlindIndex } from "../domain/blind-index.ts";
 import { shellWord } from "../domain/plain-text.ts";
-import type { Look, Sources } from "../metrics/sources.ts";
+import type { Look, Sources } from "../metrics/exposition.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";
 import type { ImportHistory } from "../store/imports.ts";

@@ -247,7 +247,7 @@ function sentence(words: string): string {
 }
 
 function judgeProcess(state: ConsoleState): Check[] {
-  const { hasFailed, readings, isDiskRefusing, history, threads, clockAheadMs, now } = state;
+  const { hasFailed, readings, isDiskRefusing, history, signers, clockAheadMs, now } = state;
   const checks: Check[] = [judgeClock(clockAheadMs())];
   if (hasFailed) {
     const since =
@@ -260,12 +260,12 @@ function judgeProcess(state: ConsoleState): Check[] {
   }
   if (history.points(now - 60_000).some(({ failedRate }) => failedRate > 0))
     checks.push(fail("answers", "requests were answered with 5xx in the last minute; the log says why"));
-  const { lastDeathAt, deaths } = threads();
+  const { lastDeathAt, deaths } = signers();
   if (lastDeathAt !== null && now - lastDeathAt <= deathConcernMs) {
     const times = deaths === 1 ? "once" : `${count(deaths)} times`;
-    const found = `a serving thread ended by itself ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
-    const advice = "it was replaced, and its callers lost their connections. The service's log says why";
-    checks.push(warn("threads", found, advice));
+    const found = `a signer thread died ${describeSpan(now - lastDeathAt)} ago (${times} since the start)`;
+    const advice = "it was replaced, and other threads made its signatures. The service's log says why";
+    checks.push(warn("signers", found, advice));
   }
   return checks;
 }

@@ -2,9 +2,9 @@
 
 import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
+import { answerOperations } from "../metrics/counters.ts";
+import { percentileMs } from "../metrics/durations.ts";
 import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
-import { percentileMs } from "../metrics/requests.ts";
-import { answerOperations } from "../metrics/work.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
 import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
@@ -32,9 +32,10 @@ export function figuresSection(state: ConsoleState): Markup {
   )}</dl>`;
 }
 
-export function answersSection({ work }: ConsoleState): Markup {
+export function answersSection({ totals: { answers } }: ConsoleState): Markup {
   const rows = answerOperations.map((endpoint) => {
-    const counts = licenseStatuses.map((status) => work.total(`answers: ${endpoint} ${status}`));
+    const own = answers.filter(({ labels }) => labels.endpoint === endpoint);
+    const counts = licenseStatuses.map((one) => own.find(({ labels }) => labels.status === one)?.value ?? 0);
     return { endpoint, counts, total: sum(counts) };
   });
   const totals = licenseStatuses.map((_, index) => sum(rows.map(({ counts }) => counts[index] ?? 0)));
@@ -50,17 +51,16 @@ export function answersSection({ work }: ConsoleState): Markup {
   });
 }
 
-export function statusesSection({ requests }: ConsoleState): Markup {
-  const counted = requests.counts();
-  if (counted.length === 0) return none("No request since the service started.");
-  const rows = requests.routes.flatMap(({ route }, index) => {
-    const own = counted.filter((one) => one.route === index);
+export function statusesSection({ counters, totals: { requests } }: ConsoleState): Markup {
+  if (requests.length === 0) return none("No request since the service started.");
+  const rows = [...counters.routes].flatMap(([route, { durations }]) => {
+    const own = requests.filter(({ labels }) => labels.route === route);
     if (own.length === 0) return [];
     const perStatus = new Map<number, number>();
-    for (const one of own) perStatus.set(one.status, (perStatus.get(one.status) ?? 0) + one.count);
+    for (const { labels, value } of own)
+      perStatus.set(Number(labels.status), (perStatus.get(Number(labels.status)) ?? 0) + value);
     const [good, refused, failed] = [200, 400, 500].map((from) => inClass(perStatus, from));
-    const buckets = requests.buckets(index);
-    const latencies = [0.5, 0.99].map((share) => figure(percentileMs(buckets, share)));
+    const latencies = [0.5, 0.99].map((share) => figure(percentileMs(durations, share)));
     return [[route, good ?? "", refused ?? "", failed ?? "", ...latencies]];
   });
   return tableOf("Requests by route and HTTP status", {
@@ -96,11 +96,12 @@ ${more > 0 ? html`<p>${count(more)} more were refused something, earlier.</p>` :
 }
 
 /** Who is not a partner is refused with 429 by the limit of the IP address alone. */
-function limitedLookups({ requests }: ConsoleState): Markup {
-  const limited = requests
-    .counts()
-    .filter(({ route, status }) => status === 429 && requests.routes[route]?.traffic !== "partner");
-  const times = sum(limited.map((one) => one.count));
+function limitedLookups({ counters, totals }: ConsoleState): Markup {
+  const limited = totals.requests.filter(
+    ({ labels: { route, status } }) =>
+      status === 429 && counters.routes.get(String(route))?.traffic !== "partner",
+  );
+  const times = sum(limited.map(({ value }) => value));
   return times === 0
     ? html`<p>No public lookup was refused by the limit of its IP address since the start.</p>`
     : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
@@ -164,7 +165,7 @@ const charts: readonly Chart[] = [
   },
 ];
 
-/** The charts, drawn anew each time that the page asks: the script puts them in their place as it does every section. */
+/** The charts, drawn each time that the page asks: the script puts them in their place as it does every section. */
 export function chartFigures({ history, snapshot }: ConsoleState): Markup {
   const points = history.points(0);
   const { timeZone } = snapshot.settings;

@@ -7,7 +7,7 @@ import { isoSeconds } from "./clock.ts";
 export type Signer = {
   /**
    * The signatures of one call. They are asked for together, so that a call is refused before anything of it is
-   * signed, and so that idle threads see at once what there is to share.
+   * signed, and so that signers see at once what there is to share.
    * @param kid key id of a key that was loaded before
    * @param inputs the JWS signing inputs, ASCII
    * @param options `bulk` for what a batch asks for: single checks go before it

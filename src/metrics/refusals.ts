@@ -1,107 +1,79 @@
 import type { Call } from "../domain/calls.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
+import { counterOf } from "./counters.ts";
 
 export type Refusals = ReturnType<typeof createRefusals>;
 
-/** Whether a call counts as refused: for what its partner did, or for having no valid credential. */
-export function isRefusal({ partnerId, status }: Pick<Call, "partnerId" | "status">): boolean {
-  return status >= 400 && status <= 499 && (partnerId !== null || status === 401);
-}
-
 const minuteMs = 60_000;
 const recentMinutes = 15;
-/**
- * Callers that are told apart: partners and their keys are as many as an operator has made. Of a register that has
- * more, the keys of further partners are counted together, under no key.
- */
+/** Partners with their keys that are told apart. Beyond it the keys of a further partner are counted together. */
 const maxCallers = 10_000;
 
-type Counted = {
+/** How often a code was answered: since the start, and in each minute of late. */
+type Counts = { total: number; readonly minutes: Map<number, number> };
+type Caller = {
   /** Null for calls without a valid credential. */
-  partnerId: string | null;
-  keyId: string | null;
-  /** When the last one was, in milliseconds since the epoch. */
+  readonly partnerId: string | null;
+  readonly keyId: string | null;
+  /** When the last refusal was, in milliseconds since the epoch. */
   lastAt: number;
-  codes: Map<ApiErrorCode, Counts>;
+  readonly codes: Map<ApiErrorCode, Counts>;
 };
-/** `minutes` is a ring: the place of a minute is the number of the minute, modulo its length. */
-type Counts = { total: number; minute: number; minutes: Uint32Array };
 
-/** Counters in memory of what partners are refused, since the start and of late. */
+/** Counts what partners are refused, for what they did or for having no valid credential. */
 export function createRefusals(clock: { now(): number }) {
-  const callers = new Map<string, Counted>();
+  const callers = new Map<string, Caller>();
+  const metric = counterOf("tvs_calls_refused_total");
 
-  function callerOf(partnerId: string | null, keyId: string | null): Counted {
+  function callerOf(partnerId: string | null, keyId: string | null): Caller {
     const name = `${partnerId ?? ""} ${keyId ?? ""}`;
     const known = callers.get(name);
     if (known !== undefined) return known;
     if (callers.size >= maxCallers && keyId !== null) return callerOf(partnerId, null);
-    const fresh = { partnerId, keyId, lastAt: 0, codes: new Map<ApiErrorCode, Counts>() };
+    const fresh = { partnerId, keyId, lastAt: 0, codes: new Map() };
     callers.set(name, fresh);
     return fresh;
   }
 
   return {
-    observe(call: Pick<Call, "partnerId" | "keyId" | "status" | "error">): void {
-      const { partnerId, keyId, error: code } = call;
-      if (code === null || !isRefusal(call)) return;
-      const now = clock.now();
+    /** What Prometheus is shown. */
+    metric,
+    observe({
+      partnerId,
+      keyId,
+      status,
+      error,
+    }: Pick<Call, "partnerId" | "keyId" | "status" | "error">): void {
+      const isRefusal = status >= 400 && status <= 499 && (partnerId !== null || status === 401);
+      if (error === null || !isRefusal) return;
+      metric.inc({ ...(partnerId !== null && { partner: partnerId }), code: error, status });
       const caller = callerOf(partnerId, keyId);
-      caller.lastAt = now;
-      let counts = caller.codes.get(code);
-      if (counts === undefined) {
-        counts = { total: 0, minute: 0, minutes: new Uint32Array(recentMinutes) };
-        caller.codes.set(code, counts);
-      }
-      const minute = Math.floor(now / minuteMs);
-      forget(counts, minute);
-      const place = minute % recentMinutes;
-      counts.minutes[place] = (counts.minutes[place] ?? 0) + 1;
+      caller.lastAt = clock.now();
+      const counts = caller.codes.get(error) ?? { total: 0, minutes: new Map() };
+      caller.codes.set(error, counts);
       counts.total++;
+      const minute = Math.floor(caller.lastAt / minuteMs);
+      counts.minutes.set(minute, (counts.minutes.get(minute) ?? 0) + 1);
+      for (const past of counts.minutes.keys())
+        if (past <= minute - recentMinutes) counts.minutes.delete(past);
     },
     /**
-     * What every caller was refused, by code, who was refused last first: since the start, and of the last quarter
-     * of an hour, to the minute.
+     * What every caller was refused, by code, the caller who was refused last first: since the start, and in the last
+     * quarter of an hour, to the minute.
      */
     callers() {
-      const minute = Math.floor(clock.now() / minuteMs);
-      const all = [...callers.values()].map(({ partnerId, keyId, lastAt, codes }) => ({
-        partnerId,
-        keyId,
-        lastAt,
-        sinceStart: byCode(codes, ({ total }) => total),
-        recent: byCode(codes, (counts) => {
-          forget(counts, minute);
-          return counts.minutes.reduce((sum, one) => sum + one, 0);
-        }),
-      }));
-      return all.sort((one, other) => other.lastAt - one.lastAt);
-    },
-    /** What a partner was refused since the start, whatever the key, by code; null for no partner. */
-    byPartner(): {
-      readonly partnerId: string | null;
-      readonly code: ApiErrorCode;
-      readonly count: number;
-    }[] {
-      const sums = new Map<string, { partnerId: string | null; code: ApiErrorCode; count: number }>();
-      for (const { partnerId, codes } of callers.values()) {
-        for (const [code, { total }] of codes) {
-          const name = `${code} ${partnerId ?? ""}`;
-          const sum = sums.get(name) ?? { partnerId, code, count: 0 };
-          sum.count += total;
-          sums.set(name, sum);
-        }
-      }
-      return [...sums.values()];
+      const since = Math.floor(clock.now() / minuteMs) - recentMinutes;
+      const recentOf = ({ minutes }: Counts) =>
+        [...minutes].reduce((sum, [minute, count]) => (minute > since ? sum + count : sum), 0);
+      return [...callers.values()]
+        .map(({ codes, ...caller }) => ({
+          ...caller,
+          sinceStart: byCode(codes, ({ total }) => total),
+          recent: byCode(codes, recentOf),
+        }))
+        .sort((one, other) => other.lastAt - one.lastAt);
     },
   };
-}
-
-/** Empties the places of the minutes that have begun since the last look. */
-function forget(counts: Counts, minute: number): void {
-  const passed = Math.min(recentMinutes, minute - counts.minute);
-  for (let back = 0; back < passed; back++) counts.minutes[(minute - back) % recentMinutes] = 0;
-  counts.minute = Math.max(counts.minute, minute);
 }
 
 function byCode(codes: ReadonlyMap<ApiErrorCode, Counts>, count: (counts: Counts) => number) {

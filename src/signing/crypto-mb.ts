@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
-import { fixedBytes, type Library, libraryFolders, openLibrary } from "../foreign.ts";
-import type { LoadedKey } from "./libcrypto.ts";
+import { readFileSync } from "node:fs";
+import { findLibrary, fixedBytes, type Library, openLibrary } from "../foreign.ts";
 
 /** How many signatures are made at once. A call costs the same however many of them are wanted. */
 export const lanes = 8;
@@ -19,14 +18,15 @@ export type LaneKey = {
 };
 
 export type CryptoMb = {
-  /** @returns null for a key that it cannot sign with: of another size, exponent or number of primes */
-  loadKey(key: LoadedKey): LaneKey | null;
+  /**
+   * @param pkcs8 the key, PKCS #8 DER
+   * @returns null for a key that crypto_mb cannot sign with: of another size, exponent or number of primes
+   */
+  loadKey(pkcs8: Uint8Array): LaneKey | null;
 };
 
-/** Intel's crypto_mb, or undefined when the machine has none where distributions put it. */
-export function findCryptoMb(): string | undefined {
-  return libraryFolders.map((folder) => `${folder}/libcrypto_mb.so.11`).find((file) => existsSync(file));
-}
+/** The path of Intel's crypto_mb where distributions put it. */
+export const findCryptoMb = () => findLibrary("libcrypto_mb.so.11");
 
 /** Whether Linux says that the processor has what crypto_mb computes with. */
 export function hasProcessorForCryptoMb(): boolean {
@@ -52,8 +52,8 @@ const functions = {
 /** EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2): what stands between the padding and the hash. */
 const digestInfo = Buffer.from("003031300d060960864801650304020105000420", "hex");
 const hashBytes = 32;
-/** The only exponent that it checks with. */
-const publicExponent = 65_537n;
+/** The only exponent that it checks with: 65537, the least byte first. */
+const publicExponent = [1, 0, 1];
 
 /**
  * Opens Intel's crypto_mb in this thread, which signs eight messages at once with AVX-512 IFMA.
@@ -66,10 +66,11 @@ export async function openCryptoMb(file: string): Promise<CryptoMb> {
     throw new Error("this processor has no AVX-512 IFMA");
   }
   return {
-    loadKey(key) {
-      const methods = methodsFor(library, key.bytes * 8);
-      const numbers = methods && readNumbers(key);
-      return numbers && createLaneKey(library, methods, numbers);
+    loadKey(pkcs8) {
+      const numbers = readNumbers(pkcs8);
+      const methods = numbers && methodsFor(library, numbers.n.length * 8);
+      if (numbers !== null && methods === null) overwrite(Object.values(numbers));
+      return methods && createLaneKey(library, methods, numbers);
     },
   };
 }
@@ -82,30 +83,49 @@ function methodsFor({ functions: mbx }: Library<typeof functions>, bits: number)
   return { bits, signing, checking, scratchBytes };
 }
 
-/** @returns null for a key with another public exponent, or with primes of other lengths */
-function readNumbers(key: LoadedKey) {
-  const prime = () => fixedBytes(key.bytes / 2);
-  const numbers = {
-    n: fixedBytes(key.bytes),
-    p: prime(),
-    q: prime(),
-    dp: prime(),
-    dq: prime(),
-    qInv: prime(),
+/**
+ * The numbers of an RSA key (RFC 8017, A.1.2), the least byte first.
+ * @returns null for a key with another public exponent, or with primes of other lengths
+ */
+function readNumbers(pkcs8: Uint8Array) {
+  const [key = pkcs8] = derValues(pkcs8);
+  const [, , octets = pkcs8] = derValues(key);
+  const [sequence = pkcs8] = derValues(octets);
+  const [, n, e, , p, q, dp, dq, qInv, more] = derValues(sequence);
+  if (!(n && e && p && q && dp && dq && qInv) || more !== undefined) return null;
+  const bytes = n.length;
+  const isUsual = e.join() === publicExponent.join() && [p, q].every(({ length }) => length * 2 === bytes);
+  if (!isUsual) return null;
+  const turned = (number: Uint8Array, length = bytes / 2) => {
+    const fixed = fixedBytes(length);
+    for (const [at, byte] of number.entries()) fixed[number.length - 1 - at] = byte;
+    return fixed;
   };
-  const exponent = fixedBytes(BigUint64Array.BYTES_PER_ELEMENT);
-  const isRead = key.read({
-    n: numbers.n,
-    e: exponent,
-    "rsa-factor1": numbers.p,
-    "rsa-factor2": numbers.q,
-    "rsa-exponent1": numbers.dp,
-    "rsa-exponent2": numbers.dq,
-    "rsa-coefficient1": numbers.qInv,
-  });
-  if (isRead && new DataView(exponent.buffer).getBigUint64(0, true) === publicExponent) return numbers;
-  overwrite(Object.values(numbers));
-  return null;
+  return {
+    n: turned(n, bytes),
+    p: turned(p),
+    q: turned(q),
+    dp: turned(dp),
+    dq: turned(dq),
+    qInv: turned(qInv),
+  };
+}
+
+/** The contents of DER values that follow one another (X.690, 8.1), without the zero before a positive number. */
+function derValues(der: Uint8Array): Uint8Array[] {
+  const values: Uint8Array[] = [];
+  for (let at = 1; at < der.length; at++) {
+    let length = der[at++] ?? 0;
+    if (length > 0x7f) {
+      const start = at;
+      at += length - 0x80;
+      length = der.subarray(start, at).reduce((sum, byte) => sum * 256 + byte, 0);
+    }
+    const value = der.subarray(at, at + length);
+    values.push(value[0] === 0 ? value.subarray(1) : value);
+    at += length;
+  }
+  return values;
 }
 
 function createLaneKey(

@@ -1,25 +1,41 @@
-import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { KeyRing } from "../domain/keys.ts";
 
-/** A signer whose keys follow the ring. */
-export type LoadedSigner = Signer & {
-  /**
-   * Unseals the ring's active and pending keys and forgets all others. When one of them cannot be loaded, those
-   * that were loaded before stay. What was asked for before is still signed with the key it was asked for.
-   */
-  load(ring: KeyRing): Promise<void>;
+/** What is to be signed, in two forms. */
+export type Message = {
+  /** The JWS signing input, ASCII. */
+  readonly input: string;
+  /** SHA-256 of the input. */
+  readonly hash: Uint8Array;
 };
 
-/** One implementation of signing. */
-export type Engine = LoadedSigner & {
-  readonly name: "openssl" | "webcrypto" | "crypto_mb";
-  /** In words, for the operator, such as `OpenSSL 3.0.13, 2 threads`. */
+/** One implementation of RS256, with the keys that it was given. */
+export type Engine = {
+  readonly name: "openssl" | "crypto_mb" | "webcrypto";
+  /** In words, for the operator, such as `OpenSSL 3.0.13`. */
   readonly description: string;
   /** How long one signature took when the engine proved itself, in milliseconds. */
   readonly signatureMs: number;
-  /** Refuses what waits, and forgets the keys. */
-  close(): Promise<void>;
+  /** How many signatures the engine makes together at most. */
+  readonly groupSize: number;
+  /**
+   * Adds a key.
+   * @param pkcs8 its PKCS #8 DER, which is overwritten
+   * @throws TvsError SIGNER_UNAVAILABLE, or the runtime's error, when the bytes are no key
+   */
+  load(kid: string, pkcs8: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Overwrites and forgets all keys but these. */
+  keep(kids: ReadonlySet<string>): void;
+  /**
+   * Signs messages with one key: in the thread that calls, or in threads of the runtime.
+   * @returns the signatures, in the order of the messages
+   * @throws TvsError SIGNER_UNAVAILABLE
+   */
+  sign(kid: string, messages: readonly Message[]): Uint8Array[] | Promise<Uint8Array[]>;
+};
+
+/** An engine that signs hashes in the thread that calls. */
+export type HashEngine = Omit<Engine, "sign"> & {
+  sign(kid: string, messages: readonly Pick<Message, "hash">[]): Uint8Array[];
 };
 
 /** The error for a kid that is not in the ring, or has just left it. */

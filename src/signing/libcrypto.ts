@@ -1,19 +1,9 @@
-import { Buffer } from "node:buffer";
-import { existsSync } from "node:fs";
-import { type Address, fixedBytes, libraryFolders, openLibrary } from "../foreign.ts";
+import { type Address, findLibrary, fixedBytes, openLibrary } from "../foreign.ts";
 
 /** A private key inside OpenSSL. */
 export type LoadedKey = {
-  /** The length of a signature in bytes. */
-  readonly bytes: number;
   /** Signs a SHA-256 hash (RSASSA-PKCS1-v1_5, RFC 8017, 8.2). @returns null when OpenSSL refuses */
   sign(hash: Uint8Array): Uint8Array | null;
-  /**
-   * Writes numbers of the key where they are wanted, the least byte first.
-   * @param wanted by OpenSSL's names (EVP_PKEY-RSA(7)), such as `rsa-factor1`
-   * @returns false when the key has no such number, or it is longer than that
-   */
-  read(wanted: Readonly<Record<string, Uint8Array>>): boolean;
   /** Gives the key back to OpenSSL, which overwrites its numbers (RSA_free(3): "erased before freeing"). */
   free(): void;
 };
@@ -30,17 +20,13 @@ const digestBytes = 32;
 /** A signature of the longest key that OpenSSL takes. */
 const outputBytes = 16_384 / 8;
 
-/** The machine's OpenSSL 3, or undefined when it has none where distributions put it. */
-export function findLibcrypto(): string | undefined {
-  return libraryFolders.map((folder) => `${folder}/libcrypto.so.3`).find((file) => existsSync(file));
-}
+/** The path of the machine's OpenSSL 3 where distributions put it. */
+export const findLibcrypto = () => findLibrary("libcrypto.so.3");
 
 const functions = {
   OpenSSL_version_num: { args: [], returns: "u32" },
   d2i_AutoPrivateKey: { args: ["pointer", "pointer", "i64"], returns: "pointer" },
   EVP_PKEY_free: { args: ["pointer"], returns: "void" },
-  EVP_PKEY_get_size: { args: ["pointer"], returns: "i32" },
-  EVP_PKEY_get_params: { args: ["pointer", "pointer"], returns: "i32" },
   EVP_PKEY_CTX_new: { args: ["pointer", "pointer"], returns: "pointer" },
   EVP_PKEY_CTX_free: { args: ["pointer"], returns: "void" },
   EVP_PKEY_sign_init: { args: ["pointer"], returns: "i32" },
@@ -89,18 +75,12 @@ export async function openLibcrypto(file: string): Promise<Libcrypto> {
       return null;
     }
     return {
-      bytes: openssl.EVP_PKEY_get_size(key),
       sign(hash) {
         digest.set(hash);
         length[0] = BigInt(output.length);
         const { output: to, length: toLength, digest: from } = addresses;
         const done = openssl.EVP_PKEY_sign(context, to, toLength, from, digest.length);
         return done === 1 ? output.slice(0, Number(length[0])) : null;
-      },
-      read(wanted) {
-        const parameters = parametersOf(wanted, numberOf);
-        const isRead = openssl.EVP_PKEY_get_params(key, addressOf(parameters.list)) === 1;
-        return isRead && parameters.areSet();
       },
       free() {
         openssl.EVP_PKEY_CTX_free(context);
@@ -112,29 +92,5 @@ export async function openLibcrypto(file: string): Promise<Libcrypto> {
   return {
     version: `${versionNumber >>> 28}.${(versionNumber >>> 20) & 0xff}.${(versionNumber >>> 4) & 0xffff}`,
     loadKey,
-  };
-}
-
-/** OSSL_PARAM(3): five words each (name, kind, where to, how long, how long it is), and zeros at the end. */
-const parameterWords = 5;
-const unsignedInteger = 2n;
-const unset = 2n ** 64n - 1n;
-
-function parametersOf(wanted: Readonly<Record<string, Uint8Array>>, numberOf: (array: Uint8Array) => bigint) {
-  const entries = Object.entries(wanted).map(([name, bytes]) => {
-    const cName = fixedBytes(name.length + 1);
-    Buffer.from(cName.buffer).write(name, "latin1");
-    return { cName, bytes };
-  });
-  const list = BigUint64Array.from([
-    ...entries.flatMap(({ cName, bytes }) => {
-      return [numberOf(cName), unsignedInteger, numberOf(bytes), BigInt(bytes.length), unset];
-    }),
-    ...new Array<bigint>(parameterWords).fill(0n),
-  ]);
-  return {
-    list,
-    /** Whether OpenSSL has written each: one that the key does not have it passes over. */
-    areSet: () => entries.every(({ bytes }, at) => list[at * parameterWords + 4] === BigInt(bytes.length)),
   };
 }

@@ -1,121 +1,170 @@
+import { availableParallelism } from "node:os";
 import type { SigningEngine } from "../config.ts";
+import type { Signer } from "../domain/envelopes.ts";
 import { TvsError } from "../domain/errors.ts";
+import { type KeyRing, pkcs8Of, type SigningKey } from "../domain/keys.ts";
 import type { Secrets } from "../domain/secrets.ts";
 import { createSerial } from "../domain/serial.ts";
 import { log } from "../logger.ts";
-import { openSigningBoard, type SigningBoard } from "./board.ts";
 import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
-import type { Engine, LoadedSigner } from "./engine.ts";
+import { type Engine, type HashEngine, keyNotLoaded } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";
+import { createQueue, type Helper } from "./queue.ts";
+import { startThreads, type ThreadOptions } from "./threads.ts";
 import { openWebCrypto } from "./webcrypto.ts";
 
 export type SignerOptions = {
   readonly secrets: Secrets;
-  /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one, and crypto_mb for several at once. */
+  /** Which engine; `auto` takes OpenSSL where it proves itself and is not the slower one, and crypto_mb for groups. */
   readonly engine: SigningEngine;
   /** Path of crypto_mb; without it, where distributions put it. */
   readonly cryptoMbFile?: string | undefined;
-  /** The signing boards of the process, and this thread's number on them; without them it signs alone. */
-  readonly shared?: { readonly boards: SharedArrayBuffer; readonly thread: number };
   /** Path of OpenSSL's library; without it, where distributions put it. */
   readonly library?: string | undefined;
+  /** Threads that sign beside the one that calls; WebCrypto has the runtime's own instead. */
+  readonly threads?: Pick<ThreadOptions, "count" | "start" | "clock">;
 };
 
-/** The signer of a serving thread. */
-export type ChosenSigner = LoadedSigner & {
-  /** What signs. */
-  readonly engine: Pick<Engine, "name" | "description">;
-  /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
-  readonly reason: string | null;
-  /** Whether the processor could sign several at once, and only the library for it is not there. */
-  readonly isTogetherMissed: boolean;
-  /**
-   * Gives back what a thread that has died had begun for others, and counts what it had to sign no longer; to be
-   * called before another takes its number.
-   */
-  abandon(thread: number): void;
-  close(): Promise<void>;
-};
+/** The signer of a service. */
+export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** How much slower OpenSSL may measure before WebCrypto is taken: the measurement is a short one. */
 const tolerance = 1.1;
+/** Signatures that WebCrypto is given at a time, for each core: the runtime makes them in the order of asking. */
+const perCore = 4;
 
 /**
- * Opens the signer of a thread; the engine has proved itself when it returns. The main thread chooses, and says so
- * in the log; the others are told which.
+ * Opens the signer of a service, and says in the log which engine signs; the engine has proved itself when it returns.
  * @throws TvsError CONFIG_INVALID when OpenSSL is asked for and cannot be used
  */
-export async function openSigner(options: SignerOptions): Promise<ChosenSigner> {
-  const { shared } = options;
-  const board = shared && openSigningBoard(shared.boards, shared.thread);
-  const { engine, reason } = await openEngine(options, board);
+export async function openSigner(options: SignerOptions) {
+  const { secrets, library, cryptoMbFile: file = findCryptoMb() } = options;
+  const { engine, hashEngine, reason } = await openEngine(options, file);
+  /** The keys of the last ring, by which further calls are signed. */
+  let keys: readonly SigningKey[] = [];
+  const kids = () => new Set(keys.map(({ kid }) => kid));
+  const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
+  const threads =
+    hashEngine === null || options.threads === undefined
+      ? null
+      : startThreads({
+          ...options.threads,
+          data: { library, cryptoMb },
+          keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)]),
+        });
+  const queue = createQueue({
+    ...engine,
+    helpers: hashEngine === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
+    inPlace: hashEngine?.sign ?? null,
+    parallel: hashEngine === null ? availableParallelism() : 1 + (options.threads?.count ?? 0),
+  });
+
+  async function load({ active, pending }: KeyRing): Promise<void> {
+    const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
+    for (const key of fresh) await engine.load(key.kid, pkcs8Of(key, secrets));
+    keys = [active, pending];
+    for (const key of fresh) threads?.load(key.kid, () => pkcs8Of(key, secrets));
+    void Promise.resolve(queue.whenSettled()).then(forgetOthers);
+  }
+
+  function forgetOthers(): void {
+    engine.keep(kids());
+    threads?.keep(kids());
+  }
+
   /** Rings are loaded one after the other, so that the last one that was asked for stays. */
   const inTurn = createSerial();
   return {
-    engine,
+    /** What signs. */
+    engine: engine as Pick<Engine, "name" | "description">,
+    /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
     reason,
-    isTogetherMissed: engine.name === "openssl" && options.engine === "auto" && isCryptoMbMissed(options),
-    load: (ring) => inTurn(() => engine.load(ring)),
-    sign: engine.sign,
-    abandon: (thread) => board?.abandon(thread),
-    close: engine.close,
+    /** Whether the processor could make groups, and only the library for it is not there. */
+    isTogetherMissed:
+      engine.name === "openssl" &&
+      options.engine === "auto" &&
+      file === undefined &&
+      hasProcessorForCryptoMb(),
+    /**
+     * Unseals the ring's active and pending keys, and forgets all others as soon as the calls that asked for them are
+     * signed. When a key cannot be loaded, those that were loaded before stay.
+     */
+    load: (ring: KeyRing) => inTurn(() => load(ring)),
+    /** As {@link Signer} says. */
+    async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
+      if (!kids().has(kid)) throw keyNotLoaded();
+      return queue.sign(kid, inputs, signOptions?.bulk === true);
+    },
+    /** @returns resolves when all calls that are open now are signed; undefined when there are none */
+    whenSettled: queue.whenSettled,
+    threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
+    /** Refuses what waits, and forgets the keys. */
+    async close(): Promise<void> {
+      queue.close();
+      await threads?.close();
+      keys = [];
+      forgetOthers();
+    },
   };
 }
 
-function isCryptoMbMissed({ cryptoMbFile }: SignerOptions): boolean {
-  return (cryptoMbFile ?? findCryptoMb()) === undefined && hasProcessorForCryptoMb();
+/** WebCrypto as helpers of a queue, each for one signature at a time. */
+function runtimeHelpers(engine: Engine): Helper[] {
+  const cores = availableParallelism();
+  let underWay = 0;
+  const helper: Helper = {
+    slots: () => 1,
+    async sign(kid, messages) {
+      const startedAt = performance.now();
+      underWay++;
+      // A signature that waits for its turn in the runtime takes longer by as many as are before it.
+      const share = Math.max(1, underWay / cores);
+      try {
+        const signatures = await engine.sign(kid, messages);
+        return { signatures, signatureMs: (performance.now() - startedAt) / share };
+      } finally {
+        underWay--;
+      }
+    },
+  };
+  return new Array(cores * perCore).fill(helper);
 }
 
-type Choice = { readonly engine: Engine; readonly reason: string | null };
+/** `hashEngine` is the engine where it signs in the thread that calls, and null for WebCrypto. */
+type Choice = {
+  readonly engine: Engine;
+  readonly hashEngine: HashEngine | null;
+  readonly reason: string | null;
+};
 
-function openEngine(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
-  switch (options.engine) {
-    case "openssl":
-    case "crypto_mb":
-      return insist(options, board);
-    case "webcrypto":
-      return openWebCrypto({ ...options, load: board }).then((engine) => ({ engine, reason: null }));
-    case "auto":
-      return choose(options, board);
-  }
+async function openEngine({ engine, library }: SignerOptions, file: string | undefined): Promise<Choice> {
+  if (engine === "webcrypto") return { engine: await openWebCrypto(), hashEngine: null, reason: null };
+  const isInsisted = engine !== "auto";
+  const cryptoMb = engine === "openssl" ? undefined : { file, isInsisted };
+  const openssl = await openOpenssl({ library, cryptoMb }).catch(messageOf);
+  if (!isInsisted) return choose(openssl);
+  if (typeof openssl === "object") return { engine: openssl, hashEngine: openssl, reason: null };
+  const install =
+    engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
+  throw new TvsError(
+    "CONFIG_INVALID",
+    `--signing-engine (TVS_SIGNING_ENGINE) ${engine} cannot be used: ${openssl}; install ${install}, or use auto`,
+  );
 }
 
-/** @throws TvsError CONFIG_INVALID */
-async function insist(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
-  const { engine } = options;
-  try {
-    const cryptoMb = engine === "crypto_mb" ? cryptoMbOf(options, true) : undefined;
-    return { engine: await openOpenssl({ ...options, cryptoMb, board }), reason: null };
-  } catch (error) {
-    const install =
-      engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
-    throw new TvsError(
-      "CONFIG_INVALID",
-      `--signing-engine (TVS_SIGNING_ENGINE) ${engine} cannot be used: ${messageOf(error)}; install ${install}, or use auto`,
-    );
-  }
-}
-
-function cryptoMbOf({ cryptoMbFile }: SignerOptions, isInsisted: boolean) {
-  return { file: cryptoMbFile ?? findCryptoMb(), isInsisted };
-}
-
-async function choose(options: SignerOptions, board: SigningBoard | undefined): Promise<Choice> {
-  const [openssl, webCrypto] = [
-    await openOpenssl({ ...options, cryptoMb: cryptoMbOf(options, false), board }).catch(messageOf),
-    await openWebCrypto({ ...options, load: board }).catch(messageOf),
-  ];
+/** @param openssl OpenSSL, or why it cannot be used */
+async function choose(openssl: HashEngine | string): Promise<Choice> {
+  const webCrypto = await openWebCrypto().catch(messageOf);
   if (typeof openssl === "object") {
     if (typeof webCrypto === "string" || openssl.signatureMs <= webCrypto.signatureMs * tolerance) {
       log.info("signing with OpenSSL", { detail: openssl.description });
-      return { engine: openssl, reason: null };
+      return { engine: openssl, hashEngine: openssl, reason: null };
     }
-    await openssl.close();
   }
   if (typeof webCrypto === "string") throw new Error(webCrypto);
   const reason = typeof openssl === "string" ? openssl : "OpenSSL is slower here";
   log.warn("signing with WebCrypto instead of OpenSSL", { detail: reason });
-  return { engine: webCrypto, reason };
+  return { engine: webCrypto, hashEngine: null, reason };
 }
 
 function messageOf(error: unknown): string {

@@ -6,7 +6,7 @@ import { TvsError } from "../domain/errors.ts";
 import type { PageHandler } from "../http/hono-call.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
 import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
-import type { Traffic } from "../metrics/requests.ts";
+import type { Traffic } from "../metrics/counters.ts";
 import type { AppOptions, Service } from "../service.ts";
 import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";

@@ -20,7 +20,7 @@ import { createImportReads } from "./teachers.ts";
 
 /** The cache of the connection while it writes in bulk, in KiB: indexes are written all over. */
 const bulkCacheKib = 64_000;
-const usualCacheKib = 2_000;
+const usualCacheKib = 4_096;
 /** Pages of the log after which a commit empties it; none while a bulk is written, which empties it between commits. */
 const usualCheckpointPages = 1_000;
 /** Looking for a service opens a file; this often is enough. */
@@ -131,8 +131,9 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       { id }: ImportRun,
       plan: (teachers: ImportedTeachers) => Promise<P>,
     ) {
-      const startedAt = performance.now();
+      let begunAt = 0;
       const done = await driver.write(async (tx) => {
+        begunAt = performance.now();
         const [underWay = [], [version] = []] = await tx.batch([
           statement(selectUnderWay, [id]),
           ...(isFile ? [statement("PRAGMA data_version")] : []),
@@ -144,7 +145,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return { planned, version };
       });
       if (done === null) return null;
-      const heldMs = driver.heldMs() ?? performance.now() - startedAt;
+      const heldMs = performance.now() - begunAt;
       // Between commits it keeps nobody from writing: a service that finds a long log copies it amid its calls.
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
       return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };

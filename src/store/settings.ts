@@ -73,7 +73,6 @@ export function createSettingsStore(driver: Driver, acting = service) {
     },
     /** Moves whenever something that a service keeps in memory has changed; what follows reads no earlier state. */
     async revision() {
-      driver.renew();
       const [row] = await driver.query(selectRevision);
       return row === undefined ? 0 : integer(row, "value");
     },

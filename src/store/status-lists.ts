@@ -65,12 +65,10 @@ export function createStatusListStore(driver: Driver) {
     /** The newest change, as it is now. */
     // What was committed before somebody asked is in the list that is answered.
     async change() {
-      driver.renew();
       const [row = {}] = await driver.query(change);
       return integer(row, "change");
     },
     async read() {
-      driver.renew();
       const [row = {}] = await driver.query(read);
       return {
         change: integer(row, "change"),

@@ -11,11 +11,11 @@ import {
   now,
 } from "../harness/readings.ts";
 
-/** What this process knows of itself, when all is well: a thread that died an hour ago is forgotten. */
+/** What this process knows of itself, when all is well. */
 const well = {
   ...{ now, hasFailed: false, isDiskRefusing: () => false, history: { points: () => [{ failedRate: 0 }] } },
   clockAheadMs: () => 0,
-  threads: () => ({ serving: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 }),
+  signers: () => ({ running: 2, deaths: 1, lastDeathAt: now - 61 * 60_000 }),
   commandLine: createCommandLine(["--data", "/srv/the data"]),
 };
 
@@ -34,7 +34,7 @@ function concerns(change: Change = {}, own: Partial<typeof well> = {}) {
 const everything = () =>
   concerns(everythingWrong, {
     ...{ hasFailed: true, isDiskRefusing: () => true, history: { points: () => [{ failedRate: 1 }] } },
-    threads: () => ({ serving: 2, deaths: 3, lastDeathAt: now - 120_000 }),
+    signers: () => ({ running: 2, deaths: 3, lastDeathAt: now - 120_000 }),
     clockAheadMs: () => 31_000,
   });
 
@@ -59,7 +59,7 @@ describe("what needs attention", () => {
       "bad: Imports have taken away 5 of 400 valid licences within 24 hours. Look at the extracts: beyond 2 % the next import stops, unless --allow-change is given.",
       "bad: Nothing is sent to answered-410: its endpoint was disabled, because it answered 410 Gone.",
       "bad: Partner spent has used 100 % of today's quota (UTC).",
-      "warn: A serving thread ended by itself 2 min ago (3 times since the start). It was replaced, and its callers lost their connections. The service's log says why.",
+      "warn: A signer thread died 2 min ago (3 times since the start). It was replaced, and other threads made its signatures. The service's log says why.",
       "warn: The signing key has been due for rotation for 24 h.",
       "warn: The last anchor at /srv/anchors is 26 h old, and the log has grown since. Look why its timer does not make one.",
       "warn: The last import began 0 s ago and is not finished. If it was stopped, run the same command again.",

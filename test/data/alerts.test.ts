@@ -5,8 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { topics } from "../../src/manual.ts";
-import { createExposition } from "../../src/metrics/exposition.ts";
-import type { Sources } from "../../src/metrics/sources.ts";
+import { createExposition, type Sources } from "../../src/metrics/exposition.ts";
 import { openTestConsole, type TestConsole } from "../harness/console.ts";
 import { withTempDir } from "../harness/folder.ts";
 import { patienceMs } from "../harness/program.ts";
@@ -52,7 +51,7 @@ async function scrape(world: TestConsole, change: Change, own: Partial<Sources>)
     readings: async () => ({ readings, hasFailed: false }),
     history: { points: () => [] } as unknown as Sources["history"],
     signingEngine: () => "any",
-    threads: () => ({ serving: 1, deaths: 0, lastDeathAt: null }),
+    signers: () => ({ running: 1, deaths: 0, lastDeathAt: null }),
     clockAheadMs: () => 0,
     isDiskRefusing: () => false,
     build: { version: "1", runtime: "any", environment: "live" },
@@ -116,7 +115,7 @@ beforeAll(async () => {
   [atFirst, quarterLater] = [await scrapeAfter(world, 0), await scrapeAfter(world, 91)];
   calm = await scrape(world, { credentials: credentials(15) }, {});
   calm.push(steady(seriesName("up"), 1));
-  world.metrics.requests.observe("/v1/inter-agency/eligibility-check", "POST", 503, 1);
+  world.metrics.counters.requested("/v1/inter-agency/eligibility-check", "POST", 503, 1);
   const change = { ...everythingWrong, appliedAt: now - 36 * 24 * hourMs, credentials: credentials(13) };
   const { readings } = judgedWith(change);
   const hasFailed = async () => ({ readings, hasFailed: true });

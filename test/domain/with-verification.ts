@@ -10,7 +10,7 @@ import { createQuota } from "../../src/domain/quota.ts";
 import type { AskedList } from "../../src/domain/statements.ts";
 import type { TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import { type Answer, type Asked, createVerification, type Question } from "../../src/domain/verification.ts";
-import { openWebCrypto } from "../../src/signing/webcrypto.ts";
+import { openSigner } from "../../src/signing/signer.ts";
 import type { AttestationStore } from "../../src/store/evidence/attestations.ts";
 import type { TeacherReader } from "../../src/store/teachers.ts";
 import { aClock } from "../harness/clock.ts";
@@ -49,7 +49,7 @@ export function withVerification(act: (world: World) => Promise<void>, around: A
 async function open(stores: TestStores, around: Around) {
   const clock = aClock(start);
   const ring = await fillRing(stores.keys, clock.now());
-  const signer = await openWebCrypto({ secrets });
+  const signer = await openSigner({ secrets, engine: "webcrypto" });
   const dependencies = { ...stores, secrets, clock, defaults: aSettings };
   const configuration = await createConfiguration({ ...dependencies, onKeys: signer.load });
   await enrol(stores, { tId: 204_417, ninIndex: blindIndex.nin(nin) });

@@ -1,7 +1,7 @@
 /** Tries to leave an act half done, and judges what is left of it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { closeOthers, runTvs } from "../harness/command.ts";
 import { type Act, issuer, putBack } from "./acts.ts";
 import { diskFaults, failAt, mend } from "./failing-disk.ts";
@@ -14,7 +14,7 @@ export type Changed = Readonly<Record<string, readonly [gone: number, come: numb
 export async function contentOf(dataDir: string): Promise<Content> {
   const file = join(dataDir, "tvs.db");
   if (!existsSync(file)) return {};
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   try {
     const content: Record<string, string[]> = {};
     const tables = await driver.query(

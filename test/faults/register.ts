@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { type Environment, runJson, runWell } from "../harness/program.ts";
 
@@ -37,5 +37,5 @@ export async function addPartner(register: Register, id: string, perMinute: numb
  */
 export function openDatabase({ dataDir, env = {} }: Register, waitMs = 60_000): Promise<Driver> {
   const url = env.TVS_DATABASE;
-  return url === undefined ? openEmbedded({ file: join(dataDir, "tvs.db") }) : openRemote({ url, waitMs });
+  return url === undefined ? openFile({ file: join(dataDir, "tvs.db") }) : openRemote({ url, waitMs });
 }

@@ -24,8 +24,7 @@ export async function openTestConsole() {
     clock,
     defaultIssuer: "https://teachers.example",
   });
-  const threads = { figures: () => ({ serving: 1, deaths: 0, lastDeathAt: null }) };
-  const link = await consolePort.open(opened, { config, threads });
+  const link = await consolePort.open(opened, config);
   const { port } = consolePort;
   const { operator } = opened;
 

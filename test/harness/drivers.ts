@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
-import { newCommitLock } from "../../src/store/driver/commit-lock.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import { openRemote } from "../../src/store/server/remote.ts";
 import { makeFolder } from "./folder.ts";
@@ -18,17 +17,14 @@ export type DriverKind = {
   create(): Promise<{ open(): Promise<Driver>; destroy(): Promise<void> }>;
 };
 
-function embedded(name: string, optionsOf: () => Partial<Parameters<typeof openEmbedded>[0]>): DriverKind {
-  return {
-    name,
-    kind: "embedded",
-    async create() {
-      const folder = await makeFolder();
-      const file = join(folder.path, "tvs.db");
-      return { open: () => openEmbedded({ file, ...optionsOf() }), destroy: folder.remove };
-    },
-  };
-}
+const file: DriverKind = {
+  name: "file",
+  kind: "embedded",
+  async create() {
+    const folder = await makeFolder();
+    return { open: () => openFile({ file: join(folder.path, "tvs.db") }), destroy: folder.remove };
+  },
+};
 
 const remote: DriverKind = {
   name: "libSQL server",
@@ -40,12 +36,7 @@ const remote: DriverKind = {
   },
 };
 
-export const driverKinds: readonly DriverKind[] = [
-  embedded("embedded, for a command", () => ({})),
-  // Each as in a process of its own: threads that share memory would wait for each other in place.
-  embedded("embedded, serving", () => ({ shared: { memory: newCommitLock(1), thread: 0 } })),
-  remote,
-];
+export const driverKinds: readonly DriverKind[] = [file, remote];
 
 /** Runs over a database without tables, which is gone afterwards. */
 export async function withEmpty(kind: DriverKind, act: (driver: Driver) => Promise<void>): Promise<void> {
@@ -67,16 +58,12 @@ export type OpenDatabase = {
   another(): Promise<Driver>;
 };
 
-/** The kinds between which statements of the stores may differ: a service's file, and a server. */
-const storeKinds = driverKinds.filter(({ name }) => name !== "embedded, for a command");
-
 /** Runs a group of tests for each kind of driver, over a database of its own with the program's schema. */
 export function describeDrivers(
   title: string,
   tests: (kind: DriverKind, database: OpenDatabase) => void,
-  kinds: readonly DriverKind[] = storeKinds,
 ): void {
-  for (const kind of kinds) {
+  for (const kind of driverKinds) {
     describe.skipIf(kind.unavailable !== undefined)(`${title}: ${kind.name}`, () => {
       let database: Awaited<ReturnType<typeof kind.create>>;
       let driver: Driver;
@@ -95,7 +82,3 @@ export function describeDrivers(
     });
   }
 }
-
-/** Runs a group of tests for all kinds of driver. */
-export const describeEveryDriver = (title: string, tests: Parameters<typeof describeDrivers>[1]) =>
-  describeDrivers(title, tests, driverKinds);

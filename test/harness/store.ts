@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createStores, type Stores } from "../../cli/open.ts";
 import type { StoredTeacher, TeacherContent } from "../../src/domain/teachers/teachers.ts";
 import type { Driver, Value } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import { aClock, type TestClock } from "./clock.ts";
 import { withTempDir } from "./folder.ts";
@@ -32,7 +32,7 @@ export function withStoresAt<T>(time: string, act: (stores: TestStores) => Promi
   return withTempDir(async (folder) => {
     const opened: Driver[] = [];
     const open = async () => {
-      const driver = await openEmbedded({ file: join(folder, "tvs.db") });
+      const driver = await openFile({ file: join(folder, "tvs.db") });
       opened.push(driver);
       return driver;
     };

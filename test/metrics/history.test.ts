@@ -1,20 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type Counters, createCounters } from "../../src/metrics/counters.ts";
 import { type History, maxPoints, startHistory } from "../../src/metrics/history.ts";
-import { createRequestCounters } from "../../src/metrics/requests.ts";
-import { createWorkCounters } from "../../src/metrics/work.ts";
 
 let now = 0;
-let requests: ReturnType<typeof createRequestCounters>;
-let work: ReturnType<typeof createWorkCounters>;
+let counters: Counters;
 let history: History;
 beforeEach(() => {
   now = Date.parse("2026-03-01T09:30:00Z");
-  requests = createRequestCounters([
+  counters = createCounters([
     { path: "/lookup", traffic: "public" },
     { path: "/batch", traffic: "partner" },
   ]);
-  work = createWorkCounters();
-  history = startHistory({ requests, work, clock: { now: () => now } });
+  history = startHistory({ counters, clock: { now: () => now } });
 });
 afterEach(() => history.stop());
 
@@ -25,11 +22,11 @@ function nextPoint() {
 }
 
 describe("the history of the last quarter of an hour", () => {
-  test("tells what happened since the point before, each kind of traffic by itself", () => {
-    for (let i = 0; i < 99; i++) requests.observe("/lookup", "GET", 200, 2);
-    requests.observe("/lookup", "GET", 429, 500);
-    requests.observe("/batch", "POST", 503, 40);
-    requests.observe("/nowhere", "GET", 404, 1);
+  test("a point tells what happened since the point before, each kind of traffic by itself", () => {
+    for (let i = 0; i < 99; i++) counters.requested("/lookup", "GET", 200, 2);
+    counters.requested("/lookup", "GET", 429, 500);
+    counters.requested("/batch", "POST", 503, 40);
+    counters.requested("/nowhere", "GET", 404, 1);
     const point = nextPoint();
     expect(point?.publicRate).toBeGreaterThan(0);
     expect((point?.publicRate ?? 0) / (point?.partnerRate ?? 1)).toBeCloseTo(100);
@@ -42,15 +39,12 @@ describe("the history of the last quarter of an hour", () => {
     expect(history.percentiles("other").p99).toBeLessThanOrEqual(1);
   });
 
-  test("knows the longest queue, the size of commits and what became of webhooks between two points", () => {
-    work.signingBegan(1);
-    work.signingBegan(1);
-    work.signingEnded(1, false);
-    work.signingEnded(1, false);
-    work.committed(3, 0.1);
-    work.committed(5, 0.1);
-    work.count("deliveries: delivered");
-    work.count("deliveries: dead");
+  test("a point has the longest queue, the size of commits and what became of webhooks between two points", async () => {
+    const made = Promise.resolve();
+    for (let n = 0; n < 2; n++) counters.signing(1, made);
+    await made;
+    for (const writes of [3, 5]) counters.committed(writes);
+    for (const outcome of ["delivered", "dead"] as const) counters.attempted(outcome);
     const point = nextPoint();
     expect([point?.signingPeak, point?.groupSize]).toEqual([2, 4]);
     expect(point?.signatureRate).toBeGreaterThan(0);
@@ -58,7 +52,7 @@ describe("the history of the last quarter of an hour", () => {
     expect(nextPoint()).toMatchObject({ signingPeak: 0, groupSize: null, deliveredRate: 0 });
   });
 
-  test("keeps a quarter of an hour and no more, and gives what is newer than asked", () => {
+  test("the history keeps a quarter of an hour and no more, and gives what is newer than asked", () => {
     for (let i = 0; i < maxPoints + 5; i++) nextPoint();
     const all = history.points(0);
     expect(all).toHaveLength(maxPoints);

@@ -23,8 +23,15 @@ const shown = () =>
     .callers()
     .map(({ partnerId, keyId, recent, sinceStart }) => [partnerId, keyId, [...recent], [...sinceStart]]);
 
+/** What Prometheus is shown. */
+const byPartner = async () =>
+  (await refusals.metric.get()).values.map(({ labels, value }) => [
+    ...[labels.partner, labels.code, labels.status],
+    value,
+  ]);
+
 describe("refusals", () => {
-  test("are counted by partner, key and code, who was refused last first", () => {
+  test("refusals are counted by partner, key and code, the caller who was refused last first", async () => {
     refuse("a", 429);
     refuse("a", 403);
     refuse("a", 403, "k2");
@@ -38,14 +45,14 @@ describe("refusals", () => {
       ["a", "k1", [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]], [["MINUTE_QUOTA", 2], ["SCOPE_MISSING", 1]]],
       ["a", "k2", [["SCOPE_MISSING", 1]], [["SCOPE_MISSING", 1]]],
     ]);
-    expect(refusals.byPartner()).toEqual([
-      { partnerId: "a", code: "MINUTE_QUOTA", count: 2 },
-      { partnerId: "a", code: "SCOPE_MISSING", count: 2 },
-      { partnerId: null, code: "CREDENTIAL_REQUIRED", count: 1 },
+    expect(await byPartner()).toEqual([
+      ["a", "MINUTE_QUOTA", 429, 2],
+      ["a", "SCOPE_MISSING", 403, 2],
+      [undefined, "CREDENTIAL_REQUIRED", 401, 1],
     ]);
   });
 
-  test("are no answers, no failures of ours, and nothing of who was never asked for a credential", () => {
+  test("answers, failures of ours and calls that need no credential are no refusals", () => {
     refuse("a", 200);
     refuse("a", 503);
     refuse(null, 429);
@@ -53,7 +60,7 @@ describe("refusals", () => {
     expect(shown()).toEqual([]);
   });
 
-  test("are of late for a quarter of an hour, to the minute", () => {
+  test("a refusal is recent for a quarter of an hour, to the minute", () => {
     refuse("a", 429);
     now += 60_000;
     refuse("a", 429);
@@ -68,10 +75,10 @@ describe("refusals", () => {
     expect(shown()).toMatchObject([["a", "k1", [["MINUTE_QUOTA", 1]], [["MINUTE_QUOTA", 3]]]]);
   });
 
-  test("take bounded memory: of very many keys, those of further partners are counted together", () => {
+  test("of very many keys, those of further partners are counted together", async () => {
     for (let n = 0; n < 10_000; n++) refuse("a", 403, `key ${n}`);
     for (let n = 0; n < 100; n++) refuse("b", 403, `key ${n}`);
     expect(refusals.callers()).toHaveLength(10_001);
-    expect(refusals.byPartner()).toContainEqual({ partnerId: "b", code: "SCOPE_MISSING", count: 100 });
+    expect(await byPartner()).toContainEqual(["b", "SCOPE_MISSING", 403, 100]);
   });
 });

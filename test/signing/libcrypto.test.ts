@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { Buffer } from "node:buffer";
-import { createPrivateKey } from "node:crypto";
 import { knownHash, knownKey, knownSignature } from "../../src/signing/known-answer.ts";
 import { findLibcrypto, type LoadedKey, openLibcrypto } from "../../src/signing/libcrypto.ts";
 
@@ -32,17 +31,5 @@ describe.if(file !== undefined)("OpenSSL in this thread", () => {
         overwritten += others.filter((other) => other.some((byte) => byte !== 0xaa)).length;
       }
       expect(overwritten).toBe(0);
-    }));
-
-  test("tells a key's numbers, and not those that it has not, or that are longer than asked for", () =>
-    withKnownKey((key) => {
-      const pkcs8 = { key: Buffer.from(knownKey()), format: "der", type: "pkcs8" } as const;
-      const { n, qi } = createPrivateKey(pkcs8).export({ format: "jwk" });
-      const [modulus, inverse] = [new Uint8Array(256), new Uint8Array(128)];
-      expect(key.read({ n: modulus, "rsa-coefficient1": inverse })).toBe(true);
-      expect(Buffer.from(modulus.reverse()).toString("base64url")).toBe(n ?? "");
-      expect(Buffer.from(inverse.reverse()).toString("base64url")).toBe(qi ?? "");
-      expect(key.read({ n: new Uint8Array(255) })).toBe(false);
-      expect(key.read({ n: modulus, "rsa-factor3": new Uint8Array(128) })).toBe(false);
     }));
 });

@@ -1,4 +1,8 @@
+import { Worker } from "node:worker_threads";
+import { systemClock } from "../../src/domain/clock.ts";
 import { type CryptoMb, findCryptoMb, openCryptoMb } from "../../src/signing/crypto-mb.ts";
+import type { SignerOptions } from "../../src/signing/signer.ts";
+import { mainUrl } from "../harness/program.ts";
 
 const file = process.env.TVS_CRYPTO_MB ?? findCryptoMb();
 
@@ -8,3 +12,18 @@ export const cryptoMb: CryptoMb | null =
 
 /** Its path, where it can be used. */
 export const cryptoMbFile = cryptoMb === null ? undefined : file;
+
+/** Signer threads of a test, and their workers as they were started. */
+export function signerThreads(count: number) {
+  const workers: Worker[] = [];
+  const options: SignerOptions["threads"] & object = {
+    count,
+    clock: systemClock,
+    start(data) {
+      const worker = new Worker(mainUrl, { workerData: { role: "signer", ...data } });
+      workers.push(worker);
+      return worker;
+    },
+  };
+  return { options, workers };
+}

@@ -8,7 +8,7 @@ import { importRegister } from "../../src/domain/import/import.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { StagedRow } from "../../src/domain/import/store.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../src/store/driver/embedded.ts";
+import { openFile } from "../../src/store/driver/file.ts";
 import { makeSchema } from "../../src/store/driver/schema.ts";
 import type { ImportStore } from "../../src/store/imports.ts";
 import { createImportHistory, createImportStore } from "../../src/store/imports.ts";
@@ -179,7 +179,7 @@ for (const kind of driverKinds) {
       // The file alone, without its log.
       const [main] = await driver.query("PRAGMA database_list");
       await copyFile(String(main?.file), join(folder, "copy.db"));
-      const copy = await openEmbedded({ file: join(folder, "copy.db") });
+      const copy = await openFile({ file: join(folder, "copy.db") });
       const found = await copy.query("SELECT count(*) AS n FROM teachers WHERE reg_no GLOB 'L/*'");
       await copy.close();
       await imports.tune(false);

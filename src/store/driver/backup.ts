@@ -4,12 +4,12 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { masterKeyCheckName } from "../settings.ts";
+import { openNative } from "./connection.ts";
 import { type Driver, type Row, storeError } from "./driver.ts";
 import { codeOf, discard, makeOwnFile, placeNew, placeOver, syncFile } from "./files.ts";
-import { openNative } from "./native.ts";
+import { lockFile } from "./lock.ts";
 import { integer, integerOrNull, text } from "./rows.ts";
 import { inspectSchema, readSchema } from "./schema.ts";
-import { lockFile } from "./service-lock.ts";
 
 /** What a backup holds, as far as an operator wants to know it before relying on it. */
 export type BackupFacts = Readonly<Awaited<ReturnType<typeof inspectBackup>>>;

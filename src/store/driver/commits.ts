@@ -11,7 +11,7 @@ export type GroupedWrite<T, R> = {
   weigh?(item: T): number;
 };
 
-/** One write of the service is committed whole, or not at all. */
+/** A write of the service is committed whole, or not at all. */
 export type Commit = {
   /** Statements of their own. */
   (statements: readonly Statement[]): Promise<Row[][]>;
@@ -20,17 +20,17 @@ export type Commit = {
 };
 
 export type CommitOptions = {
-  /** The weight of a commit at which it takes no further act. */
+  /** The weight at which a commit takes no further write. */
   readonly maxWeight?: number;
-  /** The weight of the acts that wait, beyond which further ones are refused: they are in memory. */
+  /** The weight of the writes that wait, beyond which further ones are refused: they are in memory. */
   readonly maxQueued?: number;
-  /** Whether this thread has work in hand that will end in further acts: signatures that it is about to make. */
-  readonly isMoreComing?: (() => boolean) | undefined;
-  /** Told how many acts shared a commit, and for how many milliseconds it kept everybody else from committing. */
-  readonly onGroup?: ((acts: number, heldMs: number) => void) | undefined;
+  /** Resolves when the signatures are made that will end in further writes; undefined when there are none. */
+  readonly moreComing?: (() => Promise<unknown> | undefined) | undefined;
+  /** Called after each commit with the number of writes in it. */
+  readonly onGroup?: ((writes: number) => void) | undefined;
 };
 
-type Act = {
+type QueuedWrite = {
   readonly kind: GroupedWrite<unknown, unknown>;
   readonly item: unknown;
   readonly weight: number;
@@ -39,22 +39,15 @@ type Act = {
   reject(error: unknown): void;
 };
 
-/**
- * Most of what a commit costs does not depend on what is in it. So acts gather while their thread still signs, for this
- * long: nobody waits who is alone.
- */
+/** Most of a commit's cost does not depend on what is in it, so writes gather this long while signatures are made. */
 const usualGatherMs = 5;
 /**
- * A commit in place keeps its thread until it is on the disk. Where the disk is slow, acts gather for this many times as
- * long as the last one took, so that most of the time is left for signing; and a thread that would have to wait for
- * another one's commit signs on.
+ * A commit to a file blocks the event loop until it is on the disk. Where the disk is slow, writes gather for this many
+ * times as long as the last commit took, at most `longestGatherMs`, so that most of the time is left for other work.
  */
 const gatherPerCommit = 2;
 const longestGatherMs = 50;
-/**
- * Beyond it an act becomes hardly cheaper: in place, where a commit keeps its thread from answering, and on a server,
- * where one is some milliseconds' way and the acts of all of them share the next.
- */
+/** Beyond this weight a write gets hardly cheaper; over a file, a heavier commit would block the event loop for longer. */
 const defaultMaxWeight = { embedded: 64, remote: 128 } as const;
 
 /** Statements one after another, as they are. */
@@ -71,94 +64,64 @@ const inOrder: GroupedWrite<readonly Statement[], Row[][]> = {
 };
 
 /**
- * Group commit: acts that are made in one turn of the event loop, that gather while their thread signs, or that arrive
- * while a commit is on its way to a server, share a commit, so that its cost is divided among all calls in flight and an
- * idle service still answers at once.
+ * Group commit: writes share a commit when they are made in one turn of the event loop, gather while signatures are
+ * made, or arrive while a commit is on its way to a server. The cost is divided among all calls in flight, and a write
+ * on an idle service is committed at once.
  *
- * An act that violates a constraint must not take its neighbours with it: when a group fails for that
- * reason, its acts are committed one by one and only the guilty one is told.
+ * A group that violates a constraint is committed write by write, so that only the guilty one fails.
  */
 export function createCommits(driver: Driver, options: CommitOptions = {}): Commit {
   const { maxWeight = defaultMaxWeight[driver.kind], maxQueued = 20_000, onGroup } = options;
-  const { isMoreComing = () => false } = options;
-  let queue: Act[] = [];
+  const { moreComing = () => undefined } = options;
+  let queue: QueuedWrite[] = [];
   let queuedWeight = 0;
-  let running = false;
+  let isRunning = false;
   let tookMs = 0;
 
   function gatherMs(): number {
     if (driver.kind === "remote") return usualGatherMs;
-    if (driver.isBusy()) return longestGatherMs;
     return Math.min(longestGatherMs, Math.max(usualGatherMs, gatherPerCommit * tookMs));
   }
 
-  const isGathering = () => queuedWeight < maxWeight && isMoreComing();
-
-  async function gather(): Promise<void> {
-    const since = performance.now();
-    while (isGathering() && performance.now() - since < gatherMs()) await nextTurn();
-  }
-
-  /** The first act is taken however much it weighs. */
-  function takeGroup(): Act[] {
+  /** Takes the first write however much it weighs, and those behind it while they fit. */
+  function takeGroup(): QueuedWrite[] {
     let weight = 0;
     let count = 0;
     while (count < queue.length && (count === 0 || weight < maxWeight)) weight += queue[count++]?.weight ?? 0;
-    const group = queue.slice(0, count);
+    return takeFirst(count);
+  }
+
+  function takeFirst(count: number): QueuedWrite[] {
+    const taken = queue.slice(0, count);
     queue = queue.slice(count);
-    queuedWeight -= weight;
-    return group;
+    for (const { weight } of taken) queuedWeight -= weight;
+    return taken;
   }
 
-  /** Acts that waited while others could not be committed have waited as long, and are not made to do so again. */
-  function refuseFirst(count: number, error: TvsError): void {
-    const refused = queue.slice(0, count);
-    queue = queue.slice(count);
-    for (const { reject, weight } of refused) {
-      queuedWeight -= weight;
-      reject(error);
-    }
-  }
-
-  /** @throws TvsError STORE_UNAVAILABLE when it does not come in time */
-  function takeTurn(): Promise<() => void> | undefined {
-    const waitedMs = performance.now() - (queue[0]?.queuedAtMs ?? 0);
-    return driver.takeTurn(Math.max(0, serverWaitMs.serving - waitedMs));
-  }
-
-  /** The group is taken when its turn has come: until then, acts gather in it. */
   async function commitNext(): Promise<void> {
-    const turn = takeTurn();
-    const giveBack = turn === undefined ? () => {} : await turn;
-    try {
-      const group = takeGroup();
-      const behind = queue.length;
-      const startedAt = performance.now();
-      const failure = await commitGroup(driver, group);
-      if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
-        refuseFirst(behind, failure);
-      tookMs = performance.now() - startedAt;
-      onGroup?.(group.length, driver.heldMs() ?? 0);
-    } finally {
-      giveBack();
-    }
+    const group = takeGroup();
+    const behind = queue.length;
+    const startedAtMs = performance.now();
+    const failure = await commitGroup(driver, group);
+    // Writes behind the group have waited as long for the lock or the server, and are not made to wait again.
+    if (isTvsError(failure, "STORE_BUSY") || isTvsError(failure, "STORE_UNAVAILABLE"))
+      for (const { reject } of takeFirst(behind)) reject(failure);
+    tookMs = performance.now() - startedAtMs;
+    onGroup?.(group.length);
   }
 
   async function drain(): Promise<void> {
-    // The runtime tells of each socket by itself, so calls that came together are all there when this turn is over. On the
-    // way to a server nothing is held up meanwhile.
+    // The runtime reports each socket by itself, so calls that came together are all there when this turn is over. A
+    // commit to a server needs no such pause: others gather while it is on its way.
     if (driver.kind === "embedded") await nextTurn();
     for (;;) {
-      if (isGathering()) await gather();
-      const askedAtMs = performance.now();
-      // Whoever came while the turn was waited for has not waited as long.
-      const waiting = () => queue.filter(({ queuedAtMs }) => queuedAtMs <= askedAtMs).length;
-      await commitNext().catch((error) => refuseFirst(waiting(), error));
+      await gather(() => (queuedWeight < maxWeight ? moreComing() : undefined), gatherMs());
+      await commitNext();
       if (queue.length === 0) break;
-      // A commit in place is no pause for whoever else waits for this thread.
+      // A commit in place leaves others of the event loop no time of its own.
       await nextTurn();
     }
-    running = false;
+    isRunning = false;
   }
 
   function inGroup<T, R>(kind: GroupedWrite<T, R>, item: T): Promise<R> {
@@ -168,42 +131,60 @@ export function createCommits(driver: Driver, options: CommitOptions = {}): Comm
         return;
       }
       const weight = kind.weigh?.(item) ?? 1;
-      queue.push({ kind, item, weight, queuedAtMs: performance.now(), resolve, reject } as Act);
+      queue.push({ kind, item, weight, queuedAtMs: performance.now(), resolve, reject } as QueuedWrite);
       queuedWeight += weight;
-      if (!running) {
-        running = true;
-        queueMicrotask(drain);
-      }
+      if (isRunning) return;
+      isRunning = true;
+      queueMicrotask(drain);
     });
   }
 
   return Object.assign((statements: readonly Statement[]) => inGroup(inOrder, statements), { inGroup });
 }
 
+/**
+ * Waits while signatures are made whose calls will end in further writes.
+ * @param moreComing as in {@link CommitOptions}; undefined also when the group is full
+ * @param atMostMs how long it waits at most, in milliseconds
+ */
+async function gather(moreComing: () => Promise<unknown> | undefined, atMostMs: number): Promise<void> {
+  const startedAtMs = performance.now();
+  let more = moreComing();
+  if (more === undefined) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, atMostMs);
+  for (; more !== undefined && performance.now() - startedAtMs < atMostMs; more = moreComing()) {
+    await Promise.race([more, late.promise]);
+    // By the end of this turn, the calls that were signed have asked for their commits.
+    await nextTurn();
+  }
+  clearTimeout(timer);
+}
+
 /** @returns why none of the group is known to be committed */
-async function commitGroup(driver: Driver, group: readonly Act[]): Promise<unknown> {
+async function commitGroup(driver: Driver, group: readonly QueuedWrite[]): Promise<unknown> {
   try {
     const written = await driver.write((tx) => writeAll(tx, group), waitMsOf(driver, group));
-    for (const [act, result] of written) act.resolve(result);
+    for (const [{ resolve }, result] of written) resolve(result);
   } catch (error) {
     if (group.length > 1 && isTvsError(error, "STORE_CONSTRAINT")) {
-      for (const act of group) await commitGroup(driver, [act]);
+      for (const one of group) await commitGroup(driver, [one]);
       return undefined;
     }
-    for (const act of group) act.reject(error);
+    for (const { reject } of group) reject(error);
     return error;
   }
   return undefined;
 }
 
-async function writeAll(tx: Transaction, group: readonly Act[]): Promise<[Act, unknown][]> {
-  const written: [Act, unknown][] = [];
-  for (const [kind, acts] of Map.groupBy(group, ({ kind }) => kind)) {
+async function writeAll(tx: Transaction, group: readonly QueuedWrite[]): Promise<[QueuedWrite, unknown][]> {
+  const written: [QueuedWrite, unknown][] = [];
+  for (const [kind, queued] of Map.groupBy(group, ({ kind }) => kind)) {
     const results = await kind.write(
       tx,
-      acts.map(({ item }) => item),
+      queued.map(({ item }) => item),
     );
-    for (const [index, act] of acts.entries()) written.push([act, results[index]]);
+    for (const [index, one] of queued.entries()) written.push([one, results[index]]);
   }
   return written;
 }
@@ -212,7 +193,7 @@ async function writeAll(tx: Transaction, group: readonly Act[]): Promise<[Act, u
  * For how long a server is waited for: an act's time counts from when it was asked for, behind other commits too.
  * @throws TvsError STORE_UNAVAILABLE when that time is over, and then nothing was sent
  */
-function waitMsOf(driver: Driver, group: readonly Act[]): number | undefined {
+function waitMsOf(driver: Driver, group: readonly QueuedWrite[]): number | undefined {
   if (driver.kind !== "remote") return undefined;
   const waitedMs = performance.now() - (group[0]?.queuedAtMs ?? 0);
   if (waitedMs < serverWaitMs.serving) return serverWaitMs.serving - waitedMs;

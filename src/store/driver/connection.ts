@@ -1,11 +1,36 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type Libsql from "libsql";
-import { createSerial } from "../../domain/serial.ts";
-import { bindable, type Row, type Statement, storeError, type Transaction, type Value } from "./driver.ts";
-import { openNative } from "./native.ts";
+import { TvsError } from "../../domain/errors.ts";
+import { bindable, type Row, storeError, type Value } from "./driver.ts";
+
+/**
+ * Settings for a file that may have been in other hands. A schema calls only the database's own harmless functions, and
+ * a page that lies about its cells is found when it is read. The native driver offers neither SQLite's defensive mode
+ * nor its run-time limits. No statement of a file runs before its schema is compared (schema.ts).
+ */
+const distrust = ["trusted_schema = OFF", "cell_size_check = ON"];
+
+/**
+ * Settings of a database that is read and written. `secure_delete` overwrites deleted rows, which hold sealed secrets
+ * and names. The page cache, 4 MiB, holds the inner pages of the indexes. SQLite checkpoints the write-ahead log at 4 MiB.
+ */
+const settings = [
+  "journal_mode = WAL",
+  "synchronous = FULL",
+  "foreign_keys = ON",
+  "secure_delete = FAST",
+  "cache_size = -4096",
+  "journal_size_limit = 4194304",
+];
+
+/** How long a writer waits for another process's transaction, in milliseconds. */
+export const defaultLockWaitMs = 10_000;
+/** The pause between two attempts at a lock, in milliseconds: SQLite's own back-off sleeps up to 100. */
+export const lockRetryMs = 1;
+const maxPrepared = 500;
 
 type Prepared = {
-  /** How many values the first call gave: every later one must give as many. */
+  /** The number of values of the first call: every later call must give as many. */
   readonly valueCount: number;
   readonly returnsRows: boolean;
   readonly native: { readonly reader: boolean; all(args: unknown[]): Row[]; run(args: unknown[]): unknown };
@@ -14,47 +39,99 @@ type Prepared = {
 /**
  * One connection to a database file, used only through `all` and `run` with one full array of converted values.
  *
- * The native driver keeps parameters between calls: a `get` after an `all` answers with the row of the
- * call before, and fewer values than last time leave the earlier ones bound. In a register of persons
- * that is the wrong person's record, so no other call of the driver is reachable from here.
+ * The native driver keeps parameters between calls: a `get` after an `all` answers with the row of the call before, and
+ * after a call with fewer values the earlier values stay bound. In a register of persons that is the wrong person's
+ * record, so no other call of the native driver can be reached through this type.
  */
-export type Connection = ReturnType<typeof createConnection>;
-
-/** How long a writer waits for another process's transaction, in milliseconds, and how long everything else waits. */
-export const defaultLockWaitMs = 10_000;
-const readWaitMs = 5_000;
-/** The pause between two tries for the write lock: SQLite's own back-off sleeps up to 100 ms. */
-const lockRetryMs = 1;
-const maxPrepared = 500;
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 /**
- * Opens a connection.
- * @param further settings of its own, as they are said after `PRAGMA`
- * @throws TvsError STORE_* when the file does not open; the native driver's error for what is wrong with it then, which
- *   the caller translates
+ * Opens a file with the native driver: every connection of this program begins here. The addon is loaded on first use,
+ * so commands without a database start without the addon, and a failure to load it can be explained.
+ * @param file its path, or a `file:` address
+ * @param timeoutMs how long SQLite itself waits for a lock
+ * @throws TvsError STORE_*
  */
-export async function openConnection(file: string, further: readonly string[] = []): Promise<Connection> {
-  // Whoever finds a lock is told at once, and the waiting is ours: SQLite's own does not apply to everything.
-  const db = await openNative(file);
-  // Deleted rows hold sealed secrets and names; they are overwritten, not only unlinked.
-  const settings = [
-    "journal_mode = WAL",
-    "synchronous = FULL",
-    "foreign_keys = ON",
-    "secure_delete = FAST",
-    ...further,
-  ];
+export async function openNative(file: string, timeoutMs = 0): Promise<Libsql.Database> {
   try {
-    for (const setting of settings) untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
+    const { default: Database } = await import("libsql");
+    const db = new Database(file, { timeout: timeoutMs });
+    for (const setting of distrust) db.exec(`PRAGMA ${setting}`);
+    return db;
   } catch (error) {
-    // Who tries again and again would otherwise run out of descriptors.
+    throw explainOpenFailure(file, error);
+  }
+}
+
+/** Says what an operator can do about a file that does not open. */
+export function explainOpenFailure(file: string, error: unknown): TvsError {
+  const detail = String(error);
+  if (/Unable to open|: 14\b|CANTOPEN|EACCES|ENOENT|EPERM|EROFS/.test(detail)) {
+    const message = `cannot open ${file}: check that its folder exists and that this user may write there`;
+    return new TvsError("STORE_READ_ONLY", message, { detail });
+  }
+  if (/dlopen|shared object|\.node|failed to map/i.test(detail)) {
+    const message =
+      "the database engine could not be unpacked into the temp directory; set BUN_TMPDIR to a folder " +
+      "that is writable and not mounted noexec";
+    return new TvsError("STORE_UNAVAILABLE", message, { detail });
+  }
+  const known = storeError(error);
+  return new TvsError(known.code, `${file}: ${known.message}`, { detail });
+}
+
+/**
+ * Opens a connection that reads and writes.
+ * @throws TvsError STORE_* when the file does not open; later failures are the native driver's errors, which the caller
+ *   translates
+ */
+export async function openConnection(file: string) {
+  const db = await openNative(file);
+  const { run, release } = createStatements(db);
+  try {
+    for (const setting of settings)
+      await untilUnlocked(() => db.exec(`PRAGMA ${setting}`), defaultLockWaitMs);
+  } catch (error) {
+    // A caller that tries again and again would otherwise run out of descriptors.
     db.close();
     throw error;
   }
-  return createConnection(db);
+  return {
+    /** Runs one statement. @returns its rows */
+    all: (sql: string, args: readonly Value[] = []): Row[] => run(sql, args),
+    /** Runs one statement without values, a PRAGMA for example. */
+    exec: (sql: string) => void db.exec(sql),
+    /**
+     * Takes the write lock at the start: a transaction that reads first and writes after a foreign commit would fail,
+     * however long it waited.
+     * @returns false while another process writes
+     */
+    tryBegin(): boolean {
+      try {
+        db.exec("BEGIN IMMEDIATE");
+        return true;
+      } catch (error) {
+        if (isLocked(error)) return false;
+        throw error;
+      }
+    },
+    /** Ends a transaction in any state. A full disk ends it by itself, and that error must not be hidden. */
+    rollBack(): void {
+      release();
+      try {
+        db.exec("ROLLBACK");
+      } catch (error) {
+        if (!/no transaction is active/i.test(String(error))) throw error;
+      }
+    },
+    close(): void {
+      release();
+      db.close();
+    },
+  };
 }
 
-/** Statements that were prepared before, by their text: the only place from which the native driver is called. */
+/** Prepared statements by their text: the only place that runs statements through the native driver. */
 function createStatements(db: Libsql.Database) {
   const prepared = new Map<string, Prepared>();
 
@@ -69,182 +146,35 @@ function createStatements(db: Libsql.Database) {
   }
 
   function run(sql: string, args: readonly Value[]): Row[] {
-    const values = new Array<unknown>(args.length);
-    for (let i = 0; i < args.length; i++) values[i] = bindable(args[i] as Value);
+    const values = args.map(bindable);
     const { valueCount, returnsRows, native } = prepare(sql, values.length);
-    // With fewer values than last time, those of the last call would stay bound in their places.
     if (values.length !== valueCount)
       throw new TypeError("a statement must be given as many values each time");
+    // `run` on a statement that returns rows would not commit, and would keep the lock. For the others `all` costs half
+    // as much again, and leaves an object that only a later turn of the event loop frees.
     if (returnsRows) return native.all(values);
-    // What returns nothing costs a third less so, and no object stays behind that only a later turn of the event loop
-    // would free. What returns rows must not be called so: it would not be committed, and keep the lock.
     native.run(values);
     return [];
   }
 
   return {
     run,
-    /** A statement that is held keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
+    /** A prepared statement keeps the file open and its log locked; one that failed blocks a ROLLBACK. */
     release: () => prepared.clear(),
   };
 }
 
-function createConnection(db: Libsql.Database) {
-  const { run, release } = createStatements(db);
-
-  function all(sql: string, args: readonly Value[] = []): Row[] {
-    return untilUnlocked(() => run(sql, args), readWaitMs);
-  }
-
-  /**
-   * Leaves the transaction that `exec` began, whatever state it is in. A full disk ends it by itself; that there is none
-   * left must not hide why.
-   */
-  function rollBack(): void {
-    release();
-    try {
-      db.exec("ROLLBACK");
-    } catch (error) {
-      if (!/no transaction is active/i.test(String(error))) throw error;
-    }
-  }
-
-  return {
-    all,
-    /** Runs statements in order, inside the transaction that was begun. */
-    run: (statements: readonly Statement[]): Row[][] => statements.map(({ sql, args }) => run(sql, args)),
-    /**
-     * Takes the write lock at the start: a transaction that reads first and writes after a foreign commit would fail,
-     * however long it was ready to wait.
-     * @returns false when another process writes
-     */
-    tryBegin(): boolean {
-      try {
-        db.exec("BEGIN IMMEDIATE");
-        return true;
-      } catch (error) {
-        if (isLocked(error)) return false;
-        throw error;
-      }
-    },
-    commit: () => void db.exec("COMMIT"),
-    rollBack,
-    exec: (sql: string) => void db.exec(sql),
-    close(): void {
-      release();
-      db.close();
-    },
-  };
-}
-
-type AccessOptions = {
-  /** How long a transaction waits for another process's, from when it was asked for. */
-  readonly lockWaitMs?: number | undefined;
-  /** Called before each try to begin a transaction. @throws TvsError when the file is not to be written */
-  beforeTry(): void;
-  /** Takes the lock of this process's threads. @returns gives it back. @throws TvsError STORE_BUSY */
-  takeLock?(): () => void;
-};
-
-/**
- * Write transactions on a connection, one after the other, and reads beside them. While another process writes, nobody
- * waits in place: the thread goes on answering and tries again.
- */
-export function createAccess(connection: Connection, options: AccessOptions) {
-  const { lockWaitMs = defaultLockWaitMs, takeLock = () => () => {} } = options;
-  const inTurn = createSerial();
-  /** The transaction that is open; its promise ends with it. */
-  let open: PromiseWithResolvers<void> | undefined;
-  let heldMs = 0;
-
-  /** @returns gives the threads' lock back; null when another process writes */
-  function tryBegin(): (() => void) | null {
-    options.beforeTry();
-    const giveBack = takeLock();
-    let isBegun = false;
-    try {
-      isBegun = guarded(connection.tryBegin);
-    } finally {
-      if (!isBegun) giveBack();
-    }
-    if (!isBegun) return null;
-    open = Promise.withResolvers();
-    return giveBack;
-  }
-
-  async function begin(deadlineMs: number): Promise<() => void> {
-    for (;;) {
-      const giveBack = tryBegin();
-      if (giveBack !== null) return giveBack;
-      if (performance.now() > deadlineMs) throw busy();
-      await sleep(lockRetryMs);
-    }
-  }
-
-  async function transact<R>(work: (tx: Transaction) => Promise<R>, giveBack: () => void): Promise<R> {
-    const begunAt = performance.now();
-    let isOver = false;
-    const batch = async (statements: readonly Statement[]) => {
-      if (isOver) throw new TypeError("the transaction is over");
-      return guarded(() => connection.run(statements));
-    };
-    try {
-      const result = await work({ batch });
-      guarded(connection.commit);
-      heldMs = performance.now() - begunAt;
-      return result;
-    } catch (error) {
-      connection.rollBack();
-      throw error;
-    } finally {
-      isOver = true;
-      giveBack();
-      open?.resolve();
-      open = undefined;
-    }
-  }
-
-  return {
-    write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
-      // From when it was asked for: behind others that wait for the same lock, it would wait as often.
-      const deadlineMs = performance.now() + lockWaitMs;
-      return inTurn(async () => transact(work, await begin(deadlineMs)));
-    },
-    /** Reads when no transaction is open: inside one, the connection shows what is not committed. */
-    async read<T>(act: () => T): Promise<T> {
-      while (open !== undefined) await open.promise;
-      return guarded(act);
-    },
-    /** For how many milliseconds the last transaction kept others from writing. */
-    heldMs: () => heldMs,
-    /** Does the last thing: no transaction is open any more. */
-    end: (act: () => void) => inTurn(async () => act()),
-  };
-}
-
-/** @throws TvsError STORE_* for what the database says */
-export function guarded<T>(act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw storeError(error);
-  }
-}
-
-export function busy() {
-  return storeError(new Error("SQLITE_BUSY: another process or thread writes"));
-}
-
-function untilUnlocked<T>(act: () => T, waitMs: number): T {
-  let deadline: number | undefined;
+/** Repeats an act while another process holds the lock that it needs. The event loop goes on between two attempts. */
+export async function untilUnlocked<T>(act: () => T | Promise<T>, waitMs: number): Promise<T> {
+  let deadlineMs: number | undefined;
   for (;;) {
     try {
-      return act();
+      return await act();
     } catch (error) {
-      deadline ??= Date.now() + waitMs;
-      if (!isLocked(error) || Date.now() > deadline) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockRetryMs);
+      deadlineMs ??= performance.now() + waitMs;
+      if (!isLocked(error) || performance.now() > deadlineMs) throw error;
     }
+    await sleep(lockRetryMs);
   }
 }
 

@@ -16,7 +16,7 @@ export type Transaction = {
 /**
  * The seam between the store's SQL and a database.
  *
- * There are two: `embedded.ts` (libsql in this process) and `server/remote.ts` (a libSQL server).
+ * There are two: `file.ts` (libsql in this process) and `server/remote.ts` (a libSQL server).
  * `test/store/driver/conformance.test.ts` says what both must do.
  */
 export type Driver = {
@@ -32,19 +32,6 @@ export type Driver = {
   write<R>(work: (tx: Transaction) => Promise<R>, waitMs?: number): Promise<R>;
   /** {@link Driver.write} of statements that need no decision. @returns the rows of each, in order */
   batch(statements: readonly Statement[], waitMs?: number): Promise<Row[][]>;
-  /** What is read from now on shows whatever was committed before. */
-  renew(): void;
-  /** For how many milliseconds the last transaction kept everybody else from writing; null where nobody can tell. */
-  heldMs(): number | null;
-  /** Whether another thread of this process commits just now, so that a transaction would keep its own thread waiting. */
-  isBusy(): boolean;
-  /**
-   * Waits for this thread's turn among those of the process, where commits that are asked for at once hinder each other.
-   * @param waitMs for how long at most
-   * @returns gives the turn back; undefined where nobody has to wait for one
-   * @throws TvsError STORE_UNAVAILABLE when it does not come in time
-   */
-  takeTurn(waitMs: number): Promise<() => void> | undefined;
   /** Copies the database, consistently, into a new file. */
   copyTo(file: string): Promise<void>;
   /**

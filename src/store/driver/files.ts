@@ -24,49 +24,26 @@ function sync(path: string, mode: "r" | "r+"): void {
 }
 
 /**
- * Gives a finished file its name, if nothing has that name. A rename would overwrite what another process
- * put there a moment ago; a second name for the file is refused by the operating system instead.
+ * Gives a finished file its name, if nothing has that name: the operating system refuses a second name for a file where
+ * the name is taken, while a rename would overwrite what another process put there a moment ago.
+ * @param isFinal whether a file system without second names is refused. Elsewhere a rename follows a look, and between
+ *   the two another process could put a file there: that is for what can be written again
  * @throws TvsError REFUSED when the name is taken; what the system throws where it has no second names
  */
-export function linkNew(temporary: string, file: string): void {
-  nameAlso(temporary, file);
-  nameOnly(temporary, file);
-}
-
-/** Gives a file a second name. @throws TvsError REFUSED when that is taken */
-function nameAlso(temporary: string, file: string): void {
+export function placeNew(temporary: string, file: string, isFinal = false): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
-    throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
-  }
-}
-
-/** Takes a file's first name away, and waits until its second is on the disk. */
-function nameOnly(temporary: string, file: string): void {
-  rmSync(temporary);
-  syncFolderOf(file);
-}
-
-/**
- * As {@link linkNew}; where a file system has no second names, by a rename after a look. Between the two another
- * process could put a file there, so this is for what can be written again.
- * @throws TvsError REFUSED when the name is taken
- */
-export function placeNew(temporary: string, file: string): void {
-  try {
-    nameAlso(temporary, file);
-  } catch (error) {
-    if (error instanceof TvsError) throw error;
-    if (existsSync(file))
+    const isTaken = codeOf(error) === "EEXIST" || (!isFinal && existsSync(file));
+    if (isTaken)
       throw new TvsError("REFUSED", `${file} already exists; choose another name`, { cause: error });
+    if (isFinal) throw error;
     renameSync(temporary, file);
     syncFolderOf(file);
     return;
   }
-  // What fails from here on is not that the name was taken.
-  nameOnly(temporary, file);
+  rmSync(temporary);
+  syncFolderOf(file);
 }
 
 /**

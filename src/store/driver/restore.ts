@@ -17,11 +17,11 @@ import {
   type Undone,
 } from "../evidence/audit-summary.ts";
 import { type BackupFacts, digestOf, type ReadAll, withImmutable } from "./backup.ts";
+import { openNative } from "./connection.ts";
 import { type Driver, storeError } from "./driver.ts";
-import { openEmbedded } from "./embedded.ts";
+import { openFile } from "./file.ts";
 import { codeOf, discard, placeNew, refuseLink, syncFile, syncFolderOf } from "./files.ts";
-import { openNative } from "./native.ts";
-import { lockFile } from "./service-lock.ts";
+import { lockFile } from "./lock.ts";
 
 /** Under this name a restored database says that no webhook may leave until an operator lets them go. */
 export const holdWebhooksName = "hold_webhooks";
@@ -115,7 +115,7 @@ async function copyIn(from: string, temporary: string): Promise<void> {
 }
 
 async function changeCopy(file: string, { onCopied }: Pick<RestoreOptions, "onCopied">): Promise<void> {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   try {
     await onCopied?.(driver);
     // Back to one whole file: the driver's write-ahead log must not be left beside it.

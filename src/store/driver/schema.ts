@@ -1,7 +1,7 @@
 import { TvsError } from "../../domain/errors.ts";
 import { serverWaitMs } from "../server/remote.ts";
+import { openNative } from "./connection.ts";
 import { type Driver, type Row, type Statement, statement } from "./driver.ts";
-import { openNative } from "./native.ts";
 import schema from "./schema.sql" with { type: "text" };
 
 /**

@@ -14,49 +14,38 @@ const takeRoom = `INSERT OR REPLACE INTO idempotency (id, fingerprint, created_a
   VALUES (x'00', x'00', 0, '', hex(randomblob(${roomBytes})))`;
 const giveRoomBack = "DELETE FROM idempotency WHERE id = x'00'";
 
-const none = 0;
-
-/** What all threads of a process know of the disk: the last refusal, or none; and how many there were. */
-export function newEvidenceDisk(): SharedArrayBuffer {
-  return new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
-}
-
 /**
- * Whether the disk still takes what an answer leaves behind: remembers that it refused evidence. On a full one a small
- * change still goes through, for it fits into room that the write-ahead log has already; an answer's evidence does not.
- * Nobody may call meanwhile, because a load balancer believes the probe, so the probe itself finds out that there is
- * room again: by a commit as large as the evidence of many answers, which is taken back at once. It does so only after
- * a refusal: a healthy service would wear its disk out.
+ * Whether the disk still takes what an answer leaves behind. On a full disk a small change still fits into the room that
+ * the write-ahead log has, and the evidence of an answer does not. After a refusal a load balancer may send no calls, so
+ * the probe finds out whether there is room: it commits as much as the evidence of many answers, and takes that back at
+ * once. Without a refusal it does not, because that would wear the disk out.
  */
-export function createEvidenceDisk(driver: Driver, memory: SharedArrayBuffer = newEvidenceDisk()) {
-  const refusal = new Int32Array(memory);
+export function createEvidenceDisk(driver: Driver) {
+  let refusals = 0;
+  let isRefusing = false;
 
   async function tryForRoom(): Promise<void> {
-    const tried = Atomics.load(refusal, 0);
+    const before = refusals;
     await driver.batch([statement(takeRoom)]);
     await driver.batch([statement(giveRoomBack)]);
-    // Another answer may have been refused while this went on.
-    Atomics.compareExchange(refusal, 0, tried, none);
+    // Another answer may have been refused in between.
+    if (refusals === before) isRefusing = false;
   }
 
-  /** Each refusal is another number than the one before. */
-  function remember(): void {
-    Atomics.store(refusal, 0, 1 + (Atomics.add(refusal, 1, 1) & 0xff_ff_ff));
-  }
-
-  /** Whether the last evidence was refused and nothing of its size has gone through since. */
-  const isRefusing = () => Atomics.load(refusal, 0) !== none;
   return {
-    /** Puts itself around a store, to see what becomes of its commits. */
+    /** Wraps a store to see whether its commits succeed. */
     watch: (store: AttestationStore): AttestationStore => ({
       ...store,
       async record(call) {
         try {
           const stored = await store.record(call);
-          if (stored !== null && isRefusing()) Atomics.store(refusal, 0, none);
+          if (stored !== null) isRefusing = false;
           return stored;
         } catch (error) {
-          if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) remember();
+          if (isTvsError(error, "STORE_FULL") || isTvsError(error, "STORE_READ_ONLY")) {
+            refusals++;
+            isRefusing = true;
+          }
           throw error;
         }
       },
@@ -64,9 +53,10 @@ export function createEvidenceDisk(driver: Driver, memory: SharedArrayBuffer = n
     /** @throws TvsError STORE_* when nothing can be written, or evidence was refused and would be again */
     async probe(): Promise<void> {
       await driver.batch([statement(emptyWrite)]);
-      if (isRefusing()) await tryForRoom();
-      if (isRefusing()) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
+      if (isRefusing) await tryForRoom();
+      if (isRefusing) throw new TvsError("STORE_FULL", "the disk refuses the evidence of answers");
     },
-    isRefusing,
+    /** Whether the last evidence was refused and nothing of its size has gone through since. */
+    isRefusing: () => isRefusing,
   };
 }

@@ -110,11 +110,9 @@ export function createEvidenceStore(driver: Driver, acting = service) {
   return {
     // Another thread may have told of a checkpoint a moment ago: whoever asks this one next is not told of less.
     async epochs() {
-      driver.renew();
       return (await driver.query(`SELECT ${epochColumns} FROM log_epochs ORDER BY epoch`)).map(logEpoch);
     },
     async nextFirstId() {
-      driver.renew();
       const [row] = await driver.query(`SELECT ${nextFirstId} AS id`);
       return row === undefined ? 1 : integer(row, "id");
     },
@@ -163,7 +161,6 @@ export function createEvidenceStore(driver: Driver, acting = service) {
     },
     /** How far the newest tree has come; null without a log. */
     async progress() {
-      driver.renew();
       const [row] = await driver.query(progress);
       return row === undefined ? null : logProgress(row);
     },
@@ -174,7 +171,6 @@ export function createEvidenceStore(driver: Driver, acting = service) {
     },
     tiles: (epoch: number) => readTilesOf(driver, epoch),
     async newest() {
-      driver.renew();
       return checkpoint(newest);
     },
     /**

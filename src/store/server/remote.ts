@@ -4,7 +4,6 @@ import type { ServerAddress } from "../../config.ts";
 import { inTime } from "../../domain/deadline.ts";
 import { isTvsError, TvsError } from "../../domain/errors.ts";
 import { createSerial } from "../../domain/serial.ts";
-import { openCommitLock } from "../driver/commit-lock.ts";
 import {
   type Driver,
   type Row,
@@ -13,7 +12,6 @@ import {
   type Transaction,
   type Value,
 } from "../driver/driver.ts";
-import type { SharedFile } from "../driver/serving.ts";
 import { isLed } from "../leader.ts";
 import { addressError, isAnswer, isPassedOn, replicaError } from "./errors.ts";
 import {
@@ -42,8 +40,6 @@ const lockWaitMs = 10_000;
 type RemoteOptions = ServerAddress & {
   /** For how long a request is waited for; as a command does where it is left out. */
   readonly waitMs?: number;
-  /** What the serving threads of this process share: they commit one at a time, and the others gather meanwhile. */
-  readonly shared?: SharedFile | undefined;
   /** Told of each request. */
   readonly onRequest?: ((kind: RequestKind) => void) | undefined;
 };
@@ -61,7 +57,6 @@ export async function openRemote({
   url,
   token,
   waitMs = serverWaitMs.command,
-  shared,
   onRequest = () => {},
 }: RemoteOptions): Promise<Driver> {
   const requests = await createServerRequests({ url, token });
@@ -102,10 +97,6 @@ export async function openRemote({
     query: read,
     write,
     batch,
-    renew() {},
-    heldMs: () => null,
-    isBusy: () => false,
-    takeTurn: createTurns(shared),
     async copyTo() {
       const message =
         "a libSQL server does not copy itself; use its own backup, or run tvs on a database file";
@@ -114,19 +105,6 @@ export async function openRemote({
     lockService: async () => false,
     serviceRunning: () => isLed(read),
     close: async () => {},
-  };
-}
-
-/**
- * The turns of this process's threads to commit. The server commits one at a time, and commits that ask for it at once
- * only refuse each other; while one is on its way, the acts of all threads gather for the next.
- */
-function createTurns(shared: SharedFile | undefined): Driver["takeTurn"] {
-  if (shared === undefined) return () => undefined;
-  const lock = openCommitLock(shared.memory, shared.thread);
-  return async (waitMs) => {
-    if (await lock.takeLater(waitMs)) return lock.release;
-    throw storeError(new Error("another thread's commit takes too long"));
   };
 }
 

@@ -17,7 +17,7 @@ import { purposes } from "../../../src/partner/contract.ts";
 import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
@@ -126,7 +126,7 @@ async function forgeProof(jws: string): Promise<void> {
 async function steal<T>(act: (copy: { secrets: Secrets; driver: Driver }) => Promise<T>): Promise<T> {
   const folder = join(shell.home, "data");
   const secrets = deriveSecrets(await readFile(join(folder, "master.key"), "utf8"));
-  const driver = await openEmbedded({ file: join(folder, "tvs.db") });
+  const driver = await openFile({ file: join(folder, "tvs.db") });
   return act({ secrets, driver }).finally(() => driver.close());
 }
 

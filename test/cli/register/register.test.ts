@@ -4,7 +4,7 @@ import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, rmSync, wr
 import { mkdir } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { runTvs } from "../../harness/command.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -110,7 +110,7 @@ describe("a command that may make a register", () => {
       writeFileSync(file, "");
       expect((await tvs(["status"])).stderr).toBe(`tvs: ${missing(dataDir)}\n`);
       expect(readdirSync(dataDir)).toEqual(["tvs.db"]);
-      const driver = await openEmbedded({ file });
+      const driver = await openFile({ file });
       await makeSchema(driver);
       await driver.close();
       for (const words of [["status"], ["backup", join(dataDir, "..", "backup.db")], ["partners", "list"]])

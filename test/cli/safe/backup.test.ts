@@ -35,9 +35,9 @@ function withBackup(act: (world: Folder & { folder: string }) => Promise<void>):
 function unfinished(dataDir: string, file: string): string[] {
   const driver = new URL("../../../src/store/driver/", import.meta.url).href;
   const script = `
-    const { openEmbedded } = await import("${driver}embedded.ts");
+    const { openFile } = await import("${driver}file.ts");
     const { makeBackup } = await import("${driver}backup.ts");
-    const driver = await openEmbedded({ file: "${dataDir}/tvs.db" });
+    const driver = await openFile({ file: "${dataDir}/tvs.db" });
     const copyTo = async (target) => {
       await driver.copyTo(target);
       console.log("copied");

@@ -18,7 +18,7 @@ import {
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { pruneAttestations } from "../../../src/domain/pruning.ts";
 import type { Statement, Value } from "../../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createAuditStore } from "../../../src/store/evidence/audit.ts";
 import { openPinnedCheckpoint } from "../../../src/store/evidence/pinned-checkpoint.ts";
@@ -64,7 +64,7 @@ export type AuditedRegister = {
 /** Ids 1 to 300 are in the first epoch, 301 to 340 in the second; checkpoints at every twentieth. */
 export async function makeRegister(folder: string): Promise<AuditedRegister> {
   const file = join(folder, "whole.db");
-  const driver = await openEmbedded({ file: join(folder, "tvs.db") });
+  const driver = await openFile({ file: join(folder, "tvs.db") });
   const earlier = join(folder, "earlier.db");
   const headFile = join(folder, "log.checkpoint");
   const clock = aClock(startAt);
@@ -131,7 +131,7 @@ export type Audited = {
 
 /** Audits a file. */
 export async function auditFile({ file, head, now = askedAt, all = false }: Audited): Promise<AuditResult> {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   try {
     const { evidence, maintenance, keys } = createStores(driver);
     const known = [head, (await evidence.newest())?.note ?? null];
@@ -162,7 +162,7 @@ export async function prune(
   { file, head }: Pick<Audited, "file" | "head">,
   count: number,
 ): Promise<{ deleted: number; held: number[] }> {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   try {
     const stores = createStores(driver);
     await stores.settings.write(retentionSettings("90d", secrets));
@@ -178,7 +178,7 @@ export async function prune(
 
 /** Lets the service go on over a file. @returns the newest checkpoint then */
 export async function goOn(file: string, head: string): Promise<string> {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   try {
     const outside = openPinnedCheckpoint(`${file}.checkpoint`);
     await outside.write(head);
@@ -196,7 +196,7 @@ export async function goOn(file: string, head: string): Promise<string> {
 }
 
 export async function query(file: string, sql: string, args: readonly Value[] = []) {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   return driver.query(sql, args).finally(driver.close);
 }
 
@@ -207,7 +207,7 @@ export async function tamper(
   statements: readonly (string | Statement)[],
 ): Promise<void> {
   copyFileSync(from, to);
-  const driver = await openEmbedded({ file: to });
+  const driver = await openFile({ file: to });
   try {
     await driver.batch(statements.map((one) => (typeof one === "string" ? { sql: one, args: [] } : one)));
   } finally {

@@ -43,7 +43,6 @@ function withLog(act: (log: KeptLog) => Promise<void>): Promise<void> {
       },
       async tamper(...statements) {
         await driver.batch(statements.map(([sql, ...args]) => ({ sql, args })));
-        driver.renew();
       },
     };
     await ensureLog({ store, secrets, issuer: "https://verify.example", clock });

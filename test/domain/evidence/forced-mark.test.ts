@@ -7,7 +7,7 @@ import { noteBegin, noteEnd } from "../../../src/domain/evidence/retention-mark.
 import { openNextEpoch } from "../../../src/domain/evidence/succession.ts";
 import { leafHash } from "../../../src/domain/evidence/tree.ts";
 import type { Driver, Statement } from "../../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { aClock } from "../../harness/clock.ts";
 import { aPinnedCheckpoint, attest } from "../../harness/evidence.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -153,7 +153,7 @@ describe("what is proven", () => {
   test("is an epoch of a backup too, whose end was noted when it was closed", async () => {
     const file = await copy([], register.earlier);
     const head = aPinnedCheckpoint(register.head);
-    const driver = await openEmbedded({ file });
+    const driver = await openFile({ file });
     await closeOver(driver, head).finally(driver.close);
     expect(await prune({ file, head: head.note }, 170)).toMatchObject({ deleted: 170 });
     expect(await auditFile({ file, head: head.note, now: later })).toMatchObject({

@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { inspectBackup, makeBackup, takePartial } from "../../../src/store/driver/backup.ts";
-import { createAccess, openConnection } from "../../../src/store/driver/connection.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openConnection } from "../../../src/store/driver/connection.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { createTeacherStore } from "../../../src/store/teachers.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -22,10 +22,10 @@ import { aTeacherWrite } from "../../harness/samples.ts";
 
 /** A register with some teachers, still open: what a service works with. */
 async function withDatabase(
-  act: (world: { folder: string; driver: Awaited<ReturnType<typeof openEmbedded>> }) => Promise<void>,
+  act: (world: { folder: string; driver: Awaited<ReturnType<typeof openFile>> }) => Promise<void>,
 ) {
   await withTempDir(async (folder) => {
-    const driver = await openEmbedded({ file: `${folder}/tvs.db` });
+    const driver = await openFile({ file: `${folder}/tvs.db` });
     try {
       await makeSchema(driver);
       await createTeacherStore(driver).apply(["A/B/C/1", "A/B/C/2"].map((regNo) => aTeacherWrite(regNo)));
@@ -58,8 +58,7 @@ describe("a backup", () => {
 
   test("is consistent while another connection writes", () =>
     withDatabase(async ({ folder, driver }) => {
-      const connection = await openConnection(`${folder}/tvs.db`);
-      const writer = createAccess(connection, { beforeTry() {} });
+      const writer = await openFile({ file: `${folder}/tvs.db` });
       let writing = true;
       const writes = (async () => {
         for (let n = 0; writing; n++) {
@@ -68,14 +67,14 @@ describe("a backup", () => {
             { sql, args: [`a${n}`, `b${n}`] },
             { sql, args: [`b${n}`, "second of a pair"] },
           ];
-          await writer.write((tx) => tx.batch(pair));
+          await writer.batch(pair);
           await new Promise((done) => setImmediate(done));
         }
       })();
       for (let round = 0; round < 5; round++) await makeBackup(driver, `${folder}/b${round}.db`);
       writing = false;
       await writes;
-      await writer.end(connection.close);
+      await writer.close();
       const copy = await openConnection(`${folder}/b4.db`);
       const [pairs] =
         copy.all(`SELECT count(*) AS whole, (SELECT count(*) FROM settings) AS written FROM settings AS a
@@ -125,7 +124,7 @@ describe("a backup", () => {
 
   test("of another program's database is refused and leaves nothing", () =>
     withTempDir(async (folder) => {
-      const driver = await openEmbedded({ file: `${folder}/other.db` });
+      const driver = await openFile({ file: `${folder}/other.db` });
       await driver.batch([{ sql: "CREATE TABLE t (a)", args: [] }]);
       expect(await rejection(makeBackup(driver, `${folder}/b.db`))).toMatchObject({ code: "STORE_CORRUPT" });
       await driver.close();

@@ -2,11 +2,11 @@ import { beforeAll, expect, test } from "bun:test";
 import { createCommits } from "../../../src/store/driver/commits.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { makeSchema, readSchema, schemaVersion } from "../../../src/store/driver/schema.ts";
-import { describeEveryDriver, withEmpty } from "../../harness/drivers.ts";
+import { describeDrivers, withEmpty } from "../../harness/drivers.ts";
 import { rejection } from "../../harness/rejection.ts";
 
 /** What every driver must do. */
-describeEveryDriver("driver", (kind, opened) => {
+describeDrivers("driver", (kind, opened) => {
   let driver: Driver;
 
   beforeAll(async () => {

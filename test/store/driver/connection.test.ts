@@ -3,8 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { TvsError } from "../../../src/domain/errors.ts";
-import { type Connection, createAccess, openConnection } from "../../../src/store/driver/connection.ts";
-import { bindable, type Statement, statement, type Value } from "../../../src/store/driver/driver.ts";
+import { type Connection, openConnection } from "../../../src/store/driver/connection.ts";
+import { bindable, type Driver, statement, type Value } from "../../../src/store/driver/driver.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -13,15 +14,22 @@ import { rejection } from "../../harness/rejection.ts";
  * let any of it through.
  */
 
-function withConnection(act: (connection: Connection, file: string) => void | Promise<void>): Promise<void> {
+const createTable = "CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE, flag, note)";
+
+function withConnection(act: (connection: Connection) => void): Promise<void> {
+  return withTempDir((folder) => withSecond(`${folder}/tvs.db`, act));
+}
+
+/** The same connection with its transactions. */
+function withDriver(act: (driver: Driver, file: string) => Promise<void>): Promise<void> {
   return withTempDir(async (folder) => {
     const file = `${folder}/tvs.db`;
-    const connection = await openConnection(file);
-    connection.exec("CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT UNIQUE, flag, note)");
+    const driver = await openFile({ file });
     try {
-      await act(connection, file);
+      await driver.batch([statement(createTable)]);
+      await act(driver, file);
     } finally {
-      connection.close();
+      await driver.close();
     }
   });
 }
@@ -37,11 +45,9 @@ async function withSecond(file: string, act: (second: Connection) => unknown): P
 
 const insert = "INSERT INTO person (id, name) VALUES (?, ?) RETURNING id";
 const byId = "SELECT name FROM person WHERE id = ?";
-const transaction = (connection: Connection, statements: Statement[]) =>
-  createAccess(connection, { beforeTry() {} }).write((tx) => tx.batch(statements));
-const add = (connection: Connection, id: number, name: string) =>
-  transaction(connection, [statement(insert, [id, name])]);
-const nameOf = (connection: Connection, id: number) => connection.all(byId, [id])[0]?.name;
+const add = (driver: Driver, id: number, name: string) => driver.batch([statement(insert, [id, name])]);
+const nameOf = async (driver: Driver, id: number) => (await driver.query(byId, [id]))[0]?.name;
+const namesOf = (driver: Driver, ...ids: number[]) => Promise.all(ids.map((id) => nameOf(driver, id)));
 const codeOf = async (work: Promise<unknown>) => ((await rejection(work)) as TvsError | undefined)?.code;
 
 test("a connection trusts no schema, and looks at the cells of each page", () =>
@@ -64,13 +70,13 @@ describe("parameters of an earlier call", () => {
     }));
 
   test("are not used again after a call that failed", () =>
-    withConnection(async (connection) => {
-      await add(connection, 1, "Ada");
-      expect(await codeOf(add(connection, 1, "Bola"))).toBe("STORE_CONSTRAINT");
-      await add(connection, 2, "Chi");
-      expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["Ada", "Chi"]);
-      expect(() => connection.all(byId, ["a\0b"])).toThrow("NUL");
-      expect(nameOf(connection, 2)).toBe("Chi");
+    withDriver(async (driver) => {
+      await add(driver, 1, "Ada");
+      expect(await codeOf(add(driver, 1, "Bola"))).toBe("STORE_CONSTRAINT");
+      await add(driver, 2, "Chi");
+      expect(await namesOf(driver, 1, 2)).toEqual(["Ada", "Chi"]);
+      expect(await rejection(driver.query(byId, ["a\0b"]))).toMatchObject({ code: "USAGE" });
+      expect(await nameOf(driver, 2)).toBe("Chi");
     }));
 
   test("null is given as a value, and unbinds what was there", () =>
@@ -82,22 +88,22 @@ describe("parameters of an earlier call", () => {
 
 describe("a write with RETURNING", () => {
   test("is committed and leaves no lock behind", () =>
-    withConnection(async (connection, file) => {
-      expect(await add(connection, 1, "Ada")).toEqual([[{ id: 1 }]]);
-      await withSecond(file, async (second) => {
-        expect(nameOf(second, 1)).toBe("Ada");
-        await add(second, 2, "Bola");
+    withDriver(async (driver, file) => {
+      expect(await add(driver, 1, "Ada")).toEqual([[{ id: 1 }]]);
+      await withSecond(file, (second) => {
+        expect(second.all(byId, [1])).toEqual([{ name: "Ada" }]);
+        second.all("INSERT INTO person (id, name) VALUES (2, 'Bola')");
       });
-      expect(nameOf(connection, 2)).toBe("Bola");
+      expect(await nameOf(driver, 2)).toBe("Bola");
     }));
 });
 
 describe("after reading and failing", () => {
   test("no snapshot stays pinned: the log is written back to its end", () =>
-    withConnection(async (connection, file) => {
-      for (let id = 0; id < 20; id++) await add(connection, id, `name ${id}`);
-      connection.all("SELECT * FROM person");
-      await codeOf(add(connection, 1, "again"));
+    withDriver(async (driver, file) => {
+      for (let id = 0; id < 20; id++) await add(driver, id, `name ${id}`);
+      await driver.query("SELECT * FROM person");
+      await codeOf(add(driver, 1, "again"));
       await withSecond(file, (second) => {
         const [row] = second.all("PRAGMA wal_checkpoint(TRUNCATE)");
         expect([row?.busy, row?.log].map(Number)).toEqual([0, 0]);
@@ -139,14 +145,13 @@ describe("the write lock", () => {
     setTimeout(() => { connection.exec("COMMIT"); connection.close(); }, 100);`;
   /** Another process that reads and writes in one transaction, many times. */
   const counter = `
-    const { createAccess, openConnection } = await import(process.argv[1]);
-    const connection = await openConnection(process.argv[2]);
-    const writer = createAccess(connection, { beforeTry() {} });
+    const { openFile } = await import(process.argv[1].replace("connection.ts", "file.ts"));
+    const driver = await openFile({ file: process.argv[2] });
     process.stdout.write("started");
     const step = [{ sql: "SELECT flag FROM person WHERE id = 1", args: [] },
       { sql: "UPDATE person SET flag = flag + 1 WHERE id = 1", args: [] }];
-    for (let i = 0; i < 200; i++) await writer.write((tx) => tx.batch(step));
-    connection.close();`;
+    for (let i = 0; i < 200; i++) await driver.batch(step);
+    await driver.close();`;
 
   async function otherProcess(script: string, file: string) {
     const module = fileURLToPath(new URL("../../../src/store/driver/connection.ts", import.meta.url));
@@ -159,33 +164,33 @@ describe("the write lock", () => {
   }
 
   test("of another process is waited for", () =>
-    withConnection(async (connection, file) => {
+    withDriver(async (driver, file) => {
       const { ended } = await otherProcess(holder, file);
-      await add(connection, 2, "after it");
-      expect([1, 2].map((id) => nameOf(connection, id))).toEqual(["from the other process", "after it"]);
+      await add(driver, 2, "after it");
+      expect(await namesOf(driver, 1, 2)).toEqual(["from the other process", "after it"]);
       expect((await ended)[0]).toBe(0);
     }));
 
   test("is taken at the start, so that reading before writing fails for nobody", () =>
-    withConnection(async (connection, file) => {
-      await transaction(connection, [statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
+    withDriver(async (driver, file) => {
+      await driver.batch([statement("INSERT INTO person (id, flag) VALUES (1, 0)")]);
       const { ended } = await otherProcess(counter, file);
       const read = statement("SELECT flag FROM person WHERE id = 1");
       const write = statement("UPDATE person SET flag = flag + 1 WHERE id = 1");
-      for (let i = 0; i < 200; i++) await transaction(connection, [read, write]);
+      for (let i = 0; i < 200; i++) await driver.batch([read, write]);
       expect((await ended)[0]).toBe(0);
-      expect(connection.all("SELECT flag FROM person WHERE id = 1")[0]?.flag).toBe(400);
+      expect(await driver.query("SELECT flag FROM person WHERE id = 1")).toEqual([{ flag: 400 }]);
     }));
 });
 
 describe("a full disk", () => {
   test("is reported as that, although it ended the transaction by itself, and later writes go on", () =>
-    withConnection(async (connection) => {
-      connection.exec("PRAGMA max_page_count = 20");
+    withDriver(async (driver) => {
+      await driver.query("PRAGMA max_page_count = 20");
       const large = statement("INSERT INTO person (id, note) VALUES (1, zeroblob(?))", [1_000_000]);
-      expect(await codeOf(transaction(connection, [large]))).toBe("STORE_FULL");
-      await add(connection, 2, "small");
-      expect([nameOf(connection, 1), nameOf(connection, 2)]).toEqual([undefined, "small"]);
+      expect(await codeOf(driver.batch([large]))).toBe("STORE_FULL");
+      await add(driver, 2, "small");
+      expect(await namesOf(driver, 1, 2)).toEqual([undefined, "small"]);
     }));
 });
 

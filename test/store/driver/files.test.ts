@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { linkNew, placeNew } from "../../../src/store/driver/files.ts";
+import { placeNew } from "../../../src/store/driver/files.ts";
 import { withTempDir } from "../../harness/folder.ts";
 
 test("a finished file gets its name, and never in the place of another", () =>
@@ -12,8 +12,8 @@ test("a finished file gets its name, and never in the place of another", () =>
       writeFileSync(temporary, text);
       return temporary;
     };
-    linkNew(finished("one"), file);
-    expect(() => linkNew(finished("two"), file)).toThrow("already exists; choose another name");
+    placeNew(finished("one"), file, true);
+    expect(() => placeNew(finished("two"), file, true)).toThrow("already exists; choose another name");
     expect(() => placeNew(finished("three"), file)).toThrow("already exists; choose another name");
     expect(readFileSync(file, "utf8")).toBe("one");
     expect(existsSync(join(folder, "one"))).toBe(false);
@@ -24,7 +24,7 @@ test("what must not be lost to another process is not renamed where there are no
   withTempDir(async (folder) => {
     const [key, output] = [join(folder, "key"), join(folder, "output")];
     mkdirSync(join(folder, "temporary"));
-    expect(() => linkNew(join(folder, "temporary"), key)).toThrow(/EPERM|EISDIR/);
+    expect(() => placeNew(join(folder, "temporary"), key, true)).toThrow(/EPERM|EISDIR/);
     expect(existsSync(key)).toBe(false);
     placeNew(join(folder, "temporary"), output);
     expect(existsSync(output)).toBe(true);

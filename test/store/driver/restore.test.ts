@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { makeBackup } from "../../../src/store/driver/backup.ts";
 import { type Driver, statement } from "../../../src/store/driver/driver.ts";
-import { openEmbedded } from "../../../src/store/driver/embedded.ts";
+import { openFile } from "../../../src/store/driver/file.ts";
 import { type RestoreOptions, restoreBackup } from "../../../src/store/driver/restore.ts";
 import { makeSchema } from "../../../src/store/driver/schema.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -36,7 +36,7 @@ async function execute(file: string, sql: string): Promise<void> {
 }
 
 async function settings(file: string): Promise<Record<string, unknown>> {
-  const driver = await openEmbedded({ file });
+  const driver = await openFile({ file });
   const rows = await driver.query("SELECT name, value FROM settings");
   expect(await driver.query("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   await driver.close();
@@ -49,7 +49,7 @@ type Folder = { target: string; options: RestoreOptions; names(): string[] };
 async function withBackup(old: boolean, act: (world: Folder) => Promise<void>): Promise<void> {
   await withTempDir(async (folder) => {
     const target = `${folder}/tvs.db`;
-    const driver = await openEmbedded({ file: `${folder}/source.db` });
+    const driver = await openFile({ file: `${folder}/source.db` });
     await makeSchema(driver);
     await driver.batch([{ sql: named("backup"), args: [] }]);
     const facts = await makeBackup(driver, `${folder}/backup.db`);
@@ -118,8 +118,8 @@ describe("a restore", () => {
 
   test("folds the log of an old database that was killed into what it keeps", () =>
     withBackup(true, async ({ target, options }) => {
-      const script = `import { openEmbedded } from ${JSON.stringify(new URL("../../../src/store/driver/embedded.ts", import.meta.url).href)};
-        const driver = await openEmbedded({ file: ${JSON.stringify(target)} });
+      const script = `import { openFile } from ${JSON.stringify(new URL("../../../src/store/driver/file.ts", import.meta.url).href)};
+        const driver = await openFile({ file: ${JSON.stringify(target)} });
         await driver.batch([{ sql: "INSERT INTO settings VALUES ('late', 'yes')", args: [] }]);
         process.kill(process.pid, "SIGKILL");`;
       const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
@@ -154,7 +154,7 @@ describe("a restore", () => {
 
   test("is refused while a service or another command uses the database", () =>
     withBackup(true, async ({ target, options, names }) => {
-      const service = await openEmbedded({ file: target });
+      const service = await openFile({ file: target });
       expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });
       await service.lockService();
       expect(await rejection(restoreBackup(options))).toMatchObject({ code: "DATABASE_IN_USE" });

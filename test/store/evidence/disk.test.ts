@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { TvsError } from "../../../src/domain/errors.ts";
 import type { AttestationStore } from "../../../src/store/evidence/attestations.ts";
-import { createEvidenceDisk, newEvidenceDisk } from "../../../src/store/evidence/disk.ts";
+import { createEvidenceDisk } from "../../../src/store/evidence/disk.ts";
 import { rejection } from "../../harness/rejection.ts";
 import { withStores } from "../../harness/store.ts";
 
@@ -10,12 +10,35 @@ const full = {
   record: () => Promise.reject(new TvsError("STORE_FULL", "the disk is full")),
 } as unknown as AttestationStore;
 
-test("what one thread learns of the disk every other one knows, until any of them finds room", () =>
+test("a disk that refused evidence counts as refusing until a probe finds room", () =>
   withStores(async ({ driver }) => {
-    const memory = newEvidenceDisk();
-    const [one, other] = [createEvidenceDisk(driver, memory), createEvidenceDisk(driver, memory)];
-    expect(await rejection(one.watch(full).record({} as never))).toMatchObject({ code: "STORE_FULL" });
-    expect([one.isRefusing(), other.isRefusing()]).toEqual([true, true]);
-    await other.probe();
-    expect([one.isRefusing(), other.isRefusing()]).toEqual([false, false]);
+    const disk = createEvidenceDisk(driver);
+    expect(await rejection(disk.watch(full).record({} as never))).toMatchObject({ code: "STORE_FULL" });
+    expect(disk.isRefusing()).toBe(true);
+    await disk.probe();
+    expect(disk.isRefusing()).toBe(false);
+  }));
+
+test("evidence that is stored ends a refusal", () =>
+  withStores(async ({ driver }) => {
+    const disk = createEvidenceDisk(driver);
+    await rejection(disk.watch(full).record({} as never));
+    await disk.watch({ record: async () => ({}) } as unknown as AttestationStore).record({} as never);
+    expect(disk.isRefusing()).toBe(false);
+  }));
+
+test("a refusal while a probe looks for room is not forgotten", () =>
+  withStores(async ({ driver }) => {
+    let batches = 0;
+    const disk = createEvidenceDisk({
+      ...driver,
+      async batch(statements) {
+        // The second batch takes the room.
+        if (++batches === 2) await rejection(disk.watch(full).record({} as never));
+        return driver.batch(statements);
+      },
+    });
+    await rejection(disk.watch(full).record({} as never));
+    expect(await rejection(disk.probe())).toMatchObject({ code: "STORE_FULL" });
+    expect(disk.isRefusing()).toBe(true);
   }));

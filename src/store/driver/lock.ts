@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
+import { explainOpenFailure, openNative } from "./connection.ts";
 import { storeError } from "./driver.ts";
 import { makeOwnFile, refuseLink } from "./files.ts";
-import { explainOpenFailure, openNative } from "./native.ts";
 
 /**
  * Holds an exclusive lock on a small database beside the real one. The operating system frees it when

@@ -1,6 +1,10 @@
-/** What one service does for all that share a database: the expiry sweep, the evidence log, pruning (decision D12.2). */
+/** What a service does beside its answers: it sends webhooks, and as the leader does what one service does for all. */
 
 import { v7 as uuidv7 } from "uuid";
+import packageJson from "../../package.json" with { type: "json" };
+import { mayBePrivate } from "../../src/delivery/address-guard.ts";
+import { createExchange } from "../../src/delivery/exchange.ts";
+import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { startBuilding } from "../../src/domain/evidence/schedule.ts";
@@ -11,15 +15,18 @@ import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
 import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
+import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
 import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
 import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
-/** How often is looked whether the lease is free, and how often the leader renews it. */
+/** How often a service looks whether the lease is free, and how often the leader renews it. */
 const [lookMs, renewMs] = [500, 5_000];
 const pruneMs = 60_000;
-/** Records forgotten in one commit, which keeps the main thread for that long. */
+/** Records deleted in one commit, which keeps the event loop for that long. */
 const pruneRows = 100;
+/** How often a service on a server looks whether there is something to send: each look is a request. */
+const remotePollMs = 500;
 
 type LeaderOptions = {
   readonly configuration: Configuration;
@@ -47,7 +54,7 @@ export function startLeading(operator: Operator, options: LeaderOptions): () => 
     holder = null;
     await stopWork();
     stopWork = async () => {};
-    // Where the database is away, the lease ends by itself.
+    // Where the database is away, the lease ends without help.
     if (left !== null) await lease.giveBack(left).catch(() => {});
   }
 
@@ -115,11 +122,43 @@ function onError(message: string): (error: unknown) => void {
   return (error) => log.error(message, { detail: String(error) });
 }
 
-/** Forgets idempotency records, quota windows and events to fetch that are over. */
+/** Deletes idempotency records, quota windows and events to fetch that are over. */
 async function prune({ idempotencyStore, quotaStore, told }: Stores, clock: Clock): Promise<void> {
   const now = clock.now();
   await quotaStore.prune(forgottenWindows(now));
   // A step at a time, so that no commit of a caller waits behind a long one.
   while ((await idempotencyStore.prune(now - keepIdempotencyMs, pruneRows)) === pruneRows);
   await pruneTold(told, clock);
+}
+
+/**
+ * Starts the webhook sender. Its clock is the database's, as far as this node knows: the leases of other nodes end by
+ * theirs, and one whose clock was ahead would send what they are about to.
+ * @returns stops it, once
+ */
+export function startSending(
+  { driver, stores, secrets, keyKind, clock: own }: Operator,
+  {
+    clockAheadMs,
+    configuration,
+    counters,
+  }: { clockAheadMs: () => number; configuration: Configuration; counters: Counters },
+): () => Promise<void> {
+  const clock = { now: () => own.now() - clockAheadMs() };
+  const exchange = createExchange({ clock });
+  const sender = startSender({
+    outbox: countedOutbox(stores.outbox, counters),
+    exchange,
+    secrets,
+    clock,
+    allowPrivate: (url) => mayBePrivate(url, { keyKind, ...configuration.current().settings }),
+    version: packageJson.version,
+    ...(driver.kind === "remote" ? { limits: { pollMs: remotePollMs } } : {}),
+    onError: onError("webhook sender failed"),
+  });
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= sender.close().then(() => exchange.close());
+    return closing;
+  };
 }

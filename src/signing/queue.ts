@@ -1,0 +1,227 @@
+import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
+import { TvsError } from "../domain/errors.ts";
+import type { Message } from "./engine.ts";
+
+type Call = {
+  readonly kid: string;
+  readonly inputs: readonly string[];
+  /** It is a batch: single checks go before it. */
+  readonly bulk: boolean;
+  readonly signatures: string[];
+  readonly settled: PromiseWithResolvers<string[]>;
+  /** Inputs whose signatures are begun or made, from the first. */
+  taken: number;
+  /** Signatures that are not made. */
+  left: number;
+};
+
+/** Signatures by one key that one thread makes in one go. */
+type Group = { readonly kid: string; readonly jobs: { readonly call: Call; readonly index: number }[] };
+
+/** While both wait, every fourth signature is a batch's: single checks go first, and batches still move. */
+const bulkEvery = 4;
+
+/** The calls whose signatures are not all made: single checks and batches, each in the order of asking. */
+function createCalls() {
+  const open = new Set<Call>();
+  const waiting: { single: Call[]; bulk: Call[] } = { single: [], bulk: [] };
+  const left = { single: 0, bulk: 0 };
+  let [untaken, taken] = [0, 0];
+
+  const sortOf = ({ bulk }: Call) => (bulk ? "bulk" : "single");
+
+  function next(): Call | undefined {
+    const isBulksTurn = taken % bulkEvery === bulkEvery - 1;
+    const [first, second] = isBulksTurn ? [waiting.bulk, waiting.single] : [waiting.single, waiting.bulk];
+    return first[0] ?? second[0];
+  }
+
+  return {
+    /** Signatures that nobody has begun. */
+    untaken: () => untaken,
+    /** Signatures of single checks, or of batches, that are not made. */
+    left,
+    add(asked: Pick<Call, "kid" | "inputs" | "bulk">): Promise<string[]> {
+      const { length } = asked.inputs;
+      const settled = Promise.withResolvers<string[]>();
+      const call = { ...asked, signatures: new Array(length), settled, taken: 0, left: length };
+      open.add(call);
+      waiting[sortOf(call)].push(call);
+      left[sortOf(call)] += length;
+      untaken += length;
+      return settled.promise;
+    },
+    /** Takes up to `size` signatures, all with the key of the first. */
+    take(size: number): Group {
+      const kid = next()?.kid ?? "";
+      const jobs: Group["jobs"] = [];
+      for (let call = next(); call?.kid === kid && jobs.length < size; call = next()) {
+        jobs.push({ call, index: call.taken++ });
+        untaken--;
+        taken++;
+        if (call.taken === call.inputs.length) waiting[sortOf(call)].shift();
+      }
+      return { kid, jobs };
+    },
+    settle({ jobs }: Group, signatures: readonly Uint8Array[]): void {
+      for (const [at, { call, index }] of jobs.entries()) {
+        if (!open.has(call)) continue;
+        call.signatures[index] = Buffer.from(signatures[at] as Uint8Array).toString("base64url");
+        left[sortOf(call)]--;
+        if (--call.left > 0) continue;
+        open.delete(call);
+        call.settled.resolve(call.signatures);
+      }
+    },
+    /** Calls fail as a whole: what of them waits is forgotten. */
+    fail(calls: Iterable<Call>, error: unknown): void {
+      for (const call of calls) {
+        if (!open.delete(call)) continue;
+        const sort = sortOf(call);
+        untaken -= call.inputs.length - call.taken;
+        left[sort] -= call.left;
+        waiting[sort] = waiting[sort].filter((one) => one !== call);
+        call.settled.reject(error);
+      }
+    },
+    open: (): Iterable<Call> => [...open],
+  };
+}
+
+/** Signatures of one group, and how long each of them took. */
+export type Made = { readonly signatures: readonly Uint8Array[]; readonly signatureMs: number };
+
+/** Signs beside the thread of the queue. */
+export type Helper = {
+  /** How many groups it holds at most: 0 while it cannot sign. */
+  slots(): number;
+  /** @throws Error when it could not sign; a queue that signs in place then does so */
+  sign(kid: string, messages: readonly Message[]): Promise<Made>;
+};
+
+export type QueueOptions = {
+  readonly helpers: readonly Helper[];
+  /** Signs in the thread of the queue; null where only helpers sign. */
+  readonly inPlace: ((kid: string, messages: readonly Message[]) => Uint8Array[]) | null;
+  /** How many signatures are made together at most. */
+  readonly groupSize: number;
+  /** How many signatures, or groups, are made at the same time. */
+  readonly parallel: number;
+  /** How long one signature takes, in milliseconds, as far as is known at the start. */
+  readonly signatureMs: number;
+};
+
+/** From so many waiting signatures for each thread on, a group takes no longer than one signature after the other. */
+export const groupFrom = 4;
+/** How long a call may have to wait until its first signature is begun, in milliseconds. */
+const waitAtMostMs = 2_000;
+/** The part that a new measurement has in the moving average. */
+const weight = 1 / 16;
+/** A single measurement counts for this many times the average at most: a pause of the machine is not its speed. */
+const outlier = 4;
+
+/**
+ * Signs what calls ask for. Idle helpers get what waits. What they have no room for, and a signature that waits alone, is
+ * made in place, a group in each turn of the event loop, so that no connection waits for longer than that.
+ */
+export function createQueue({ helpers, inPlace, groupSize, parallel, signatureMs }: QueueOptions) {
+  const calls = createCalls();
+  const hands = helpers.map((helper) => ({ helper, underWay: 0 }));
+  let averageMs = signatureMs;
+  let isScheduled = false;
+
+  const takeGroup = () => calls.take(calls.untaken() >= groupFrom * Math.min(parallel, 2) ? groupSize : 1);
+
+  function settle(group: Group, { signatures, signatureMs: ms }: Made): void {
+    averageMs += (Math.min(ms, outlier * averageMs) - averageMs) * weight;
+    calls.settle(group, signatures);
+  }
+
+  function signHere(group: Group, sign: NonNullable<typeof inPlace>): void {
+    const startedAt = performance.now();
+    try {
+      const signatures = sign(group.kid, messagesOf(group));
+      settle(group, { signatures, signatureMs: (performance.now() - startedAt) / signatures.length });
+    } catch (error) {
+      calls.fail(callsOf(group), error);
+    }
+  }
+
+  async function handOver(hand: (typeof hands)[number], group: Group): Promise<void> {
+    hand.underWay++;
+    try {
+      settle(group, await hand.helper.sign(group.kid, messagesOf(group)));
+    } catch (error) {
+      if (inPlace === null) calls.fail(callsOf(group), error);
+      else signHere(group, inPlace);
+    }
+    hand.underWay--;
+    handOut(true);
+  }
+
+  /**
+   * Hands what waits to helpers, those with the least to do first.
+   * @param toIdle whether an idle helper gets whatever waits; else, as a helper that is busy, what is more than a group
+   */
+  function handOut(toIdle: boolean): void {
+    while (calls.untaken() > 0) {
+      const [hand] = hands
+        .filter(({ helper, underWay }) => underWay < helper.slots())
+        .sort((one, other) => one.underWay - other.underWay);
+      if (hand === undefined) return;
+      if (!(toIdle && hand.underWay === 0) && calls.untaken() <= groupSize) return;
+      void handOver(hand, takeGroup());
+    }
+  }
+
+  function turn(): void {
+    isScheduled = false;
+    const isAlone = calls.left.single + calls.left.bulk === 1;
+    if (inPlace === null || !isAlone) handOut(true);
+    if (inPlace === null || calls.untaken() === 0) return;
+    signHere(takeGroup(), inPlace);
+    wake();
+  }
+
+  function wake(): void {
+    if (isScheduled || calls.untaken() === 0) return;
+    isScheduled = true;
+    setImmediate(turn);
+  }
+
+  return {
+    /**
+     * A call is admitted by the time that it would wait, so that a fast machine takes more calls than a slow one. A single
+     * check waits for single checks only, a batch for everything (decision D2.9).
+     * @returns the signatures, base64url, in the order of the inputs
+     * @throws TvsError OVERLOADED before anything of the call is signed, SIGNER_UNAVAILABLE
+     */
+    async sign(kid: string, inputs: readonly string[], bulk: boolean): Promise<string[]> {
+      if (inputs.length === 0) return [];
+      const before = calls.left.single + (bulk ? calls.left.bulk : 0);
+      if ((before * averageMs) / parallel > waitAtMostMs)
+        throw new TvsError("OVERLOADED", "more signatures are asked for than can be made; try again");
+      const signatures = calls.add({ kid, inputs, bulk });
+      handOut(false);
+      // The turn comes when all calls of this turn of the event loop have asked.
+      wake();
+      return signatures;
+    },
+    /** @returns resolves when all calls that are open now are settled; undefined when there are none */
+    whenSettled(): Promise<unknown> | undefined {
+      const open = Array.from(calls.open(), ({ settled }) => settled.promise);
+      return open.length === 0 ? undefined : Promise.allSettled(open);
+    },
+    close: () => calls.fail(calls.open(), new TvsError("SIGNER_UNAVAILABLE", "the service is being stopped")),
+  };
+}
+
+const callsOf = ({ jobs }: Group) => jobs.map(({ call }) => call);
+
+function messagesOf({ jobs }: Group): Message[] {
+  return jobs.map(({ call, index }) => {
+    const input = call.inputs[index] as string;
+    return { input, hash: hash("sha256", input, "buffer") };
+  });
+}

@@ -1,0 +1,164 @@
+/** The signer threads: each gets a key id and hashes, and gives signatures back. */
+
+import { parentPort, type Worker } from "node:worker_threads";
+import type { Clock } from "../domain/clock.ts";
+import { configureLog, log } from "../logger.ts";
+import { type OpensslOptions, openOpenssl } from "./openssl.ts";
+import type { Helper, Made } from "./queue.ts";
+
+type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
+
+/** What a thread hears. It answers each group, in order, with a {@link Reply}. */
+type Order =
+  | { readonly kind: "load"; readonly kid: string; readonly pkcs8: Uint8Array<ArrayBuffer> }
+  | { readonly kind: "keep"; readonly kids: ReadonlySet<string> }
+  /** Hashes, one after the other. */
+  | { readonly kind: "sign"; readonly kid: string; readonly hashes: Uint8Array };
+
+/** Signatures, one after the other, and how long the group took; before all groups `ready`, once. */
+type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
+
+export type ThreadOptions = {
+  readonly count: number;
+  start(data: OpensslOptions): Worker;
+  readonly data: OpensslOptions;
+  readonly clock: Clock;
+  /** Copies of the keys with which a thread begins. */
+  keys(): readonly Key[];
+};
+
+/** The group that a thread signs, and the next one. */
+const groupsOfThread = 2;
+/** How long a dead thread is missing: one that always dies is not started again and again without a pause. */
+const restartMs = 1_000;
+const hashBytes = 32;
+
+/** Starts signer threads, and another one for each that dies. The queue makes what a dead one had in hand. */
+export function startThreads({ count, start, data, clock, keys }: ThreadOptions) {
+  const died = { deaths: 0, lastDeathAt: null as number | null };
+  let isClosed = false;
+
+  function onDeath(detail: string, restart: () => void): void {
+    if (isClosed) return;
+    died.deaths++;
+    died.lastDeathAt = clock.now();
+    log.error("a signer thread died; other threads make its signatures", { detail });
+    setTimeout(() => isClosed || restart(), restartMs).unref();
+  }
+
+  const threads = Array.from({ length: count }, () =>
+    createThread({ start: () => start(data), keys, onDeath }),
+  );
+  return {
+    helpers: threads satisfies readonly Helper[],
+    /** @param copy makes a copy of the key, which is moved to a thread */
+    load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
+      for (const thread of threads) if (thread.isReady()) thread.load([kid, copy()]);
+    },
+    keep(kids: ReadonlySet<string>): void {
+      for (const thread of threads) if (thread.isReady()) thread.keep(kids);
+    },
+    figures: () => ({ running: threads.filter(({ isReady }) => isReady()).length, ...died }),
+    async close(): Promise<void> {
+      isClosed = true;
+      await Promise.all(threads.map(({ end }) => end()));
+    },
+  };
+}
+
+type OneThread = {
+  start(): Worker;
+  keys(): readonly Key[];
+  onDeath(detail: string, restart: () => void): void;
+};
+
+function createThread({ start, keys, onDeath }: OneThread) {
+  let worker = run();
+  let isReady = false;
+  let inHand: (PromiseWithResolvers<Made> & { readonly size: number })[] = [];
+
+  function run(): Worker {
+    const started = start();
+    let detail = "the thread ended";
+    started.on("message", hear);
+    started.on("error", (error) => {
+      detail = String(error);
+    });
+    started.on("exit", () => {
+      isReady = false;
+      const lost = inHand;
+      inHand = [];
+      onDeath(detail, () => {
+        worker = run();
+      });
+      for (const { reject } of lost) reject(new Error(detail));
+    });
+    return started;
+  }
+
+  function hear(reply: Reply): void {
+    if (reply === "ready") {
+      isReady = true;
+      for (const key of keys()) load(key);
+      return;
+    }
+    const group = inHand.shift();
+    if (group === undefined) return;
+    const { size } = group;
+    const signatures = partsOf(reply.signatures, reply.signatures.length / size);
+    group.resolve({ signatures, signatureMs: reply.ms / size });
+  }
+
+  const order = (given: Order, moved: ArrayBuffer[] = []) => worker.postMessage(given, moved);
+  const load = ([kid, pkcs8]: Key) => order({ kind: "load", kid, pkcs8 }, [pkcs8.buffer]);
+
+  return {
+    isReady: () => isReady,
+    load,
+    keep: (kids: ReadonlySet<string>) => order({ kind: "keep", kids }),
+    slots: () => (isReady ? groupsOfThread : 0),
+    sign(kid: string, messages: readonly { readonly hash: Uint8Array }[]): Promise<Made> {
+      const group = { ...Promise.withResolvers<Made>(), size: messages.length };
+      inHand.push(group);
+      order({ kind: "sign", kid, hashes: joined(messages.map(({ hash }) => hash)) });
+      return group.promise;
+    },
+    end: () => worker.terminate(),
+  };
+}
+
+/** The loop of a signer thread. A failure ends the thread. */
+export async function runSigner(data: OpensslOptions): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error("this runs in a worker thread only");
+  configureLog((line) => process.stderr.write(line), "warning");
+  const engine = await openOpenssl(data);
+
+  function sign(kid: string, hashes: Uint8Array): Reply {
+    const startedAt = performance.now();
+    const made = engine.sign(
+      kid,
+      partsOf(hashes, hashBytes).map((hash) => ({ hash })),
+    );
+    return { signatures: joined(made), ms: performance.now() - startedAt };
+  }
+
+  port.on("message", (order: Order) => {
+    if (order.kind === "load") void engine.load(order.kid, order.pkcs8);
+    else if (order.kind === "keep") engine.keep(order.kids);
+    else port.postMessage(sign(order.kid, order.hashes));
+  });
+  port.postMessage("ready" satisfies Reply);
+}
+
+/** @param size the length of each part, in bytes */
+function partsOf(bytes: Uint8Array, size: number): Uint8Array[] {
+  return Array.from({ length: bytes.length / size }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const size = parts[0]?.length ?? 0;
+  const bytes = new Uint8Array(parts.length * size);
+  for (const [at, part] of parts.entries()) bytes.set(part, at * size);
+  return bytes;
+}

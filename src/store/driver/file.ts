@@ -1,0 +1,204 @@
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TvsError } from "../../domain/errors.ts";
+import { createSerial } from "../../domain/serial.ts";
+import {
+  type Connection,
+  defaultLockWaitMs,
+  explainOpenFailure,
+  lockRetryMs,
+  openConnection,
+  untilUnlocked,
+} from "./connection.ts";
+import { type Driver, type Statement, storeError, type Transaction } from "./driver.ts";
+import { makeOwnFile } from "./files.ts";
+import { isFileLocked, lockFile } from "./lock.ts";
+
+type FileOptions = {
+  readonly file: string;
+  /** Called when the service's database or its lock is gone: the process can only end, and be started again. */
+  readonly onLost?: ((error: TvsError) => void) | undefined;
+  /** How often a service looks whether its database and its lock still have their names. */
+  readonly lockWatchMs?: number;
+  /** How long a transaction waits for another process's, from when it was asked for. */
+  readonly lockWaitMs?: number;
+};
+
+/** How long a read waits for a lock, in milliseconds. */
+const readWaitMs = 5_000;
+/** How old the last look at the file may be when a read is answered, in milliseconds: each look costs a system call. */
+const lookMs = 100;
+
+/**
+ * Opens a database file with libsql: one connection for everything, in WAL mode with `synchronous=FULL`.
+ * @throws TvsError STORE_* when the file cannot be opened or is not a database
+ */
+export async function openFile({
+  file,
+  onLost,
+  lockWatchMs = 1_000,
+  lockWaitMs = defaultLockWaitMs,
+}: FileOptions): Promise<Driver> {
+  const connection = await open(file);
+  const requireSameFile = watchFile(file);
+  // A file may have several names (symbolic links), which share its log and must share one lock.
+  const lockPath = `${guarded(() => realpathSync(file))}.lock`;
+  const { read, write, end } = createAccess(connection, { requireSameFile, lockWaitMs });
+  let lock: { close(): void } | undefined;
+  let lockWatch: ReturnType<typeof setInterval> | undefined;
+
+  /**
+   * Watches for the deletion of the lock, after which another service could start, and for a database that was moved
+   * away, which would be refused for ever.
+   */
+  function watchFiles(): void {
+    const requireSameLock = watchFile(lockPath);
+    const look = () => {
+      try {
+        requireSameFile();
+        requireSameLock();
+      } catch (error) {
+        clearInterval(lockWatch);
+        onLost?.(storeError(error));
+      }
+    };
+    lockWatch = setInterval(look, lockWatchMs);
+    lockWatch.unref();
+  }
+
+  return {
+    kind: "embedded",
+    query: (sql, args) => read(() => connection.all(sql, args)),
+    write,
+    batch: (statements) => write((tx) => tx.batch(statements)),
+    copyTo: (target) =>
+      read(() => {
+        requireSameFile();
+        connection.all("VACUUM INTO ?", [target]);
+      }),
+    async lockService() {
+      lock = await lockFile(lockPath);
+      watchFiles();
+      return true;
+    },
+    serviceRunning: async () => lock !== undefined || isFileLocked(lockPath),
+    async close() {
+      clearInterval(lockWatch);
+      await end(connection.close);
+      lock?.close();
+    },
+  };
+}
+
+async function open(file: string): Promise<Connection> {
+  try {
+    if (!existsSync(file)) makeOwnFile(file);
+    return await openConnection(file);
+  } catch (error) {
+    if (error instanceof TvsError) throw error;
+    throw explainOpenFailure(file, error);
+  }
+}
+
+type AccessOptions = {
+  readonly requireSameFile: (maxAgeMs?: number) => void;
+  readonly lockWaitMs: number;
+};
+
+/**
+ * Write transactions on a connection, one after the other, and reads between them. While another process writes, the
+ * event loop goes on and the transaction tries again.
+ */
+function createAccess(connection: Connection, { requireSameFile, lockWaitMs }: AccessOptions) {
+  const inTurn = createSerial();
+  /** The transaction that is open; the promise ends with it. */
+  let open: PromiseWithResolvers<void> | undefined;
+
+  async function begin(deadlineMs: number): Promise<void> {
+    for (;;) {
+      requireSameFile();
+      if (guarded(connection.tryBegin)) break;
+      if (performance.now() > deadlineMs) throw storeError(new Error("SQLITE_BUSY: another process writes"));
+      await sleep(lockRetryMs);
+    }
+    open = Promise.withResolvers();
+  }
+
+  async function transact<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
+    let isOver = false;
+    const batch = async (statements: readonly Statement[]) => {
+      if (isOver) throw new TypeError("the transaction is over");
+      return guarded(() => statements.map(({ sql, args }) => connection.all(sql, args)));
+    };
+    try {
+      const result = await work({ batch });
+      guarded(() => connection.exec("COMMIT"));
+      return result;
+    } catch (error) {
+      connection.rollBack();
+      throw error;
+    } finally {
+      isOver = true;
+      open?.resolve();
+      open = undefined;
+    }
+  }
+
+  return {
+    write<R>(work: (tx: Transaction) => Promise<R>): Promise<R> {
+      // The time counts from the request: behind others that wait for the same lock, each would wait as long again.
+      const deadlineMs = performance.now() + lockWaitMs;
+      return inTurn(async () => {
+        await begin(deadlineMs);
+        return transact(work);
+      });
+    },
+    /** Reads while no transaction is open: inside one, the connection shows what is not committed. */
+    async read<R>(act: () => R): Promise<R> {
+      const readCommitted = async () => {
+        while (open !== undefined) await open.promise;
+        requireSameFile(lookMs);
+        return act();
+      };
+      try {
+        return await untilUnlocked(readCommitted, readWaitMs);
+      } catch (error) {
+        throw storeError(error);
+      }
+    },
+    /** Does the last act, behind all transactions. */
+    end: (act: () => void) => inTurn(async () => act()),
+  };
+}
+
+/**
+ * A file that was moved away or replaced stays open here and would go on answering, while commands write to the file
+ * that has its name now: a revocation would be lost, and so would the evidence.
+ * @returns throws TvsError STORE_UNAVAILABLE once the name belongs to another file, and from then on; `maxAgeMs` is how
+ *   old the last look may be
+ */
+function watchFile(file: string): (maxAgeMs?: number) => void {
+  const look = () => guarded(() => statSync(file, { throwIfNoEntry: false }));
+  const opened = look();
+  let lookedAtMs = performance.now();
+  let isGone = false;
+  return (maxAgeMs = 0) => {
+    if (!isGone && performance.now() - lookedAtMs >= maxAgeMs) {
+      const found = look();
+      lookedAtMs = performance.now();
+      isGone = found?.ino !== opened?.ino || found?.dev !== opened?.dev;
+    }
+    if (!isGone) return;
+    const message = `${file} was moved away or replaced while it was in use; start this program again`;
+    throw new TvsError("STORE_UNAVAILABLE", message);
+  };
+}
+
+/** @throws TvsError STORE_* for what the database says */
+function guarded<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw storeError(error);
+  }
+}

@@ -1,0 +1,146 @@
+import { expect, test } from "bun:test";
+import type { Counter, Histogram } from "prom-client";
+import { scopes } from "../../src/domain/partners.ts";
+import {
+  answerOperations,
+  type Counters,
+  countedAttestations,
+  countedOutbox,
+  countedPublicLookup,
+  countedSigner,
+  createCounters,
+} from "../../src/metrics/counters.ts";
+import { rejection } from "../harness/rejection.ts";
+
+const table = [
+  { path: "/", traffic: "other" },
+  { path: "/lookup/{tId}", traffic: "partner" },
+  { path: "/icon.svg" },
+  { path: "/lookup", traffic: "public" },
+  // A second method of the same path.
+  { path: "/", traffic: "other" },
+] as const;
+
+/** The samples of a metric that are not 0, each as its labels' values and its number. */
+async function samplesOf({ metrics }: Counters, name: string) {
+  const metric = metrics.find((one) => (one as unknown as { name: string }).name === name);
+  const { values } = await (metric as Counter | Histogram).get();
+  const said = values.filter(({ value }) => value !== 0);
+  return Object.fromEntries(said.map(({ labels, value }) => [Object.values(labels).join(" "), value]));
+}
+
+/** Signatures that were made, that failed, and that are under way. */
+async function signaturesOf(counters: Counters) {
+  const made = (await samplesOf(counters, "tvs_signatures_total"))[""] ?? 0;
+  const failed = (await samplesOf(counters, "tvs_signature_failures_total"))[""] ?? 0;
+  return { made, failed, underWay: counters.signaturesUnderWay() };
+}
+
+test("routes with traffic of their own are told apart, each once", () => {
+  const routes = [...createCounters(table).routes].map(([route, { traffic }]) => [route, traffic]);
+  expect(routes).toEqual([
+    ["other", "other"],
+    ["/", "other"],
+    ["/lookup/{tId}", "partner"],
+    ["/lookup", "public"],
+  ]);
+});
+
+test("requests are counted by route, method and status, and their durations by route", async () => {
+  const counters = createCounters(table);
+  counters.requested("/lookup", "GET", 200, 2);
+  counters.requested("/lookup", "GET", 200, 4);
+  counters.requested("/lookup", "GET", 429, 0.1);
+  counters.requested("/lookup/{tId}", "POST", 503, 30);
+  counters.requested("/nowhere/12345678901", "BREW", 404, 1);
+  expect(await samplesOf(counters, "tvs_http_requests_total")).toEqual({
+    "/lookup GET 200": 2,
+    "/lookup GET 429": 1,
+    "/lookup/{tId} POST 503": 1,
+    "other other 404": 1,
+  });
+  const { durations } = counters.routes.get("/lookup") ?? {};
+  expect(durations?.reduce((sum, one) => sum + one, 0)).toBe(3);
+  const { requests } = await counters.totals();
+  const labels = { route: "/lookup", method: "GET", status: 200 };
+  expect(requests).toContainEqual(expect.objectContaining({ labels, value: 2 }));
+});
+
+test("the public lookup and what each scope opens are counted under names that dashboards know", () => {
+  // biome-ignore format: a list reads better in rows
+  const known = [
+    "public-lookup", "eligibility-check", "lookup-by-reg-no", "lookup-by-tid", "lookup-by-nin",
+  ];
+  expect(answerOperations).toEqual(expect.arrayContaining([...known, "batch"]));
+  expect(answerOperations).toHaveLength(1 + scopes.length);
+});
+
+test("signatures are counted when they are made, and are a queue until then", async () => {
+  const counters = createCounters([]);
+  const waiting = Promise.withResolvers<string[]>();
+  const signer = countedSigner({ sign: () => waiting.promise }, counters);
+  const both = [signer.sign("kid", ["one"]), signer.sign("kid", ["two", "three"])];
+  expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 0, underWay: 3 });
+  waiting.resolve(["signature"]);
+  expect(await Promise.all(both)).toEqual([["signature"], ["signature"]]);
+  expect(await signaturesOf(counters)).toEqual({ made: 3, failed: 0, underWay: 0 });
+  const peaks = [counters.takeInterval(), counters.takeInterval()].map(({ signingPeak }) => signingPeak);
+  expect(peaks).toEqual([3, 0]);
+});
+
+test("a signature that fails is passed on as a failure, and counted as one", async () => {
+  const counters = createCounters([]);
+  const signer = countedSigner({ sign: () => Promise.reject(new Error("no key")) }, counters);
+  expect(await rejection(signer.sign("kid", ["one"]))).toEqual(new Error("no key"));
+  expect(await signaturesOf(counters)).toEqual({ made: 0, failed: 1, underWay: 0 });
+});
+
+test("a public answer is counted by its licence status, and one about nobody as NOT_FOUND", async () => {
+  const counters = createCounters([]);
+  await countedPublicLookup(async () => ({ found: false, verifiedAt: "" }), counters)("anything");
+  expect(await samplesOf(counters, "tvs_answers_total")).toEqual({ "public-lookup NOT_FOUND": 1 });
+});
+
+test("a statement counts every teacher that it covers, once it is stored", async () => {
+  const counters = createCounters([]);
+  const outcomes = [{}, null, {}];
+  const store = { record: async () => outcomes.shift() };
+  const { record } = countedAttestations(store as never, counters);
+  const call = {
+    attestations: [{ endpoint: "roster", status: "STATEMENT" }],
+    people: [{ status: "VALID" }, { status: "EXPIRED" }],
+    read: [1, 2, 3],
+  };
+  await record(call as never);
+  await record(call as never);
+  await record({ attestations: [{ endpoint: "batch", status: "VALID" }], read: [1] } as never);
+  expect(await samplesOf(counters, "tvs_answers_total")).toEqual({
+    "roster VALID": 1,
+    "roster EXPIRED": 1,
+    "roster NOT_FOUND": 1,
+    "batch VALID": 1,
+  });
+});
+
+test("an attempt to deliver counts only if its lease was still held", async () => {
+  const counters = createCounters([]);
+  const outcomes = [true, false, true];
+  const outbox = countedOutbox({ finish: async () => outcomes.shift() } as never, counters);
+  await outbox.finish({ next: "delivered" } as never);
+  await outbox.finish({ next: "dead" } as never);
+  await outbox.finish({ next: { dueAt: 1 } } as never);
+  expect(await samplesOf(counters, "tvs_webhook_deliveries_total")).toEqual({ delivered: 1, failed: 1 });
+});
+
+test("commits are sorted by how many writes share them", async () => {
+  const counters = createCounters([]);
+  for (const writes of [1, 1, 3, 256, 300]) counters.committed(writes);
+  const groups = await samplesOf(counters, "tvs_commit_group_size");
+  expect([1, 2, 4, 128, 256, "+Inf"].map((bound) => groups[bound])).toEqual([2, 2, 3, 3, 4, 5]);
+});
+
+test("an interval has the longest wait of a timer, and ends when it is taken", () => {
+  const counters = createCounters([]);
+  for (const ms of [3, 12, 5]) counters.lagged(ms);
+  expect([counters.takeInterval(), counters.takeInterval()].map(({ lagMs }) => lagMs)).toEqual([12, 0]);
+});

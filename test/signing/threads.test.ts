@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { configureLog } from "../../src/logger.ts";
+import { findLibcrypto } from "../../src/signing/libcrypto.ts";
+import { openSigner } from "../../src/signing/signer.ts";
+import { until } from "../harness/eventually.ts";
+import { aRing, verifies } from "../harness/keys.ts";
+import { secrets } from "../harness/samples.ts";
+import { signerThreads } from "./machine.ts";
+
+let logged: { level: string; message: string }[] = [];
+
+beforeEach(() => {
+  logged = [];
+  configureLog((line) => logged.push(JSON.parse(line)));
+});
+afterEach(() => configureLog(() => {}));
+
+describe.if(findLibcrypto() !== undefined)("signer threads", () => {
+  test("a thread that is killed while calls wait loses no signature, and another thread takes its place", async () => {
+    const ring = await aRing("active", "pending");
+    const { kid } = ring.active;
+    const { options, workers } = signerThreads(2);
+    const signer = await openSigner({ secrets, engine: "openssl", threads: options });
+    try {
+      await signer.load(ring);
+      await until(() => signer.threads().running === 2);
+      const inputs = Array.from({ length: 300 }, (_, i) => `input ${i}`);
+      const signing = signer.sign(kid, inputs, { bulk: true });
+      await workers[0]?.terminate();
+      const signatures = await signing;
+      expect(
+        inputs.filter((input, i) => !verifies(ring, kid, { input, signature: signatures[i] ?? "" })),
+      ).toEqual([]);
+      await until(() => signer.threads().running === 2);
+      expect([workers.length, signer.threads().deaths]).toEqual([3, 1]);
+      expect(signer.threads().lastDeathAt).toBeNumber();
+      expect(logged.filter(({ level }) => level === "ERROR")).toEqual([
+        expect.objectContaining({ message: "a signer thread died; other threads make its signatures" }),
+      ]);
+      // The new thread has the keys.
+      const again = await signer.sign(kid, inputs, { bulk: true });
+      expect(again).toEqual(signatures);
+    } finally {
+      await signer.close();
+    }
+  });
+
+  test("threads that cannot start leave the signing to the thread that asks", async () => {
+    const ring = await aRing("active", "pending");
+    const { options } = signerThreads(1);
+    const start: typeof options.start = () => options.start({ library: "/nowhere/libcrypto.so.3" });
+    const signer = await openSigner({ secrets, engine: "openssl", threads: { ...options, start } });
+    try {
+      await signer.load(ring);
+      await until(() => signer.threads().deaths > 0);
+      expect(await signer.sign(ring.active.kid, ["one", "two", "three"])).toHaveLength(3);
+      expect(signer.threads().running).toBe(0);
+    } finally {
+      await signer.close();
+    }
+  });
+});
