@@ -37,8 +37,8 @@ import {
 import { createRefusals } from "../../src/metrics/refusals.ts";
 import { routes } from "../../src/routes.ts";
 import type { Service } from "../../src/service.ts";
+import type { OpensslOptions } from "../../src/signing/openssl.ts";
 import { type ChosenSigner, openSigner } from "../../src/signing/signer.ts";
-import type { SignerData } from "../../src/signing/threads.ts";
 import { openAccessLog } from "../../src/store/access-log.ts";
 import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
@@ -140,7 +140,7 @@ export async function openService(
   }
 }
 
-const startSigner = (data: SignerData) =>
+const startSigner = (data: OpensslOptions) =>
   new Worker(workerEntry(), { workerData: { role: "signer", ...data } });
 
 /** What follows when the evidence log cannot be built, signed for or followed: the next turn tries again. */

@@ -29,7 +29,7 @@ export const serveArgs = {
 } as const satisfies Args;
 
 /** A level of the log, from which on it is written. */
-export type LogLevel = "debug" | "info" | "warning";
+type LogLevel = "debug" | "info" | "warning";
 
 /** The least severe of what is logged. Who tries a sandbox at a terminal is to see where to begin, and no log. */
 export function logLevelOf({ sandbox }: Pick<Config, "sandbox">, { TVS_LOG_LEVEL }: Environment): LogLevel {

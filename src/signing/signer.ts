@@ -10,7 +10,7 @@ import { findCryptoMb, hasProcessorForCryptoMb } from "./crypto-mb.ts";
 import { type Engine, type HashEngine, keyNotLoaded } from "./engine.ts";
 import { openOpenssl } from "./openssl.ts";
 import { createQueue, type Helper } from "./queue.ts";
-import { startThreads, type ThreadFigures, type ThreadOptions } from "./threads.ts";
+import { startThreads, type ThreadOptions } from "./threads.ts";
 import { openWebCrypto } from "./webcrypto.ts";
 
 export type SignerOptions = {
@@ -26,24 +26,7 @@ export type SignerOptions = {
 };
 
 /** The signer of a service. */
-export type ChosenSigner = Signer & {
-  /** What signs. */
-  readonly engine: Pick<Engine, "name" | "description">;
-  /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
-  readonly reason: string | null;
-  /** Whether the processor could make groups, and only the library for it is not there. */
-  readonly isTogetherMissed: boolean;
-  /**
-   * Unseals the ring's active and pending keys, and forgets all others as soon as the calls that asked for them are
-   * signed. When a key cannot be loaded, those that were loaded before stay.
-   */
-  load(ring: KeyRing): Promise<void>;
-  /** @returns resolves when all calls that are open now are signed; undefined when there are none */
-  whenSettled(): Promise<unknown> | undefined;
-  threads(): ThreadFigures;
-  /** Refuses what waits, and forgets the keys. */
-  close(): Promise<void>;
-};
+export type ChosenSigner = Awaited<ReturnType<typeof openSigner>>;
 
 /** How much slower OpenSSL may measure before WebCrypto is taken: the measurement is a short one. */
 const tolerance = 1.1;
@@ -54,13 +37,13 @@ const perCore = 4;
  * Opens the signer of a service, and says in the log which engine signs; the engine has proved itself when it returns.
  * @throws TvsError CONFIG_INVALID when OpenSSL is asked for and cannot be used
  */
-export async function openSigner(options: SignerOptions): Promise<ChosenSigner> {
-  const { secrets, library } = options;
-  const { engine, hashEngine, reason } = await openEngine(options);
+export async function openSigner(options: SignerOptions) {
+  const { secrets, library, cryptoMbFile: file = findCryptoMb() } = options;
+  const { engine, hashEngine, reason } = await openEngine(options, file);
   /** The keys of the last ring, by which further calls are signed. */
   let keys: readonly SigningKey[] = [];
   const kids = () => new Set(keys.map(({ kid }) => kid));
-  const cryptoMb = engine.name === "crypto_mb" ? cryptoMbOf(options, true) : undefined;
+  const cryptoMb = engine.name === "crypto_mb" ? { file, isInsisted: true } : undefined;
   const threads =
     hashEngine === null || options.threads === undefined
       ? null
@@ -70,21 +53,17 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
           keys: () => keys.map((key) => [key.kid, pkcs8Of(key, secrets)]),
         });
   const queue = createQueue({
+    ...engine,
     helpers: hashEngine === null ? runtimeHelpers(engine) : (threads?.helpers ?? []),
     inPlace: hashEngine?.sign ?? null,
-    groupSize: engine.groupSize,
     parallel: hashEngine === null ? availableParallelism() : 1 + (options.threads?.count ?? 0),
-    signatureMs: engine.signatureMs,
   });
 
   async function load({ active, pending }: KeyRing): Promise<void> {
-    const wanted = [active, pending];
-    for (const key of wanted) {
-      if (kids().has(key.kid)) continue;
-      await engine.load(key.kid, pkcs8Of(key, secrets));
-      threads?.load(key.kid, () => pkcs8Of(key, secrets));
-    }
-    keys = wanted;
+    const fresh = [active, pending].filter(({ kid }) => !kids().has(kid));
+    for (const key of fresh) await engine.load(key.kid, pkcs8Of(key, secrets));
+    keys = [active, pending];
+    for (const key of fresh) threads?.load(key.kid, () => pkcs8Of(key, secrets));
     void Promise.resolve(queue.whenSettled()).then(forgetOthers);
   }
 
@@ -96,17 +75,31 @@ export async function openSigner(options: SignerOptions): Promise<ChosenSigner> 
   /** Rings are loaded one after the other, so that the last one that was asked for stays. */
   const inTurn = createSerial();
   return {
-    engine,
+    /** What signs. */
+    engine: engine as Pick<Engine, "name" | "description">,
+    /** Why WebCrypto signs though OpenSSL was allowed to; null when it does not. */
     reason,
-    isTogetherMissed: engine.name === "openssl" && options.engine === "auto" && isCryptoMbMissed(options),
-    load: (ring) => inTurn(() => load(ring)),
-    async sign(kid, inputs, signOptions) {
+    /** Whether the processor could make groups, and only the library for it is not there. */
+    isTogetherMissed:
+      engine.name === "openssl" &&
+      options.engine === "auto" &&
+      file === undefined &&
+      hasProcessorForCryptoMb(),
+    /**
+     * Unseals the ring's active and pending keys, and forgets all others as soon as the calls that asked for them are
+     * signed. When a key cannot be loaded, those that were loaded before stay.
+     */
+    load: (ring: KeyRing) => inTurn(() => load(ring)),
+    /** As {@link Signer} says. */
+    async sign(...[kid, inputs, signOptions]: Parameters<Signer["sign"]>): Promise<string[]> {
       if (!kids().has(kid)) throw keyNotLoaded();
       return queue.sign(kid, inputs, signOptions?.bulk === true);
     },
+    /** @returns resolves when all calls that are open now are signed; undefined when there are none */
     whenSettled: queue.whenSettled,
     threads: () => threads?.figures() ?? { running: 0, deaths: 0, lastDeathAt: null },
-    async close() {
+    /** Refuses what waits, and forgets the keys. */
+    async close(): Promise<void> {
       queue.close();
       await threads?.close();
       keys = [];
@@ -144,38 +137,23 @@ type Choice = {
   readonly reason: string | null;
 };
 
-async function openEngine(options: SignerOptions): Promise<Choice> {
-  switch (options.engine) {
-    case "openssl":
-    case "crypto_mb":
-      return insist(options);
-    case "webcrypto":
-      return { engine: await openWebCrypto(), hashEngine: null, reason: null };
-    case "auto":
-      return choose(options);
-  }
+async function openEngine({ engine, library }: SignerOptions, file: string | undefined): Promise<Choice> {
+  if (engine === "webcrypto") return { engine: await openWebCrypto(), hashEngine: null, reason: null };
+  const isInsisted = engine !== "auto";
+  const cryptoMb = engine === "openssl" ? undefined : { file, isInsisted };
+  const openssl = await openOpenssl({ library, cryptoMb }).catch(messageOf);
+  if (!isInsisted) return choose(openssl);
+  if (typeof openssl === "object") return { engine: openssl, hashEngine: openssl, reason: null };
+  const install =
+    engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
+  throw new TvsError(
+    "CONFIG_INVALID",
+    `--signing-engine (TVS_SIGNING_ENGINE) ${engine} cannot be used: ${openssl}; install ${install}, or use auto`,
+  );
 }
 
-/** @throws TvsError CONFIG_INVALID */
-async function insist(options: SignerOptions): Promise<Choice> {
-  const { engine, library } = options;
-  try {
-    const cryptoMb = engine === "crypto_mb" ? cryptoMbOf(options, true) : undefined;
-    const opened = await openOpenssl({ library, cryptoMb });
-    return { engine: opened, hashEngine: opened, reason: null };
-  } catch (error) {
-    const install =
-      engine === "crypto_mb" ? "Intel's libcrypto_mb.so.11 (package libcrypto-mb11)" : "OpenSSL 3";
-    throw new TvsError(
-      "CONFIG_INVALID",
-      `--signing-engine (TVS_SIGNING_ENGINE) ${engine} cannot be used: ${messageOf(error)}; install ${install}, or use auto`,
-    );
-  }
-}
-
-async function choose(options: SignerOptions): Promise<Choice> {
-  const cryptoMb = cryptoMbOf(options, false);
-  const openssl = await openOpenssl({ library: options.library, cryptoMb }).catch(messageOf);
+/** @param openssl OpenSSL, or why it cannot be used */
+async function choose(openssl: HashEngine | string): Promise<Choice> {
   const webCrypto = await openWebCrypto().catch(messageOf);
   if (typeof openssl === "object") {
     if (typeof webCrypto === "string" || openssl.signatureMs <= webCrypto.signatureMs * tolerance) {
@@ -187,14 +165,6 @@ async function choose(options: SignerOptions): Promise<Choice> {
   const reason = typeof openssl === "string" ? openssl : "OpenSSL is slower here";
   log.warn("signing with WebCrypto instead of OpenSSL", { detail: reason });
   return { engine: webCrypto, hashEngine: null, reason };
-}
-
-function cryptoMbOf({ cryptoMbFile }: SignerOptions, isInsisted: boolean) {
-  return { file: cryptoMbFile ?? findCryptoMb(), isInsisted };
-}
-
-function isCryptoMbMissed({ cryptoMbFile }: SignerOptions): boolean {
-  return (cryptoMbFile ?? findCryptoMb()) === undefined && hasProcessorForCryptoMb();
 }
 
 function messageOf(error: unknown): string {

@@ -6,8 +6,6 @@ import { configureLog, log } from "../logger.ts";
 import { type OpensslOptions, openOpenssl } from "./openssl.ts";
 import type { Helper, Made } from "./queue.ts";
 
-/** What a signer thread is started with. */
-export type SignerData = OpensslOptions;
 type Key = readonly [kid: string, pkcs8: Uint8Array<ArrayBuffer>];
 
 /** What a thread hears. It answers each group, in order, with a {@link Reply}. */
@@ -22,19 +20,11 @@ type Reply = "ready" | { readonly signatures: Uint8Array; readonly ms: number };
 
 export type ThreadOptions = {
   readonly count: number;
-  start(data: SignerData): Worker;
-  readonly data: SignerData;
+  start(data: OpensslOptions): Worker;
+  readonly data: OpensslOptions;
   readonly clock: Clock;
   /** Copies of the keys with which a thread begins. */
   keys(): readonly Key[];
-};
-
-export type ThreadFigures = {
-  readonly running: number;
-  /** Threads that died since the start. */
-  readonly deaths: number;
-  /** When the last one died, in milliseconds since the epoch; null when none has. */
-  readonly lastDeathAt: number | null;
 };
 
 /** The group that a thread signs, and the next one. */
@@ -60,7 +50,7 @@ export function startThreads({ count, start, data, clock, keys }: ThreadOptions)
     createThread({ start: () => start(data), keys, onDeath }),
   );
   return {
-    helpers: threads as readonly Helper[],
+    helpers: threads satisfies readonly Helper[],
     /** @param copy makes a copy of the key, which is moved to a thread */
     load(kid: string, copy: () => Uint8Array<ArrayBuffer>): void {
       for (const thread of threads) if (thread.isReady()) thread.load([kid, copy()]);
@@ -68,10 +58,7 @@ export function startThreads({ count, start, data, clock, keys }: ThreadOptions)
     keep(kids: ReadonlySet<string>): void {
       for (const thread of threads) if (thread.isReady()) thread.keep(kids);
     },
-    figures: (): ThreadFigures => ({
-      running: threads.filter(({ isReady }) => isReady()).length,
-      ...died,
-    }),
+    figures: () => ({ running: threads.filter(({ isReady }) => isReady()).length, ...died }),
     async close(): Promise<void> {
       isClosed = true;
       await Promise.all(threads.map(({ end }) => end()));
@@ -141,7 +128,7 @@ function createThread({ start, keys, onDeath }: OneThread) {
 }
 
 /** The loop of a signer thread. A failure ends the thread. */
-export async function runSigner(data: SignerData): Promise<void> {
+export async function runSigner(data: OpensslOptions): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("this runs in a worker thread only");
   configureLog((line) => process.stderr.write(line), "warning");

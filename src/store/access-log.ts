@@ -16,9 +16,6 @@ const maxWaiting = 8 * 1024 ** 2;
 /** How long the end of the service waits for the disk. */
 const closeMs = 2_000;
 
-/** The access log as the service sees it. */
-export type AccessLog = ReturnType<typeof openAccessLog>;
-
 /**
  * Opens the access log (decision D11.1): a line of JSON for each answered call. It never fails and never waits for the
  * disk.
