@@ -8,7 +8,7 @@ const widerFactor = 16;
 /** The part of the limit that lookups of a person have: names could be harvested by guessing numbers. */
 const personalPart = 3;
 /**
- * Blocks that are remembered at the least; at most twice as many, in some 60 MB. When more blocks call, the count of
+ * Blocks that are remembered at the least; at most twice as many, in some 70 MB. When more blocks call, the count of
  * those that called longest ago begins again.
  */
 const rememberedBlocks = 100_000;

@@ -11,14 +11,14 @@ const maxCallers = 10_000;
 
 /** How often a code was answered: since the start, and in each minute of late. */
 type Counts = { total: number; readonly minutes: Map<number, number> };
-type Caller = {
-  /** Null for calls without a valid credential. */
-  readonly partnerId: string | null;
-  readonly keyId: string | null;
+type Caller = ReturnType<typeof newCaller>;
+
+/** A partner's key; both are null for calls without a valid credential. */
+const newCaller = (partnerId: string | null, keyId: string | null) => ({
+  ...{ partnerId, keyId, codes: new Map<ApiErrorCode, Counts>() },
   /** When the last refusal was, in milliseconds since the epoch. */
-  lastAt: number;
-  readonly codes: Map<ApiErrorCode, Counts>;
-};
+  lastAt: 0,
+});
 
 /** Counts what partners are refused, for what they did or for having no valid credential. */
 export function createRefusals(clock: { now(): number }) {
@@ -30,7 +30,7 @@ export function createRefusals(clock: { now(): number }) {
     const known = callers.get(name);
     if (known !== undefined) return known;
     if (callers.size >= maxCallers && keyId !== null) return callerOf(partnerId, null);
-    const fresh = { partnerId, keyId, lastAt: 0, codes: new Map() };
+    const fresh = newCaller(partnerId, keyId);
     callers.set(name, fresh);
     return fresh;
   }
@@ -49,7 +49,7 @@ export function createRefusals(clock: { now(): number }) {
       metric.inc({ ...(partnerId !== null && { partner: partnerId }), code: error, status });
       const caller = callerOf(partnerId, keyId);
       caller.lastAt = clock.now();
-      const counts = caller.codes.get(error) ?? { total: 0, minutes: new Map() };
+      const counts = caller.codes.get(error) ?? { total: 0, minutes: new Map<number, number>() };
       caller.codes.set(error, counts);
       counts.total++;
       const minute = Math.floor(caller.lastAt / minuteMs);
