@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
+import { type Environment, type Flags, readConfig, readServeConfig } from "../src/config.ts";
+import { variableOf } from "../src/domain/settings.ts";
 
 const nothing = {};
 
@@ -27,10 +28,10 @@ describe("what every command is told", () => {
       accessLogFile: join(dataDir, "access.log"),
       issuer: undefined,
       timeZone: undefined,
-      policyFile: undefined,
+      policy: undefined,
       allowPrivateWebhooks: undefined,
       statusList: undefined,
-      siteFile: undefined,
+      site: undefined,
       keepAttestations: undefined,
       signingEngine: "auto",
       cryptoMbFile: undefined,
@@ -47,10 +48,10 @@ describe("what every command is told", () => {
     accessLogFile: "/srv/tvs/sandbox-access.log",
     issuer: "https://teachers.example/base",
     timeZone: "Pacific/Auckland",
-    policyFile: "/etc/policy.json",
+    policy: "/etc/policy.json",
     allowPrivateWebhooks: true,
     statusList: false,
-    siteFile: "/etc/site.json",
+    site: "/etc/site.json",
     keepAttestations: "7y",
     signingEngine: "webcrypto",
     cryptoMbFile: "/opt/libcrypto_mb.so.11",
@@ -166,7 +167,7 @@ describe("what serve is told", () => {
     expect(readServeConfig(nothing, nothing)).toMatchObject({
       host: "127.0.0.1",
       port: 8080,
-      threads: Math.min(64, availableParallelism()),
+      signers: Math.min(64, availableParallelism() - 1),
       publicPerMinute: 60,
       trustedProxies: [],
       clientCertFrom: [],
@@ -178,7 +179,7 @@ describe("what serve is told", () => {
     const settings: Record<string, string> = {
       host: "0.0.0.0",
       port: "0",
-      threads: "3",
+      signers: "3",
       "public-per-minute": "5",
       "trusted-proxy": "10.0.0.0/8, ::1",
       "client-cert-from": "10.0.0.5",
@@ -189,7 +190,7 @@ describe("what serve is told", () => {
     const expected = {
       host: "0.0.0.0",
       port: 0,
-      threads: 3,
+      signers: 3,
       publicPerMinute: 5,
       trustedProxies: ["10.0.0.0/8", "::1"],
       clientCertFrom: ["10.0.0.5"],
@@ -203,11 +204,22 @@ describe("what serve is told", () => {
   });
 
   test.each([
-    ["0", "must be at least 1"],
+    ["-1", "must be a whole number"],
     ["65", "must be at most 64"],
     ["two", "must be a whole number"],
-  ])("%s threads are refused", (threads, why) => {
-    expect(refusalOf(() => readServeConfig({ threads }, nothing))).toBe(`--threads (TVS_THREADS) ${why}`);
+  ])("%s signers are refused", (signers, why) => {
+    expect(refusalOf(() => readServeConfig({ signers }, nothing))).toBe(`--signers (TVS_SIGNERS) ${why}`);
+  });
+
+  test("what init was told counts where neither a flag nor a variable says otherwise", () => {
+    const remembered = new Map([
+      ["host", "127.0.0.2"],
+      ["port", "9000"],
+      ["access_log", "on"],
+    ]);
+    const told = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
+    expect(told).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
+    expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
   });
 
   test("proxies may be named by several flags, or several in one, with or without spaces", () => {

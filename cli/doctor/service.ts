@@ -74,7 +74,7 @@ function checkSite(stored: ReadonlyMap<string, string>): Check {
 /** Checks a setting for tests, which is remembered like the others. */
 function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   const { ok, warn } = checkNamed("private-webhooks");
-  if (stored.get("allow_private_webhooks") !== "true") return ok("webhooks go to public IP addresses only");
+  if (stored.get("allow_private_webhooks") !== "on") return ok("webhooks go to public IP addresses only");
   return warn(
     "webhooks may go to private addresses and over http",
     "restart tvs serve with TVS_ALLOW_PRIVATE_WEBHOOKS=false, unless this is a test",

@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -120,8 +121,7 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
-/** The settings that say where the register is, and what opens it; all others are remembered in the database. */
-const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
+const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
 
 /**
  * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
@@ -149,7 +149,7 @@ export function serviceSettings(
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
-  const found = parse(readTrusted(file)).filter(([name]) => all || locationNames.includes(name));
+  const found = parse(readTrusted(file)).filter(([name]) => all || registerVariables.includes(name));
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
   // An empty variable tells nothing (config.ts), so it must not hide what the file tells.

@@ -65,10 +65,10 @@ const remotePollMs = 500;
  * @throws TvsError DATABASE_IN_USE, REFUSED, LOG_BEHIND besides what {@link openOperator} throws
  */
 export async function openService(
-  config: Config & Partial<Pick<ServeConfig, "accessLog" | "threads">>,
+  config: Config & Partial<Pick<ServeConfig, "accessLog" | "signers">>,
   options: OpenOptions = {},
 ): Promise<OpenService> {
-  const memory = newProcessMemory(config.threads ?? 1);
+  const memory = newProcessMemory((config.signers ?? 0) + 1);
   const work = createWorkCounters({ memory: memory.work, thread: 0 });
   const whenMade = (words: string) => log.info(words, {});
   const operator = await openOperator(config, {

@@ -1,18 +1,19 @@
 import { Worker } from "node:worker_threads";
+import type { LogLevel } from "@logtape/logtape";
 import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
+  type Config,
   consoleFile,
   type Environment,
   type Flags,
   readServeConfig,
   type ServeConfig,
-  variableOf,
 } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { initSettings, type Settings } from "../../src/domain/settings.ts";
+import type { Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
 import { canSharePorts } from "../../src/http/shared-port.ts";
@@ -22,18 +23,19 @@ import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts
 import { checkMasterKey } from "../doctor/machine.ts";
 import { settingsOfRegister } from "../open.ts";
 import { workerEntry } from "../program.ts";
+import { byArg } from "../register/operator-name.ts";
+import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
-import { logLevelOf, serveArgs } from "./options.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
 import { watchSpread } from "./spread.ts";
 
 export const serveCommand = command({
   ...words.serve,
-  args: serveArgs,
+  args: { ...serveArgs, ...byArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
@@ -41,21 +43,17 @@ export const serveCommand = command({
   },
 });
 
-/** What `serve` was told; of what `tvs init` asks for it too, what that was told. */
+/** What `serve` was told, and what `tvs init` was told for it. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
-  const told = serveConfigOf(flags, environment);
-  const open = (Object.keys(initSettings) as (keyof typeof initSettings)[]).filter((name) => !isTold(name));
-  if (told.sandbox || open.length === 0) return told;
-  const stored = await settingsOfRegister(told);
-  return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });
+  const config = serveConfigOf(flags, environment);
+  const stored = config.sandbox ? null : await settingsOfRegister(config);
+  return stored === null ? config : readServeConfig(flags, environment, stored);
+}
 
-  function isTold(name: string): boolean {
-    return Boolean(flags[name] ?? environment[variableOf(name)]);
-  }
-
-  function remembered(stored: ReadonlyMap<string, string>): Environment {
-    return Object.fromEntries(open.map((name) => [variableOf(name), stored.get(initSettings[name])]));
-  }
+/** The least severe of what is logged. Who tries a sandbox at a terminal is to see where to begin, and no log. */
+function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
+  if (TVS_LOG_LEVEL === "debug") return "debug";
+  return sandbox && process.stderr.isTTY === true ? "warning" : "info";
 }
 
 /** How long a start may continue after a signal. */
@@ -99,10 +97,10 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     if (consolePort === undefined) discard(consoleFile(config));
     openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts }));
     const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
-    if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
+    if (config.spread === "auto" && config.signers > 0 && canSharePorts) {
       const { work } = open.metrics;
       stopSpreading = await watchSpread({
-        threads: config.threads,
+        threads: config.signers + 1,
         listener,
         shedOthers: () => threads?.shed(),
         commitMs: () => work.total("commits: held ms"),
@@ -134,8 +132,8 @@ async function listenFirst(config: ServeConfig) {
     host: config.host,
     port: config.port,
     ...(tls === undefined ? {} : { tls }),
-    sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
-    threads: canSharePorts ? config.threads : 1,
+    sharing: config.signers > 0 && canSharePorts ? "first" : "alone",
+    threads: canSharePorts ? config.signers + 1 : 1,
     trustedProxies: config.trustedProxies,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });

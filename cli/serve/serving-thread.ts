@@ -1,6 +1,7 @@
 /** A serving thread besides the main one: opens, listens and answers like it, and does nothing else. */
 
 import { parentPort } from "node:worker_threads";
+import type { LogLevel } from "@logtape/logtape";
 import { createApp } from "../../src/app.ts";
 import type { ServeConfig } from "../../src/config.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
@@ -19,7 +20,6 @@ import type { Driver } from "../../src/store/driver/driver.ts";
 import { createStores, openDriver } from "../open.ts";
 import { openVault } from "../safe/vault.ts";
 import { openServer, type ProcessMemory } from "./open-server.ts";
-import type { LogLevel } from "./options.ts";
 
 /** What a thread is given. The main one has made everything that lies on the disk. */
 export type ServingThreadData = {
@@ -146,12 +146,12 @@ async function openThread(
 function listenBeside(
   ports: Pick<ListenOptions, "host" | "port" | "tls">,
   app: ReturnType<typeof createApp>,
-  { threads, trustedProxies }: ServeConfig,
+  { signers, trustedProxies }: ServeConfig,
 ): Promise<Listener> {
   return listen(app, {
     ...ports,
     sharing: "further",
-    threads,
+    threads: signers + 1,
     trustedProxies,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });

@@ -11,7 +11,7 @@ test(
     withTempDir(async (dataDir) => {
       const masterKey = newMasterKey();
       const env = { TVS_MASTER_KEY: masterKey, TVS_ISSUER: "https://teachers.example" };
-      const start = () => startService({ dataDir, env, args: ["--threads", "4", "--spread", "always"] });
+      const start = () => startService({ dataDir, env, args: ["--signers", "3", "--spread", "always"] });
       let service = start();
       try {
         await service;

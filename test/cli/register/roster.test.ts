@@ -174,7 +174,7 @@ describe("tvs roster --statement", () => {
           aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
           aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
         ]);
-        await settings.write({ issuer: "https://teachers.example" });
+        await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
       });
       const csv = join(folder, "staff.csv");
       await writeFile(
@@ -255,7 +255,7 @@ describe("a list in another character set", () => {
   beforeAll(() =>
     withTestOperator(dataDir, async ({ teachers, settings }) => {
       await teachers.apply([aTeacherWrite("A/B/C/9", { tId: 19, name: "Zoë Adébáyo" })]);
-      await settings.write({ issuer: "https://teachers.example" });
+      await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
     }),
   );
 

@@ -29,7 +29,7 @@ async function openThreads(threads: number, waits: Parameters<typeof startServin
   await makeRegister(folder.path);
   const lines: string[] = [];
   configureLog((line) => lines.push(line));
-  const config = readServeConfig({ data: folder.path, threads: String(threads) }, {});
+  const config = readServeConfig({ data: folder.path, signers: String(threads - 1) }, {});
   const lost = Promise.withResolvers<TvsError>();
   const open = await openService(config, { defaultIssuer: "https://teachers.example", onLost: lost.resolve });
   closers.push(open.close);
