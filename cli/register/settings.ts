@@ -13,6 +13,7 @@ import {
   type Settings,
   serveSettings,
   sharedSettings,
+  unknownIssuer,
 } from "../../src/domain/settings.ts";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
@@ -26,9 +27,6 @@ export const serveArgs: Args = Object.fromEntries(
     hint === undefined ? flag() : option(hint),
   ]),
 );
-
-/** What commands show for a register that was never served. */
-const unknownIssuer = "http://127.0.0.1:8080";
 
 /**
  * This command's settings: what it was told, else what the database remembers, else the defaults.

@@ -202,6 +202,9 @@ export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
   return stored.get("environment") === "sandbox";
 }
 
+/** The issuer that commands show for a register that was never served. */
+export const unknownIssuer = "http://127.0.0.1:8080";
+
 /** The note that somebody chose the issuer: one that nobody chose is the address at which a service listened. */
 export const issuerToldName = "issuer_told";
 
