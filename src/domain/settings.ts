@@ -175,7 +175,7 @@ export function storedSettings(settings: Settings): Record<string, string> {
 }
 
 /** The form in which a setting's value is remembered. */
-export function storedText(value: Settings[keyof Settings] | number): string {
+export function storedText(value: Settings[keyof Settings]): string {
   if (typeof value === "boolean") return onOff(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -32,9 +32,9 @@ export const mechanisms: readonly Mechanism[] = [
   {
     name: "one thread while few call",
     shapes: [...checks, ...lookups],
-    file: "src/config.ts",
-    from: '"must be auto or always"), "auto")',
-    to: '"must be auto or always"), "always")',
+    file: "src/domain/settings.ts",
+    from: 'hint: "auto|always",\n    usual: "auto",',
+    to: 'hint: "auto|always",\n    usual: "always",',
   },
   {
     name: "gathering",
@@ -60,9 +60,9 @@ export const mechanisms: readonly Mechanism[] = [
   {
     name: "eight signatures at once",
     shapes: [...checks, ...batches],
-    file: "src/config.ts",
-    from: '"must be auto, crypto_mb, openssl or webcrypto"),\n    "auto",',
-    to: '"must be auto, crypto_mb, openssl or webcrypto"),\n    "openssl",',
+    file: "src/domain/settings.ts",
+    from: 'hint: signingEngines.join("|"),\n    usual: "auto",',
+    to: 'hint: signingEngines.join("|"),\n    usual: "openssl",',
   },
   {
     // A map of each thread's own, which counts no more than its share and grows as long as the minute lasts.

@@ -239,7 +239,7 @@ describe("tvs roster --statement", () => {
       ];
       for (const [args, words] of refusals)
         await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer: "http://127.0.0.1:8080" }));
+      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
       const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
       await expectRefusal(unsaid, 1, /no issuer was ever told/);
       expect(await Bun.file(out).exists()).toBe(false);
