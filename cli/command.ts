@@ -197,8 +197,7 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
     allowPositionals: true,
     strict: false,
   });
-  const found = values[name];
-  return Array.isArray(found) ? found.filter((value) => typeof value === "string") : undefined;
+  return values[name] as string[] | undefined;
 }
 
 /**

@@ -85,15 +85,12 @@ export const initCommand = command({
     const answers = await answersOf(flags, environment);
     await make(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
-    const location = locationOf(config);
-    const { "contact-email": contactEmail = null, port, ...rest } = answers;
-    const told = { ...camel(rest), contactEmail, port: Number(port) };
-    print(args, { location, masterKey: masterKeyLocation(config), ...told, next }, () =>
+    const [location, masterKey] = [locationOf(config), masterKeyLocation(config)];
+    const { contactEmail = null, port, ...others } = camel(answers);
+    print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
         record({ register: location, ...answers }),
-        "",
-        `Keep a copy of the master key (${masterKeyLocation(config)}) apart from the backups: nothing opens without it.`,
-        "",
+        `\nKeep a copy of the master key (${masterKey}) apart from the backups: nothing opens without it.\n`,
         "Next:",
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
@@ -177,20 +174,15 @@ async function make(config: ServeConfig, answers: Answers): Promise<void> {
     site: storedSite(siteOf(answers)),
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
   });
-  const isNew = await withOperator(config, async (operator) => operator.isNew, {
-    whenMade: () => {},
-    firstSettings,
-  });
-  if (!isNew) throw registerThere(config);
+  const options = { whenMade: () => {}, firstSettings };
+  if (!(await withOperator(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
 }
 
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
-  const place = ["data", "database"].flatMap((name) =>
-    flags[name] ? [` --${name} ${shellWord(String(flags[name]))}`] : [],
-  );
   const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
-  const where = place.join("");
+  const given = ["data", "database"].filter((name) => flags[name]);
+  const where = given.map((name) => ` --${name} ${shellWord(String(flags[name]))}`).join("");
   return [
     `${tvs} teachers import extract.csv --baseline${where}`,
     `${tvs} partners add exam-board --name "Examination Board" --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000${where}`,
@@ -214,7 +206,7 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
 
 /**
  * Asks each question until its answer is right. Questions go to stderr, as all remarks do.
- * @returns the answers by their names, without those that were left empty
+ * @returns the answers by their names, empty where Enter left one out
  * @throws TvsError REFUSED when the input ends before the last answer
  */
 async function ask(open: readonly Question[]): Promise<Record<string, string>> {
@@ -223,10 +215,7 @@ async function ask(open: readonly Question[]): Promise<Record<string, string>> {
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};
   try {
-    for (const question of open) {
-      const answer = await askOne(question, lines);
-      if (answer !== "") answers[question.name] = answer;
-    }
+    for (const question of open) answers[question.name] = await askOne(question, lines);
     return answers;
   } finally {
     asked.close();
@@ -234,9 +223,10 @@ async function ask(open: readonly Question[]): Promise<Record<string, string>> {
 }
 
 async function askOne(question: Question, lines: AsyncIterator<string>): Promise<string> {
-  const { name, words, usual } = question;
+  const { name, words, hint, usual } = question;
+  const choices = hint === "on|off" ? " (on or off)" : "";
   const enter = usual === "" ? " (Enter leaves it out)" : usual && ` [${usual}]`;
-  const prompt = wrapped(`${words}${enter ?? ""}:`, terminalWidth() - 1);
+  const prompt = wrapped(`${words}${choices}${enter ?? ""}:`, terminalWidth() - 1);
   for (;;) {
     process.stderr.write(`${prompt} `);
     const { value, done } = await lines.next();
