@@ -51,11 +51,10 @@ async function startWatching(register: Register, url: () => string) {
 }
 
 test(
-  "a service of four threads that is killed and started again loses nothing, does nothing twice, and shows one log",
+  "a service that is killed and started again loses nothing, does nothing twice, and shows one log",
   () =>
     withTempDir(async (dataDir) => {
-      const threads = ["--signers", "3", "--spread", "always"];
-      const args = [...threads, ...unlimited, "--issuer", "https://teachers.example"];
+      const args = [...unlimited, "--issuer", "https://teachers.example"];
       const start = () => startService({ dataDir, args });
       let service = await start();
       const watch = await startWatching({ dataDir }, () => service.url);
@@ -103,7 +102,7 @@ async function withoutServer({ url, link }: ClusterNode, fault: "cut" | "silence
 test.skipIf(noServer !== undefined)(
   "nodes and a server that are killed or cut off lose nothing, and a node without its server answers 503 in time",
   async () => {
-    const cluster = await startCluster({ nodes: 3, args: ["--signers", "0", ...unlimited] });
+    const cluster = await startCluster({ nodes: 3, args: unlimited });
     const { register, nodes, server } = cluster;
     try {
       let turn = 0;

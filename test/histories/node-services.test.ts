@@ -8,7 +8,7 @@ import { playServing, type Serving } from "./services.ts";
 test.skipIf(noServer !== undefined)(
   "one order explains what the callers of three nodes over a server saw while faults killed or cut off each node",
   async () => {
-    const cluster = await startCluster({ nodes: 3, args: ["--signers", "0"] });
+    const cluster = await startCluster({ nodes: 3, args: [] });
     const { register, nodes, server } = cluster;
     const running = new Set(nodes);
     const healthOf = async ({ url }: ClusterNode) => {

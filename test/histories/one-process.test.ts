@@ -6,12 +6,12 @@ import { countOf } from "../harness/trial.ts";
 import { playServing } from "./services.ts";
 
 test(
-  "one order explains what the callers of a service of four threads saw while kills ended and restarted it",
+  "one order explains what the callers of a service saw while kills ended and restarted it",
   () =>
     withTempDir(async (dataDir) => {
       const masterKey = newMasterKey();
       const env = { TVS_MASTER_KEY: masterKey, TVS_ISSUER: "https://teachers.example" };
-      const start = () => startService({ dataDir, env, args: ["--signers", "3", "--spread", "always"] });
+      const start = () => startService({ dataDir, env });
       let service = start();
       try {
         await service;
