@@ -171,43 +171,39 @@ export function checkClientCertificates(
   { certificates: registered = 0, unreadableAt = null, now }: Presented,
 ): Check {
   const { ok, warn } = checkNamed("client-certificates");
+  if (clientCertFrom.length === 0) {
+    if (registered > 0 && trustedProxies.length > 0 && tls === undefined)
+      return warn(
+        `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
+        "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
+          "name it with --client-cert-from; or speak TLS here (--tls-port)",
+      );
+    const where = "they are accepted at --tls-port, or from --client-cert-from";
+    return ok(registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
+  }
   const named = clientCertFrom.join(", ");
   const world = clientCertFrom.find(isWorld);
-  if (world !== undefined) {
+  if (world !== undefined)
     return warn(
       `Client-Cert is trusted from ${world}`,
       "anybody there can call as any partner whose certificate they have seen: name only the proxy (--client-cert-from 10.0.0.5/32)",
     );
-  }
-  if (clientCertFrom.length > 0 && unreadableAt !== null && now - Date.parse(unreadableAt) < reportedMs) {
+  if (unreadableAt !== null && now - Date.parse(unreadableAt) < reportedMs)
     return warn(
       `a Client-Cert from ${named} could not be read at ${unreadableAt}: its calls count as calls without a certificate`,
       "let the proxy send the DER in base64 between two colons (RFC 9440), not PEM: tvs help proxy",
     );
-  }
-  if (clientCertFrom.length > 0 && registered === 0) {
+  if (registered === 0)
     return warn(
       `Client-Cert is trusted from ${named}, and no certificate is registered`,
       "leave --client-cert-from (TVS_CLIENT_CERT_FROM) out until a partner calls with one",
     );
-  }
-  if (clientCertFrom.length > 0) {
-    return warn(
-      `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
-      'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
-        'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
-        'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
-    );
-  }
-  if (registered > 0 && trustedProxies.length > 0 && tls === undefined) {
-    return warn(
-      `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
-      "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
-        "name it with --client-cert-from; or speak TLS here (--tls-port)",
-    );
-  }
-  const where = "they are accepted at --tls-port, or from --client-cert-from";
-  return ok(registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
+  return warn(
+    `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
+    'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
+      'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
+      'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
+  );
 }
 
 function isWorld(network: string): boolean {
