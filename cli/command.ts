@@ -55,44 +55,27 @@ type Read<A extends Arg> = A extends { read: Reader<infer V> }
     ? boolean
     : string;
 
-type Option<V> = {
-  readonly type: "string";
-  readonly valueHint: string;
-  readonly description: string;
-} & Reading<V>;
-type Operand<V> = {
-  readonly type: "positional";
-  readonly required: true;
-  readonly description: string;
-} & Reading<V>;
-type Reading<V> = { readonly read: Reader<V> };
-
-const asItIs: Reader<string> = (text) => text;
-
 /** What help says of an option, unless its command does ({@link CommandWords}), and how its text is read. */
-type Told<V> = readonly [read: Reader<V>] | readonly [description: string, read: Reader<V>];
+type Meaning = readonly [description?: string] | readonly [...description: string[], read: Reader<unknown>];
+type ValueOf<M> = M extends readonly [...unknown[], Reader<infer V>] ? V : string;
 
-function told(given: readonly unknown[]) {
-  const description = typeof given[0] === "string" ? given[0] : "";
-  const read = given.find((one) => typeof one === "function") ?? asItIs;
-  return { description, read: read as Reader<never> };
+function meaning<const M extends Meaning>(given: M) {
+  const description = given.find((one) => typeof one === "string") ?? "";
+  const read = given.find((one) => typeof one === "function") ?? ((text: string) => text);
+  return { description, read: read as Reader<ValueOf<M>> };
 }
 
 /** An option with a value. @param valueHint what help calls the value */
-export function option(valueHint: string, description?: string): Option<string>;
-export function option<V>(valueHint: string, ...given: Told<V>): Option<V>;
-export function option(valueHint: string, ...given: readonly unknown[]) {
-  return { type: "string", valueHint, ...told(given) } as const;
+export function option<const M extends Meaning>(valueHint: string, ...given: M) {
+  return { type: "string", valueHint, ...meaning(given) } as const;
 }
 
 export function flag(description = "") {
   return { type: "boolean", description } as const;
 }
 
-export function operand(description?: string): Operand<string>;
-export function operand<V>(...given: Told<V>): Operand<V>;
-export function operand(...given: readonly unknown[]) {
-  return { type: "positional", required: true, ...told(given) } as const;
+export function operand<const M extends Meaning>(...given: M) {
+  return { type: "positional", required: true, ...meaning(given) } as const;
 }
 
 export const commonArgs = {
@@ -171,9 +154,9 @@ export function command<const T extends Args>(definition: CommandDefinition<T>):
 function readArgs(given: Readonly<Record<string, unknown>>, args: Args): object {
   const read = Object.entries(args).flatMap(([name, one]) => {
     const value = given[name];
-    const flag = one.type === "positional" ? name.toUpperCase() : `--${name}`;
-    const taken = typeof value === "string" && one.read !== undefined ? one.read(value, flag) : value;
-    return taken === undefined ? [] : [[name, taken]];
+    if (typeof value !== "string" || one.read === undefined)
+      return value === undefined ? [] : [[name, value]];
+    return [[name, one.read(value, one.type === "positional" ? name.toUpperCase() : `--${name}`)]];
   });
   return { ...Object.fromEntries(read), _: given._ };
 }
@@ -184,12 +167,12 @@ export function group(description: string, subCommands: Commands): OurCommand {
 }
 
 function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): void {
-  const options: Record<string, { type: "string" | "boolean"; multiple: true; short?: string }> = {};
-  let operands = 0;
-  for (const [name, definition] of Object.entries(args)) {
-    if (definition.type === "positional") operands++;
-    else options[name] = { type: definition.type === "boolean" ? "boolean" : "string", multiple: true };
-  }
+  const isOperand = (name: string) => args[name]?.type === "positional";
+  const operands = Object.keys(args).filter(isOperand);
+  const named = Object.entries(args).filter(([name]) => !isOperand(name));
+  const options = Object.fromEntries(
+    named.map(([name, { type }]) => [name, { type: type === "boolean" ? type : "string", multiple: true }]),
+  ) as Record<string, { type: "string" | "boolean"; multiple: true }>;
   let positionals: string[];
   try {
     ({ positionals } = parseArgs({ args: rawArgs, options, allowPositionals: true, strict: true }));
@@ -200,15 +183,11 @@ function refuseUnknown(rawArgs: string[], args: ArgsDef, variadic: boolean): voi
     const meant = unknown === undefined ? "" : suggestion(unknown, Object.keys(options), "--");
     throw new TvsError("USAGE", `${sentence}${meant}${meant === "" ? ";" : ""} --help shows its options`);
   }
-  if (!variadic && positionals.length > operands) {
-    const taken = Object.entries(args).filter(([, { type }]) => type === "positional");
-    const names = taken.map(([name]) => name.toUpperCase()).join(" ");
-    const expected = names === "" ? "" : `: the command takes ${names} and nothing else`;
-    throw new TvsError(
-      "USAGE",
-      `unexpected argument number ${operands + 1}${expected}; --help shows its options`,
-    );
-  }
+  if (variadic || positionals.length <= operands.length) return;
+  const names = operands.join(" ").toUpperCase();
+  const expected = names === "" ? "" : `: the command takes ${names} and nothing else`;
+  const found = `unexpected argument number ${operands.length + 1}${expected}`;
+  throw new TvsError("USAGE", `${found}; --help shows its options`);
 }
 
 export function everyValue(rawArgs: string[], name: string): string[] | undefined {
@@ -218,8 +197,7 @@ export function everyValue(rawArgs: string[], name: string): string[] | undefine
     allowPositionals: true,
     strict: false,
   });
-  const found = values[name];
-  return Array.isArray(found) ? found.filter((value) => typeof value === "string") : undefined;
+  return values[name] as string[] | undefined;
 }
 
 /**
@@ -264,7 +242,6 @@ export function kidsLast(words: readonly string[], command: OurCommand): string[
     if (takesNext(word) && isKid(words[index + 1])) return [`${word}=${words[index + 1]}`];
     return isKid(word) && takesNext(words[index - 1]) ? [] : [word];
   });
-  const kids = joined.filter(isKid);
-  if (kids.length === 0 || words.includes("--")) return joined;
-  return [...joined.filter((word) => !kids.includes(word)), "--", ...kids];
+  const [kids, others] = [joined.filter(isKid), joined.filter((word) => !isKid(word))];
+  return kids.length === 0 || words.includes("--") ? joined : [...others, "--", ...kids];
 }

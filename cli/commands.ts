@@ -92,16 +92,8 @@ export async function runCommandLine(argv: readonly string[], entry: URL): Promi
   }
 }
 
-type Found = { command: OurCommand; parents: string[]; rest: string[] };
-
-function takesOperand(command: OurCommand): boolean {
-  return (
-    command.run !== undefined && Object.values(argsOf(command)).some(({ type }) => type === "positional")
-  );
-}
-
 /** Follows the words to a command; @throws TvsError USAGE for a word that is none. */
-async function findCommand(words: readonly string[]): Promise<Found> {
+async function findCommand(words: readonly string[]) {
   let command: OurCommand = root;
   const parents: string[] = [];
   let rest = [...words];
@@ -110,65 +102,52 @@ async function findCommand(words: readonly string[]): Promise<Found> {
     const [name] = rest;
     if (name === undefined || name.startsWith("-")) break;
     const load = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (load === undefined && takesOperand(command)) break;
-    if (load === undefined) {
-      const path = ["tvs", ...parents].join(" ");
-      const names = Object.keys(table);
-      // The list would bury the one word that is probably wanted.
-      const meant =
-        suggestion(name, names) ||
-        (await suggestionBelow(name, table)) ||
-        (parents.length === 0 ? suggestion(name, ["version"], "--") : "") ||
-        `; its commands: ${names.join(", ")}`;
-      throw new TvsError("USAGE", `${path} has no command "${name}"${meant}`);
+    if (load !== undefined) {
+      parents.push(name);
+      command = await load();
+      rest = rest.slice(1);
+      continue;
     }
-    parents.push(name);
-    command = await load();
-    rest = rest.slice(1);
+    const hasOperand = Object.values(argsOf(command)).some(({ type }) => type === "positional");
+    if (command.run !== undefined && hasOperand) break;
+    // The list would bury the one word that is probably wanted.
+    const meant =
+      suggestion(name, Object.keys(table)) ||
+      (await suggestionBelow(name, table)) ||
+      (parents.length === 0 ? suggestion(name, ["version"], "--") : "") ||
+      `; its commands: ${Object.keys(table).join(", ")}`;
+    throw new TvsError("USAGE", `${["tvs", ...parents].join(" ")} has no command "${name}"${meant}`);
   }
-  if (
-    command.subCommands !== undefined &&
-    command.run === undefined &&
-    !rest.some((word) => word === "--help" || word === "-h")
-  ) {
-    const path = ["tvs", ...parents].join(" ");
-    const names = Object.keys(command.subCommands).join(", ");
-    const [flag = ""] = rest;
-    if (flag.startsWith("-") && !Object.hasOwn(commonArgs, flag.replace(/^--|=.*$/g, "")))
-      throw new TvsError(
-        "USAGE",
-        `Unknown option '${flag.replace(/=.*$/, "")}'${flagMeant(flag)}; ${path} --help shows the options`,
-      );
-    throw new TvsError("USAGE", `${path} needs a command: ${names}`);
-  }
+  const isExplained = rest.includes("--help") || rest.includes("-h");
+  if (command.run === undefined && !isExplained)
+    throw new TvsError("USAGE", missingCommand(command, ["tvs", ...parents].join(" "), rest));
   return { command, parents, rest };
+}
+
+/** What is wrong with a line that ends at a group of commands. */
+function missingCommand(group: OurCommand, path: string, [flag = ""]: readonly string[]): string {
+  const name = flag.replace(/^-+|=.*$/g, "");
+  if (!flag.startsWith("-") || (flag.startsWith("--") && Object.hasOwn(commonArgs, name)))
+    return `${path} needs a command: ${Object.keys(commandsOf(group)).join(", ")}`;
+  // Before a command only the options of every command can be meant.
+  const meant = suggestion(name, Object.keys(commonArgs), "--").replace(/\?$/, "");
+  return `Unknown option '${flag.replace(/=.*$/, "")}'${meant}; ${path} --help shows the options`;
 }
 
 /** The groups that have a command of this name: `tvs revoke` means `tvs teachers revoke`. */
 async function suggestionBelow(name: string, table: Commands): Promise<string> {
   const groups = await Promise.all(
-    Object.entries(table).map(async ([group, load]) => ({
-      group,
-      commands: commandsOf(await load()),
-    })),
+    Object.entries(table).map(async ([group, load]) => [group, commandsOf(await load())] as const),
   );
-  const found = groups.filter(({ commands }) => Object.hasOwn(commands, name));
+  const found = groups.filter(([, commands]) => Object.hasOwn(commands, name));
   return found.length === 0
     ? ""
-    : `; did you mean ${found.map(({ group }) => `${group} ${name}`).join(" or ")}?`;
-}
-
-/** The common option that a mistyped one resembles; before a command no others can be meant. */
-function flagMeant(flag: string): string {
-  return suggestion(flag.replace(/^-+|=.*$/g, ""), Object.keys(commonArgs), "--").replace(/\?$/, "");
+    : `; did you mean ${found.map(([group]) => `${group} ${name}`).join(" or ")}?`;
 }
 
 async function explain(words: readonly string[]): Promise<number> {
-  const asked = words.filter((word) => word !== "--help" && word !== "-h");
-  const { command, parents } = await findCommand([
-    ...asked.filter((word) => !word.startsWith("-")),
-    "--help",
-  ]);
+  const names = words.filter((word) => !word.startsWith("-"));
+  const { command, parents } = await findCommand([...names, "--help"]);
   const isRoot = parents.length === 0;
   process.stdout.write(isRoot ? await rootHelp(root) : await helpText(command, ["tvs", ...parents]));
   return exitCodes.done;
@@ -176,13 +155,10 @@ async function explain(words: readonly string[]): Promise<number> {
 
 /** The words with the options of every command moved to the end: `tvs --data DIR keys list` is accepted too. */
 function commonFlagsLast(argv: readonly string[]): string[] {
+  const isOption = (word: string | undefined) =>
+    word?.startsWith("-") === true && word !== "--help" && word !== "-h";
   let first = 0;
-  while (
-    first < argv.length &&
-    argv[first]?.startsWith("-") &&
-    argv[first] !== "--help" &&
-    argv[first] !== "-h"
-  ) {
+  while (isOption(argv[first])) {
     const name = argv[first]?.replace(/^--/, "") as keyof typeof commonArgs;
     first += commonArgs[name]?.type === "string" ? 2 : 1;
   }

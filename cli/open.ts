@@ -34,8 +34,8 @@ import { createWatchStore } from "../src/store/watches.ts";
 import { createWebhookStore } from "../src/store/webhooks.ts";
 import { actorOf } from "./register/operator-name.ts";
 import { hasDatabase, locationOf, loneKeyRefusal, noRegister } from "./register/register.ts";
+import { environmentOf, settingsOf } from "./register/settings.ts";
 import { ensureDataDir, openVault } from "./safe/vault.ts";
-import { environmentOf, settingsOf } from "./serve/settings-in-force.ts";
 
 export type Stores = ReturnType<typeof createStores>;
 

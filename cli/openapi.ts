@@ -1,12 +1,10 @@
 import words from "../data/commands.json" with { type: "json" };
 import { openApiDocument } from "../src/api/openapi.ts";
 import type { Config } from "../src/config.ts";
-import type { Settings } from "../src/domain/settings.ts";
+import { type Settings, unknownIssuer } from "../src/domain/settings.ts";
 import { defaultSite } from "../src/domain/site.ts";
 import { command, configOf, option } from "./command.ts";
 import { note, print } from "./terminal/output.ts";
-
-const defaultIssuer = "http://127.0.0.1:8080";
 
 export const openapiCommand = command({
   ...words.openapi,
@@ -22,9 +20,9 @@ export const openapiCommand = command({
 async function describedBy(config: Config): Promise<Pick<Settings, "issuer" | "site">> {
   const { hasDatabase, noRegister } = await import("./register/register.ts");
   if (!hasDatabase(config)) {
-    if (config.issuer !== undefined) return { issuer: config.issuer, site: defaultSite };
-    note(`${noRegister(config).message}; without one, the document names ${defaultIssuer} (--issuer URL)`);
-    return { issuer: defaultIssuer, site: defaultSite };
+    if (config.issuer === undefined)
+      note(`${noRegister(config).message}; without one, the document names ${unknownIssuer} (--issuer URL)`);
+    return { issuer: config.issuer ?? unknownIssuer, site: defaultSite };
   }
   const { withOperator } = await import("./open.ts");
   return withOperator(config, async ({ settingsInForce }) => settingsInForce);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import { type Environment, type Flags, readConfig, readServeConfig, variableOf } from "../src/config.ts";
+import { type Environment, type Flags, readConfig, readServeConfig } from "../src/config.ts";
+import { variableOf } from "../src/domain/settings.ts";
 
 const nothing = {};
 
@@ -15,8 +16,8 @@ function refusalOf(act: () => unknown): string {
   throw new Error("it was accepted");
 }
 
-describe("what every command is told", () => {
-  test("nothing: the defaults", () => {
+describe("the configuration of a command", () => {
+  test("a command without flags and variables gets the defaults", () => {
     const dataDir = resolve("./data");
     expect(readConfig(nothing, nothing)).toEqual({
       dataDir,
@@ -27,10 +28,10 @@ describe("what every command is told", () => {
       accessLogFile: join(dataDir, "access.log"),
       issuer: undefined,
       timeZone: undefined,
-      policyFile: undefined,
+      policy: undefined,
       allowPrivateWebhooks: undefined,
       statusList: undefined,
-      siteFile: undefined,
+      site: undefined,
       keepAttestations: undefined,
       signingEngine: "auto",
       cryptoMbFile: undefined,
@@ -47,10 +48,10 @@ describe("what every command is told", () => {
     accessLogFile: "/srv/tvs/sandbox-access.log",
     issuer: "https://teachers.example/base",
     timeZone: "Pacific/Auckland",
-    policyFile: "/etc/policy.json",
+    policy: "/etc/policy.json",
     allowPrivateWebhooks: true,
     statusList: false,
-    siteFile: "/etc/site.json",
+    site: "/etc/site.json",
     keepAttestations: "7y",
     signingEngine: "webcrypto",
     cryptoMbFile: "/opt/libcrypto_mb.so.11",
@@ -73,7 +74,7 @@ describe("what every command is told", () => {
     "crypto-mb": "/opt/libcrypto_mb.so.11",
   };
 
-  test("everything, by flags or by variables", () => {
+  test("flags and variables give a command the same configuration", () => {
     const variables = Object.fromEntries(
       Object.entries(settings).map(([name, value]) => [variableOf(name), value]),
     );
@@ -97,13 +98,13 @@ describe("what every command is told", () => {
     ]);
   });
 
-  test("a flag counts before its variable, a refusal before a consent too", () => {
+  test("a flag counts before its variable, a switch that is off too", () => {
     expect(readConfig({ data: "/flag" }, { TVS_DATA: "/variable" }).dataDir).toBe("/flag");
     const config = readConfig({ "allow-private-webhooks": false }, { TVS_ALLOW_PRIVATE_WEBHOOKS: "1" });
     expect(config.allowPrivateWebhooks).toBe(false);
   });
 
-  test("an empty variable is one that is not set", () => {
+  test("an empty variable counts as one that is not set", () => {
     const empty: Environment = {
       TVS_DATA: "",
       TVS_ISSUER: "",
@@ -114,7 +115,7 @@ describe("what every command is told", () => {
     expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
   });
 
-  test("what was read cannot be changed", () => {
+  test("a configuration cannot be changed", () => {
     expect(Object.isFrozen(readConfig(nothing, nothing))).toBe(true);
     expect(Object.isFrozen(readServeConfig(nothing, nothing))).toBe(true);
   });
@@ -126,18 +127,18 @@ describe("what every command is told", () => {
     ["0", false],
     ["false", false],
     ["no", false],
-  ])("%s as a yes or no", (word, value) => {
+  ])("a switch reads %s as %p", (word, value) => {
     expect(readConfig(nothing, { TVS_SANDBOX: word }).sandbox).toBe(value);
   });
 });
 
-describe("where the database and its master key are", () => {
+describe("the places of the database and its master key", () => {
   const place = (flags: Flags) => {
     const { database, masterKeyFile } = readConfig({ data: "/d", ...flags }, nothing);
     return [database.kind === "file" ? database.file : database.url, masterKeyFile];
   };
 
-  test("in the data directory, and the key beside the database", () => {
+  test("the database is in the data directory, and the key beside the database", () => {
     expect(place({})).toEqual(["/d/tvs.db", "/d/master.key"]);
     expect(place({ database: "file:/elsewhere/x.db" })).toEqual(["/elsewhere/x.db", "/elsewhere/master.key"]);
     expect(place({ database: "file:///elsewhere/x.db" })).toEqual([
@@ -147,7 +148,7 @@ describe("where the database and its master key are", () => {
     expect(place({ database: "file:x.db" })).toEqual([resolve("x.db"), resolve("master.key")]);
   });
 
-  test("a sandbox has both for itself, by whatever name it is reached", () => {
+  test("a sandbox has a database and a key of its own, by whatever name it is reached", () => {
     expect(place({ sandbox: true })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
     expect(place({ database: "file:/d/sandbox.db" })).toEqual(["/d/sandbox.db", "/d/sandbox-master.key"]);
     expect(place({ sandbox: true, database: "https://db.example" })).toEqual([
@@ -156,13 +157,13 @@ describe("where the database and its master key are", () => {
     ]);
   });
 
-  test("a server's key is in the data directory", () => {
+  test("the key of a libSQL server's database is in the data directory", () => {
     expect(place({ database: "http://127.0.0.1:8081" })).toEqual(["http://127.0.0.1:8081", "/d/master.key"]);
   });
 });
 
-describe("what serve is told", () => {
-  test("nothing: the defaults", () => {
+describe("the configuration of serve", () => {
+  test("serve without flags and variables gets the defaults", () => {
     expect(readServeConfig(nothing, nothing)).toMatchObject({
       host: "127.0.0.1",
       port: 8080,
@@ -174,7 +175,7 @@ describe("what serve is told", () => {
     });
   });
 
-  test("everything, by flags or by variables", () => {
+  test("flags and variables give serve the same configuration", () => {
     const settings: Record<string, string> = {
       host: "0.0.0.0",
       port: "0",
@@ -210,7 +211,18 @@ describe("what serve is told", () => {
     expect(refusalOf(() => readServeConfig({ signers }, nothing))).toBe(`--signers (TVS_SIGNERS) ${why}`);
   });
 
-  test("proxies may be named by several flags, or several in one, with or without spaces", () => {
+  test("an answer to init counts where neither a flag nor a variable is given", () => {
+    const remembered = new Map([
+      ["host", "127.0.0.2"],
+      ["port", "9000"],
+      ["access_log", "on"],
+    ]);
+    const told = readServeConfig({ port: "0" }, { TVS_HOST: "", TVS_ACCESS_LOG: "off" }, remembered);
+    expect(told).toMatchObject({ host: "127.0.0.2", port: 0, accessLog: false });
+    expect(readServeConfig(nothing, nothing, remembered)).toMatchObject({ port: 9000, accessLog: true });
+  });
+
+  test("trusted proxies are read from several flags, or several in one, with or without spaces", () => {
     const proxies = (value: string | string[]) =>
       readServeConfig({ "trusted-proxy": value }, nothing).trustedProxies;
     expect(proxies(["10.0.0.1", "10.0.0.2, 10.0.0.3"])).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
@@ -218,7 +230,7 @@ describe("what serve is told", () => {
     expect(proxies([])).toEqual([]);
   });
 
-  test("the three of TLS belong together", () => {
+  test("serve refuses a TLS port, certificate or key without the other two", () => {
     const all: Record<string, string> = { "tls-port": "8443", "tls-cert": "c.pem", "tls-key": "k.pem" };
     for (const left of Object.keys(all)) {
       const { [left]: _, ...two } = all;
@@ -229,7 +241,7 @@ describe("what serve is told", () => {
   });
 });
 
-describe("what is wrong is named by flag and variable, in one line", () => {
+describe("a wrong value", () => {
   test.each<[string, string | undefined, RegExp]>([
     ["data", "  ", /must not be empty$/],
     ["sandbox", "maybe", /must be true or false$/],
@@ -252,7 +264,7 @@ describe("what is wrong is named by flag and variable, in one line", () => {
     ["public-per-minute", "100000001", /must be at most 100000000$/],
     ["tls-port", "1e3", /must be a whole number$/],
     ["host", " ", /must not be empty$/],
-  ])("--%s %j", (name, value, message) => {
+  ])("--%s %j is refused in one line with flag and variable", (name, value, message) => {
     for (const read of [
       () => readServeConfig({ [name]: value }, nothing),
       () => readServeConfig(nothing, { [variableOf(name)]: value }),
@@ -264,7 +276,7 @@ describe("what is wrong is named by flag and variable, in one line", () => {
     }
   });
 
-  test("a database that is none of the kinds", () => {
+  test("a database of an unknown kind is refused", () => {
     for (const database of ["tvs.db", "postgres://db.example", "/var/tvs.db", "ftp://x"]) {
       expect(refusalOf(() => readConfig({ database }, nothing))).toMatch(
         /^--database \(TVS_DATABASE\) must begin with file:/,
@@ -272,7 +284,7 @@ describe("what is wrong is named by flag and variable, in one line", () => {
     }
   });
 
-  test("a server's address with a path, a query or a user, which would be left out in silence", () => {
+  test("a libSQL server's address with a path, a query or a user is refused", () => {
     for (const end of ["/main", "?tls=0", "/?x", "#x"]) {
       expect(refusalOf(() => readConfig({ database: `http://db.example:8080${end}` }, nothing))).toBe(
         "--database (TVS_DATABASE) must be the address of a libSQL server without user, path or query, " +

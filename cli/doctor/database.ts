@@ -24,19 +24,10 @@ import { hasDatabase, noRegister } from "../register/register.ts";
 import { checkLog, oldestAttestation } from "./log.ts";
 import { checkReceivers, checkSettings } from "./service.ts";
 
-const mebibyte = 1024 * 1024;
 /** The largest database whose pages are all checked without `--full`, because that reads the whole file. */
-const quickBytes = 256 * mebibyte;
+const quickBytes = 256 * 1024 * 1024;
 /** The tables that decide whether the service works at all, and that stay small. */
-const smallTables = [
-  "settings",
-  "partners",
-  "api_keys",
-  "certificates",
-  "signing_keys",
-  "quota_windows",
-  "imports",
-];
+const smallTables = "settings partners api_keys certificates signing_keys quota_windows imports".split(" ");
 /** How far a clock may be behind: clocks are corrected by seconds; more than this is a wrong clock. */
 const clockToleranceMs = 60_000;
 
@@ -50,11 +41,7 @@ type DatabaseReport = {
   readonly unreadableAt?: string | null;
 };
 
-type Options = {
-  readonly config: Config;
-  readonly full: boolean;
-  readonly now: number;
-};
+type Options = { readonly config: Config; readonly full: boolean; readonly now: number };
 
 /** Checks the database as it is: nothing is created or repaired. */
 export async function checkDatabase(options: Options): Promise<DatabaseReport> {
@@ -75,7 +62,7 @@ export async function checkDatabase(options: Options): Promise<DatabaseReport> {
   }
 }
 
-/** There is a database, and nobody could ask it for its master key. */
+/** The report on a database that nobody could ask for its master key. */
 function unread(...checks: Check[]): DatabaseReport {
   return { checks, masterKeyCheck: undefined, isMissing: false };
 }
@@ -105,11 +92,8 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   if (!(await holdsRegister(driver))) return missing(options.config);
   const status = createStatusStore(driver);
   const integrity = await checkIntegrity(driver, await status.sizeBytes(), options.full);
-  const running = await driver.serviceRunning();
-  const service = ok(
-    "service",
-    running ? "tvs serve is running on this database" : "no tvs serve is running on this database",
-  );
+  const running = (await driver.serviceRunning()) ? "tvs serve" : "no tvs serve";
+  const service = ok("service", `${running} is running on this database`);
   if (schema.result === "fail") return unread(schema, integrity, service);
   const stores = createStores(driver);
   const keys = await stores.keys.list();
@@ -194,19 +178,12 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
   const { ok, fail } = checkNamed("integrity");
   if (driver.kind === "remote") return ok("left to the libSQL server");
   const isSmall = (sizeBytes ?? 0) <= quickBytes;
-  const pragmas = full
-    ? ["PRAGMA integrity_check(1)"]
-    : isSmall
-      ? ["PRAGMA quick_check(1)"]
-      : smallTables.map((table) => `PRAGMA quick_check(${table})`);
-  for (const pragma of pragmas) {
-    const [row] = await driver.query(pragma);
-    if (String(Object.values(row ?? {})[0]) !== "ok") {
-      return fail(
-        "the database is damaged",
-        "stop the service, keep the files, restore the last good backup",
-      );
-    }
+  const ofSize = isSmall ? ["quick_check(1)"] : smallTables.map((table) => `quick_check(${table})`);
+  for (const check of full ? ["integrity_check(1)"] : ofSize) {
+    const [row] = await driver.query(`PRAGMA ${check}`);
+    if (String(Object.values(row ?? {})[0]) === "ok") continue;
+    const advice = "stop the service, keep the files, restore the last good backup";
+    return fail("the database is damaged", advice);
   }
   if (full) return ok("every page and index is sound");
   return ok(isSmall ? "every page is sound" : "the small tables are sound; --full checks the large ones too");
@@ -215,13 +192,9 @@ async function checkIntegrity(driver: Driver, sizeBytes: number | null, full: bo
 /** Checks the clock: nothing that is stored can be younger than now, unless the clock was set back. */
 function checkClock(times: readonly number[], now: number): Check {
   const newest = Math.max(...times);
-  const found = `${isoTime(now)}`;
-  if (newest <= now + clockToleranceMs) return ok("clock", found);
-  return fail(
-    "clock",
-    `${found}, but the newest data is from ${isoTime(newest)}`,
-    "set the clock (NTP) before the service signs again",
-  );
+  if (newest <= now + clockToleranceMs) return ok("clock", isoTime(now));
+  const found = `${isoTime(now)}, but the newest data is from ${isoTime(newest)}`;
+  return fail("clock", found, "set the clock (NTP) before the service signs again");
 }
 
 /** Checks that the native engine loads, which the executable unpacks first. */

@@ -40,8 +40,8 @@ export const doctorCommand = command({
     requireOwnFolder(config);
     const { checks, isMissing } = await examine(config, serving, args.full === true);
     const healthy = checks.every((check) => check.result !== "fail");
-    const shown = checks.map(({ name, result, found, advice, command }) => ({
-      ...{ name, result, found },
+    const shown = checks.map(({ command, advice, isUrgent: _, ...check }) => ({
+      ...check,
       advice: adviceText(advice, command),
     }));
     print(args, { ok: healthy, checks: shown }, () => report(shown));
@@ -92,9 +92,9 @@ async function examine(config: Config, serving: Serving, full: boolean) {
     checkTempDirectory(process.env),
     checkDescriptors(),
     checkTls(serving.config?.tls, now),
-    ...(serving.config === undefined
-      ? []
-      : [checkProxy(serving.config), checkClientCertificates(serving.config, { ...database, now })]),
+    ...(serving.config
+      ? [checkProxy(serving.config), checkClientCertificates(serving.config, { ...database, now })]
+      : []),
     await checkTimeSync(),
   ];
   return { checks, isMissing: database.isMissing };

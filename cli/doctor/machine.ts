@@ -24,6 +24,7 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { deriveSecrets } from "../../src/domain/secrets.ts";
 import { readMaxFiles } from "../../src/metrics/process-use.ts";
 import { canRun } from "../program.ts";
+import { masterKeyLocation } from "../safe/vault.ts";
 
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
@@ -43,23 +44,14 @@ export function checkRuntime(programVersion: string): Check {
   const { bun, deno, node } = process.versions as Readonly<Record<string, string | undefined>>;
   const runtime = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : `Node ${node}`;
   const found = `tvs ${programVersion} on ${runtime}, ${process.platform} ${process.arch}`;
-  if (bun === undefined && deno === undefined) {
-    return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
-  }
-  return ok("runtime", found);
+  if (bun !== undefined || deno !== undefined) return ok("runtime", found);
+  return warn("runtime", found, "run the tvs executable, or the source with Bun or Deno");
 }
 
-function modeOf(path: string): number {
-  return statSync(path).mode & 0o777;
-}
-
-/** Whether others may use what has this mode. */
-function isOpen(mode: number): boolean {
-  return (mode & 0o077) !== 0;
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
+/** The mode of a path, and whether others may use what has it. */
+function modeOf(path: string) {
+  const mode = statSync(path).mode & 0o777;
+  return { text: `mode ${mode.toString(8).padStart(4, "0")}`, isOpen: (mode & 0o077) !== 0 };
 }
 
 export function checkDataDirectory(config: Config): Check {
@@ -69,16 +61,15 @@ export function checkDataDirectory(config: Config): Check {
     return warn(`${folder} does not exist yet`, "tvs init creates it; if there should be data, check --data");
   }
   if (!statSync(folder).isDirectory()) return fail(`${folder} is not a folder`, "give --data a folder");
-  const mode = modeOf(folder);
+  const { text, isOpen } = modeOf(folder);
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     const advice = `run tvs as the folder's owner, or chown the folder to this user`;
-    return fail(`${folder} cannot be written by this user (mode ${octal(mode)})`, advice);
+    return fail(`${folder} cannot be written by this user (${text})`, advice);
   }
-  if (isOpen(mode))
-    return warn(`${folder} is open to other users (mode ${octal(mode)})`, `chmod 700 ${folder}`);
-  return ok(`${folder}, mode ${octal(mode)}`);
+  if (isOpen) return warn(`${folder} is open to other users (${text})`, `chmod 700 ${folder}`);
+  return ok(`${folder}, ${text}`);
 }
 
 /**
@@ -87,34 +78,24 @@ export function checkDataDirectory(config: Config): Check {
  */
 export function checkMasterKey(config: Config, stored: string | null | undefined): Check {
   const { ok, fail } = checkNamed("master-key");
-  const file = config.masterKeyFile;
-  const isGiven = config.masterKey !== undefined;
-  if (!isGiven && !existsSync(file)) {
+  const { masterKeyFile: file, masterKey } = config;
+  const own = "put back the master.key that belongs to this database";
+  if (masterKey === undefined && !existsSync(file)) {
     if (stored === null) return ok("none yet; it is created with the register");
-    return fail(
-      `${file} is missing`,
-      "put back the master.key that belongs to this database, or set TVS_MASTER_KEY",
-    );
+    return fail(`${file} is missing`, `${own}, or set TVS_MASTER_KEY`);
   }
   let check: string;
   try {
-    check = deriveSecrets(config.masterKey ?? readFileSync(file, "utf8")).check;
+    check = deriveSecrets(masterKey ?? readFileSync(file, "utf8")).check;
   } catch (error) {
-    return fail(
-      `${isGiven ? "TVS_MASTER_KEY" : file} cannot be read or is not a master key`,
-      (error as Error).message,
-    );
+    const found = `${masterKeyLocation(config)} cannot be read or is not a master key`;
+    return fail(found, (error as Error).message);
   }
-  if (typeof stored === "string" && stored !== check) {
-    return fail(
-      "it is not the one this database was made with",
-      "put back the master.key that belongs to this database",
-    );
-  }
-  if (!isGiven && isOpen(modeOf(file))) {
-    return fail(`${file} is open to other users (mode ${octal(modeOf(file))})`, `chmod 600 ${file}`);
-  }
-  const where = isGiven ? "from TVS_MASTER_KEY" : `${file}, mode ${octal(modeOf(file))}`;
+  if (typeof stored === "string" && stored !== check)
+    return fail("it is not the one this database was made with", own);
+  const mode = masterKey === undefined ? modeOf(file) : null;
+  if (mode?.isOpen) return fail(`${file} is open to other users (${mode.text})`, `chmod 600 ${file}`);
+  const where = mode === null ? "from TVS_MASTER_KEY" : `${file}, ${mode.text}`;
   return ok(typeof stored === "string" ? `${where}, belongs to this database` : where);
 }
 
@@ -127,11 +108,11 @@ export function checkFileModes(config: Config): Check {
   const folder = homeOf(config);
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return ok("no files yet");
   const files = readdirSync(folder).filter((file) => /\.(db|db-wal|db-shm|key|lock)$/.test(file));
-  const open = files.map((file) => join(folder, file)).filter((file) => isOpen(modeOf(file)));
+  const open = files.map((file) => join(folder, file)).filter((file) => modeOf(file).isOpen);
   const [first = ""] = open;
   if (open.length === 0) return ok(`${files.length} files, open to their owner only`);
   const others = open.length === 1 ? "" : ` and ${open.length - 1} more`;
-  const found = `${first}${others} open to other users (mode ${octal(modeOf(first))})`;
+  const found = `${first}${others} open to other users (${modeOf(first).text})`;
   return warn(found, `chmod 600 ${open.join(" ")}`);
 }
 
@@ -198,12 +179,8 @@ export function checkDescriptors(): Check {
   const { ok, warn } = checkNamed("file-descriptors");
   const limit = readMaxFiles();
   if (limit === null) return ok("the limit cannot be read on this system");
-  const found = `${limit} at once`;
-  if (limit >= minDescriptors) return ok(found);
-  return warn(
-    found,
-    "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)",
-  );
+  const advice = "each connection needs one: raise the limit (ulimit -n 65536, or LimitNOFILE= in the unit)";
+  return limit >= minDescriptors ? ok(`${limit} at once`) : warn(`${limit} at once`, advice);
 }
 
 /** Checks that something keeps the clock right: quotas, expiry at midnight and `iat` go by it. */
@@ -234,24 +211,19 @@ export function checkTls(tls: ServeConfig["tls"], now: number): Check {
     if (leaf === undefined)
       return fail(`${tls.certFile} contains no certificate`, "give the server's chain in PEM form");
     if (!leaf.checkPrivateKey(createPrivateKey(readFileSync(tls.keyFile)))) {
-      return fail(
-        "the private key does not belong to the certificate",
-        "give the key that --tls-cert was made for",
-      );
+      const advice = "give the key that --tls-cert was made for";
+      return fail("the private key does not belong to the certificate", advice);
     }
-    const end = checkEnd(Math.min(...chain.map((one) => Date.parse(one.validTo))), now);
-    if (end.result === "fail" || (modeOf(tls.keyFile) & 0o007) === 0) return end;
-    const found = `${tls.keyFile} is open to every user (mode ${octal(modeOf(tls.keyFile))})`;
-    return warn(found, `chmod 600 ${tls.keyFile}`);
+    const end = Math.min(...chain.map((one) => Date.parse(one.validTo)));
+    if (end <= now) return fail(`the certificate or its chain expired at ${isoTime(end)}`, "renew it");
+    if ((statSync(tls.keyFile).mode & 0o007) !== 0) {
+      const found = `${tls.keyFile} is open to every user (${modeOf(tls.keyFile).text})`;
+      return warn(found, `chmod 600 ${tls.keyFile}`);
+    }
+    const found = `valid until ${isoTime(end)}`;
+    return end - now < renewalMs ? warn(found, "renew it soon, then restart the service") : ok(found);
   } catch {
     const advice = "both must be PEM files that this user may read, the key not encrypted";
     return fail(`${tls.certFile} or ${tls.keyFile} cannot be read`, advice);
   }
-}
-
-function checkEnd(end: number, now: number): Check {
-  const { ok, warn, fail } = checkNamed("tls");
-  if (end <= now) return fail(`the certificate or its chain expired at ${isoTime(end)}`, "renew it");
-  const found = `valid until ${isoTime(end)}`;
-  return end - now < renewalMs ? warn(found, "renew it soon, then restart the service") : ok(found);
 }

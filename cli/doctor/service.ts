@@ -2,7 +2,6 @@
 
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Config, ServeConfig } from "../../src/config.ts";
 import { type Check, checkNamed, ok } from "../../src/domain/checks.ts";
@@ -74,7 +73,7 @@ function checkSite(stored: ReadonlyMap<string, string>): Check {
 /** Checks a setting for tests, which is remembered like the others. */
 function checkPrivateWebhooks(stored: ReadonlyMap<string, string>): Check {
   const { ok, warn } = checkNamed("private-webhooks");
-  if (stored.get("allow_private_webhooks") !== "true") return ok("webhooks go to public IP addresses only");
+  if (stored.get("allow_private_webhooks") !== "on") return ok("webhooks go to public IP addresses only");
   return warn(
     "webhooks may go to private addresses and over http",
     "restart tvs serve with TVS_ALLOW_PRIVATE_WEBHOOKS=false, unless this is a test",
@@ -114,19 +113,14 @@ export function judgeSigning(
 }
 
 async function measure(signer: ChosenSigner, kid: string): Promise<number> {
-  const signAll = async (until: () => boolean) => {
-    let count = 0;
-    for (; !until(); count++) await signer.sign(kid, ["probe"]);
-    return count;
-  };
-  let isOver = false;
+  let count = 0;
   const startedAt = performance.now();
-  const counting = Array.from({ length: inFlight }, () => signAll(() => isOver));
-  await sleep(measureMs);
-  isOver = true;
-  const counts = await Promise.all(counting);
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  return Math.round((total * 1000) / (performance.now() - startedAt));
+  const elapsedMs = () => performance.now() - startedAt;
+  const signOn = async () => {
+    for (; elapsedMs() < measureMs; count++) await signer.sign(kid, ["probe"]);
+  };
+  await Promise.all(Array.from({ length: inFlight }, signOn));
+  return Math.round((count * 1000) / elapsedMs());
 }
 
 type Listening = Pick<ServeConfig, "host" | "trustedProxies" | "tls">;
@@ -177,43 +171,39 @@ export function checkClientCertificates(
   { certificates: registered = 0, unreadableAt = null, now }: Presented,
 ): Check {
   const { ok, warn } = checkNamed("client-certificates");
+  if (clientCertFrom.length === 0) {
+    if (registered > 0 && trustedProxies.length > 0 && tls === undefined)
+      return warn(
+        `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
+        "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
+          "name it with --client-cert-from; or speak TLS here (--tls-port)",
+      );
+    const where = "they are accepted at --tls-port, or from --client-cert-from";
+    return ok(registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
+  }
   const named = clientCertFrom.join(", ");
   const world = clientCertFrom.find(isWorld);
-  if (world !== undefined) {
+  if (world !== undefined)
     return warn(
       `Client-Cert is trusted from ${world}`,
       "anybody there can call as any partner whose certificate they have seen: name only the proxy (--client-cert-from 10.0.0.5/32)",
     );
-  }
-  if (clientCertFrom.length > 0 && unreadableAt !== null && now - Date.parse(unreadableAt) < reportedMs) {
+  if (unreadableAt !== null && now - Date.parse(unreadableAt) < reportedMs)
     return warn(
       `a Client-Cert from ${named} could not be read at ${unreadableAt}: its calls count as calls without a certificate`,
       "let the proxy send the DER in base64 between two colons (RFC 9440), not PEM: tvs help proxy",
     );
-  }
-  if (clientCertFrom.length > 0 && registered === 0) {
+  if (registered === 0)
     return warn(
       `Client-Cert is trusted from ${named}, and no certificate is registered`,
       "leave --client-cert-from (TVS_CLIENT_CERT_FROM) out until a partner calls with one",
     );
-  }
-  if (clientCertFrom.length > 0) {
-    return warn(
-      `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
-      'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
-        'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
-        'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
-    );
-  }
-  if (registered > 0 && trustedProxies.length > 0 && tls === undefined) {
-    return warn(
-      `${registered} registered, but Client-Cert is not believed from ${trustedProxies.join(", ")}`,
-      "--trusted-proxy is for X-Forwarded-For alone: let the proxy set or delete Client-Cert on every request, and " +
-        "name it with --client-cert-from; or speak TLS here (--tls-port)",
-    );
-  }
-  const where = "they are accepted at --tls-port, or from --client-cert-from";
-  return ok(registered === 0 ? "none is registered" : `${registered} registered: ${where}`);
+  return warn(
+    `Client-Cert is trusted from ${named}, which must overwrite or delete what callers send`,
+    'try it from outside, without the key: curl -H "Client-Cert: :$(openssl x509 -in partner.pem -outform der | ' +
+      'base64 -w0):" https://ADDRESS/v1/inter-agency/lookup/by-tid/1 must be 401; where the proxy sets none, ' +
+      'nginx: proxy_set_header Client-Cert ""; Caddy: header_up -Client-Cert',
+  );
 }
 
 function isWorld(network: string): boolean {
@@ -228,17 +218,14 @@ type Named = { readonly partnerId: string; readonly url: string };
 export async function checkReceivers(endpoints: readonly Named[]): Promise<Check> {
   const { ok, warn } = checkNamed("webhook-receivers");
   if (endpoints.length === 0) return ok("no endpoint is enabled");
-  const hosts = Map.groupBy(endpoints, ({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, ""));
-  const found = await Promise.all(
-    [...hosts.keys()].map(
-      async (host) => [host, isIP(host) !== 0 || (await endsIn(lookupMs, lookup(host)))] as const,
-    ),
+  const hostOf = ({ url }: Named) => new URL(url).hostname.replace(/^\[|\]$/g, "");
+  const hosts = [...new Set(endpoints.map(hostOf))];
+  const isFound = await Promise.all(
+    hosts.map(async (host) => isIP(host) !== 0 || (await endsIn(lookupMs, lookup(host)))),
   );
-  const lost = found.filter(([, isFound]) => !isFound).flatMap(([host]) => hosts.get(host) ?? []);
-  if (lost.length === 0) return ok(`every host name has an IP address (${hosts.size})`);
-  const shown = lost
-    .slice(0, namesInOneLine)
-    .map(({ partnerId, url }) => `${new URL(url).hostname} of ${partnerId}`);
+  const lost = endpoints.filter((one) => !isFound[hosts.indexOf(hostOf(one))]);
+  if (lost.length === 0) return ok(`every host name has an IP address (${hosts.length})`);
+  const shown = lost.slice(0, namesInOneLine).map((one) => `${hostOf(one)} of ${one.partnerId}`);
   const more = lost.length > namesInOneLine ? ` and ${lost.length - namesInOneLine} more` : "";
   const advice =
     lost.length === endpoints.length

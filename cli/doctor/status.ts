@@ -47,6 +47,8 @@ function statusText(status: Status): string {
   const { teachers, partners, attestations, keys, database, lastImport } = status;
   const { VALID, EXPIRED, REVOKED, NOT_FOUND } = teachers.byLicenseStatus;
   const about = teachers.approximate ? ", estimated" : "";
+  const { endpoints, disabledEndpoints, pending, held, dead, oldestDueAt } = status.webhooks;
+  const out = disabledEndpoints.length;
   return record({
     service: status.serviceRunning ? "running" : "not running",
     environment: status.environment,
@@ -65,9 +67,9 @@ function statusText(status: Status): string {
     ...logText(status),
     "idempotency records": status.idempotencyRecords,
     events: status.events,
-    endpoints: endpointsText(status.webhooks),
-    deliveries: deliveriesText(status.webhooks),
-    "oldest due": status.webhooks.oldestDueAt,
+    endpoints: `${endpoints}${out === 0 ? "" : `, ${out} of them disabled: ${disabledEndpoints.join(", ")}`}`,
+    deliveries: `${pending} pending${held === 0 ? "" : `, ${held} of them held`}, ${dead} dead`,
+    "oldest due": oldestDueAt,
     "last import": lastImport === null ? null : importText(lastImport),
     database: `${database.kind}, schema ${database.schemaVersion}, ${sizeText(database.sizeBytes)}`,
   });
@@ -94,17 +96,6 @@ function logText({ log, at }: Status): Record<string, string | null> {
         ? "none yet"
         : `${countLeaves(anchor.leaves)}, at ${anchor.place} ${age(anchor.anchoredAt)} ago`,
   };
-}
-
-function endpointsText({ endpoints, disabledEndpoints }: Status["webhooks"]): string {
-  const count = disabledEndpoints.length;
-  return count === 0
-    ? String(endpoints)
-    : `${endpoints}, ${count} of them disabled: ${disabledEndpoints.join(", ")}`;
-}
-
-function deliveriesText({ pending, held, dead }: Status["webhooks"]): string {
-  return `${pending} pending${held === 0 ? "" : `, ${held} of them held`}, ${dead} dead`;
 }
 
 function importText(one: NonNullable<Status["lastImport"]>): string {

@@ -144,30 +144,18 @@ const partnerColumns: Columns<ReturnType<typeof describePartner>> = {
 
 const shownChanges = 5;
 
-/** Everything stored about a partner, except its secrets. */
-async function readWhole({ partners, quotaStore, changes, clock }: Operator, partnerId: string) {
-  const partner = await requirePartner(partners, partnerId);
-  const now = clock.now();
-  const [keys, certificates, windows, latest] = await Promise.all([
-    partners.apiKeys(),
-    partners.certificates(),
-    quotaStore.windows(openWindows(now)),
-    changes.list({ subject: `partner:${partnerId}`, limit: shownChanges }),
-  ]);
-  return {
-    partner,
-    keys: keys.filter((key) => key.partnerId === partnerId).map((key) => describeApiKey(key, now)),
-    certificates: certificates.filter((one) => one.partnerId === partnerId).map(describeCertificate),
-    quota: quotaUse(partner, windows, now),
-    latest,
-  };
-}
-
 const showCommand = operatorCommand({
   ...words["partners show"],
   args: partnerIdArg,
   async act(operator, args) {
-    const { partner, keys, certificates, quota, latest } = await readWhole(operator, args.id);
+    const { partners, quotaStore, clock } = operator;
+    const partner = await requirePartner(partners, args.id);
+    const isOwn = (one: { partnerId: string }) => one.partnerId === args.id;
+    const now = clock.now();
+    const keys = (await partners.apiKeys()).filter(isOwn).map((key) => describeApiKey(key, now));
+    const certificates = (await partners.certificates()).filter(isOwn).map(describeCertificate);
+    const quota = quotaUse(partner, await quotaStore.windows(openWindows(now)), now);
+    const latest = await operator.changes.list({ subject: `partner:${args.id}`, limit: shownChanges });
     const used = (["minute", "day"] as const).map((kind) => ({ kind, ...quota[kind] }));
     const changes = latest.map(describeChange);
     print(args, { ...describePartner(partner), keys, certificates, quota, changes }, () =>

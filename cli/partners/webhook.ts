@@ -37,7 +37,7 @@ const setCommand = operatorCommand({
     const { told } = await requirePartner(operator.partners, partnerId);
     print(args, { partnerId, url, secret }, () => record({ partnerId, url, secret, ...toldText(told) }));
     note(secretNote);
-    if (allowPrivateWebhooks && (await operator.settings.read()).get("allow_private_webhooks") !== "true")
+    if (allowPrivateWebhooks && operator.remembered.get("allow_private_webhooks") !== "on")
       note("the service sends to a private address only when `tvs serve` has --allow-private-webhooks too");
     hint(args, `tvs partners webhook test ${partnerId} sends it a first event`);
   },

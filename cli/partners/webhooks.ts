@@ -139,20 +139,16 @@ async function retryDead(
   operator: Operator,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
-  const { webhooks, partners } = operator;
-  const { clock } = operator;
+  const { webhooks, partners, clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
   await noteHeld(operator, filter.partnerId);
   const endpoints = new Set((await webhooks.endpoints()).map((one) => one.partnerId));
-  const left = (await webhooks.backlog(clock.now())).filter(
-    (one) =>
-      one.dead > 0 && !endpoints.has(one.partnerId) && one.partnerId === (filter.partnerId ?? one.partnerId),
-  );
-  for (const { partnerId, dead } of left) {
-    note(
-      `${dead} dead deliveries of ${partnerId} stay dead, because it has no endpoint: tvs partners webhook set ${partnerId} URL`,
-    );
+  for (const { partnerId, dead } of await webhooks.backlog(clock.now())) {
+    const isAsked = partnerId === (filter.partnerId ?? partnerId);
+    if (dead === 0 || endpoints.has(partnerId) || !isAsked) continue;
+    const why = `because it has no endpoint: tvs partners webhook set ${partnerId} URL`;
+    note(`${dead} dead deliveries of ${partnerId} stay dead, ${why}`);
   }
   return retried;
 }

@@ -3,14 +3,29 @@
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import words from "../../data/commands.json" with { type: "json" };
-import { type Config, type Environment, type Flags, readServeConfig, variableOf } from "../../src/config.ts";
+import {
+  type Config,
+  type Environment,
+  type Flags,
+  readServeConfig,
+  type ServeConfig,
+} from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
 import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
-import { initSettings, issuerToldName, onOff, statusListName } from "../../src/domain/settings.ts";
+import {
+  issuerToldName,
+  optionOf,
+  type Setting,
+  serveSettings,
+  sharedSettings,
+  storedName,
+  storedText,
+  variableOf,
+} from "../../src/domain/settings.ts";
 import { type Site, storedSite } from "../../src/domain/site.ts";
 import { parseSite } from "../../src/domain/site-file.ts";
 import { command, option, serveConfigOf } from "../command.ts";
@@ -22,49 +37,41 @@ import { wrapped } from "../terminal/tables.ts";
 import { byArg } from "./operator-name.ts";
 import { locationOf, serviceSettings } from "./register.ts";
 
-/** What each answer may be is judged where it is used: by the settings, and for the site by {@link siteOf}. */
-const questions: readonly Omit<Question, "check">[] = [
-  {
-    name: "issuer",
-    words: "Public URL of the service, which envelopes name for ever (https://verify.example.gov)",
-  },
-  { name: "name", words: "Name of the registry, as every page and attestation shows it" },
-  { name: "contact-email", words: "E-mail address for people's questions (Enter leaves it out)", usual: "" },
-  { name: "time-zone", words: "Time zone whose midnight ends a licence", usual: "Africa/Lagos" },
-  { name: "host", words: "IP address to listen on", usual: "127.0.0.1" },
-  { name: "port", words: "Port", usual: "8080" },
-  {
-    name: "keep-attestations",
-    words: "How long what was attested is kept: forever, or a time such as 7y",
-    usual: keepForever,
-  },
-  {
-    name: "access-log",
-    words: "Log who called what and why it was refused, never what was asked (on or off)",
-    usual: "on",
-  },
-  {
-    name: "status-list",
-    words: "Serve signed lists by which an envelope is checked later, offline, for a withdrawal (on or off)",
-    usual: "on",
-  },
-];
+const asked = new Map(
+  Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+    .filter(([, { init }]) => init !== undefined)
+    .map(([name, setting]) => [optionOf(name), setting]),
+);
 
-/** What a register is made with, by the options' names, each judged. */
+type Question = {
+  /** The option that answers it. */
+  readonly name: string;
+  readonly words: string;
+  readonly hint: string;
+  /** The answer of who only presses Enter; undefined where there must be one, empty where there need not. */
+  readonly usual: string | undefined;
+};
+
+/** Questions in the order of the words. Those that no setting has are of the site. */
+const questions = Object.entries(words.init.options).map(([name, words]): Question => {
+  if (name === "name") return { name, words, hint: "NAME", usual: undefined };
+  if (name === "contact-email") return { name, words, hint: "ADDRESS", usual: "" };
+  const { hint = "on|off", usual, init } = asked.get(name) as Setting;
+  return { name, words, hint, usual: init === true ? usual : init };
+});
+
+/** What a register is made with, by the options' names. */
 type Answers = Readonly<Record<string, string>>;
 
 export const initCommand = command({
   ...words.init,
   args: {
-    issuer: option("URL"),
-    name: option("NAME"),
-    "contact-email": option("ADDRESS"),
-    "time-zone": option("ZONE"),
-    host: option("ADDRESS"),
-    port: option("N"),
-    "keep-attestations": option("TIME"),
-    "access-log": option("on|off"),
-    "status-list": option("on|off"),
+    ...Object.fromEntries(
+      questions.map(({ name, words, hint, usual }) => [
+        name,
+        option(hint, usual ? `${words} (default ${usual})` : words),
+      ]),
+    ),
     ...byArg,
   },
   async run({ args }) {
@@ -78,15 +85,12 @@ export const initCommand = command({
     const answers = await answersOf(flags, environment);
     await make(readServeConfig({ ...flags, ...answers }, environment), answers);
     const next = nextCommands(flags, file);
-    const location = locationOf(config);
-    const { "contact-email": contactEmail = null, port, ...rest } = answers;
-    const told = { ...camel(rest), contactEmail, port: Number(port) };
-    print(args, { location, masterKey: masterKeyLocation(config), ...told, next }, () =>
+    const [location, masterKey] = [locationOf(config), masterKeyLocation(config)];
+    const { contactEmail = null, port, ...others } = camel(answers);
+    print(args, { location, masterKey, ...others, contactEmail, port: Number(port), next }, () =>
       [
         record({ register: location, ...answers }),
-        "",
-        `Keep a copy of the master key (${masterKeyLocation(config)}) apart from the backups: nothing opens without it.`,
-        "",
+        `\nKeep a copy of the master key (${masterKey}) apart from the backups: nothing opens without it.\n`,
         "Next:",
         ...next.map((words) => `  ${words}`),
       ].join("\n"),
@@ -117,33 +121,31 @@ function refuseRoot({ database }: Config, file: string | undefined): void {
  * @throws TvsError USAGE, CONFIG_INVALID, REFUSED
  */
 async function answersOf(flags: Flags, environment: Environment): Promise<Answers> {
-  const isSite = (name: string) => name === "name" || name === "contact-email";
-  const check = (name: string, answer: string): void => {
-    if (isSite(name)) siteOf({ name: "-", [name]: answer });
-    else readServeConfig({ [name]: answer }, {});
-  };
   const given: Record<string, string> = {};
   for (const { name } of questions) {
-    const told = flags[name] ?? (isSite(name) ? undefined : environment[variableOf(name)]);
+    const told = flags[name] ?? (asked.has(name) ? environment[variableOf(name)] : undefined);
     if (typeof told === "string" && told !== "") given[name] = told;
   }
   for (const [name, answer] of Object.entries(given)) check(name, answer);
   const open = questions.filter(({ name }) => given[name] === undefined);
   const canAsk = flags.json !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
-  const answers = canAsk
-    ? await ask(open.map((question) => ({ ...question, check: (answer) => check(question.name, answer) })))
-    : usualAnswers(open);
-  const all = { ...answers, ...given };
+  const all = { ...(canAsk ? await ask(open) : usualAnswers(open)), ...given };
   // In the order of the questions, whoever answered them.
   return Object.fromEntries(questions.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])));
 }
 
+/** Refuses an answer. @throws TvsError CONFIG_INVALID */
+function check(name: string, answer: string): void {
+  if (asked.has(name)) readServeConfig({ [name]: answer }, {});
+  else siteOf({ name: "-", [name]: answer });
+}
+
 /** @throws TvsError USAGE for what nobody can be asked */
-function usualAnswers(open: readonly Omit<Question, "check">[]): Record<string, string> {
+function usualAnswers(open: readonly Question[]): Record<string, string> {
   const missing = open.filter(({ usual }) => usual === undefined).map(({ name }) => `--${name}`);
   if (missing.length > 0)
     throw new TvsError("USAGE", `nobody can be asked here; give ${missing.join(" and ")} too`);
-  return Object.fromEntries(open.flatMap(({ name, usual }) => (usual ? [[name, usual]] : [])));
+  return Object.fromEntries(open.map(({ name, usual = "" }) => [name, usual]));
 }
 
 /** The site as `--site` would read it, of a name and perhaps an address. @throws TvsError CONFIG_INVALID */
@@ -161,33 +163,26 @@ function siteOf({ name, "contact-email": email }: Answers): Site {
   }
 }
 
-/** @throws TvsError REFUSED where another command has made a register meanwhile, and what making one throws */
-async function make(config: Config, answers: Answers): Promise<void> {
+/** @throws TvsError REFUSED where another command has made a register since, and what making one throws */
+async function make(config: ServeConfig, answers: Answers): Promise<void> {
+  const remembered = [...asked.keys()].map((name) => [storedName(name), answers[name] ?? ""]);
   const firstSettings = (secrets: Secrets) => ({
+    ...Object.fromEntries(remembered),
     issuer: config.issuer ?? "",
     [issuerToldName]: "true",
-    time_zone: answers["time-zone"] ?? "",
-    [statusListName]: onOff(config.statusList ?? false),
+    status_list: storedText(config.statusList ?? false),
     site: storedSite(siteOf(answers)),
-    ...Object.fromEntries(
-      Object.entries(initSettings).map(([name, setting]) => [setting, answers[name] ?? ""]),
-    ),
     ...retentionSettings(answers["keep-attestations"] ?? keepForever, secrets),
   });
-  const isNew = await withOperator(config, async (operator) => operator.isNew, {
-    whenMade: () => {},
-    firstSettings,
-  });
-  if (!isNew) throw registerThere(config);
+  const options = { whenMade: () => {}, firstSettings };
+  if (!(await withOperator(config, async ({ isNew }) => isNew, options))) throw registerThere(config);
 }
 
 function nextCommands(flags: Flags, file: string | undefined): string[] {
   const user = file === undefined ? undefined : basename(file, ".env");
-  const place = ["data", "database"].flatMap((name) =>
-    flags[name] ? [` --${name} ${shellWord(String(flags[name]))}`] : [],
-  );
   const tvs = user === undefined ? programWords() : `sudo -u ${user} ${programWords()}`;
-  const where = place.join("");
+  const given = ["data", "database"].filter((name) => flags[name]);
+  const where = given.map((name) => ` --${name} ${shellWord(String(flags[name]))}`).join("");
   return [
     `${tvs} teachers import extract.csv --baseline${where}`,
     `${tvs} partners add exam-board --name "Examination Board" --scopes eligibility --purposes BODYA_INVIGILATOR_ELIGIBILITY --per-minute 60 --per-day 1000${where}`,
@@ -209,30 +204,18 @@ function warn(args: { json?: unknown }, { issuer = "" }: Answers): void {
   hint(args, "`tvs help install` has the rest: systemd, backups, alerts; `tvs help proxy` a reverse proxy");
 }
 
-type Question = {
-  readonly name: string;
-  readonly words: string;
-  /** The answer of who only presses Enter; absent where there must be one, empty where there need not. */
-  readonly usual?: string;
-  /** Refuses an answer. @throws TvsError whose message says why */
-  check(answer: string): void;
-};
-
 /**
  * Asks each question until its answer is right. Questions go to stderr, as all remarks do.
- * @returns the answers by their names, without those that were left empty
+ * @returns the answers by their names, empty where Enter left one out
  * @throws TvsError REFUSED when the input ends before the last answer
  */
-async function ask(questions: readonly Question[]): Promise<Record<string, string>> {
+async function ask(open: readonly Question[]): Promise<Record<string, string>> {
   // One reader for all answers: what a second one would begin with, the first has already read.
   const asked = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const lines = asked[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};
   try {
-    for (const question of questions) {
-      const answer = await askOne(question, lines);
-      if (answer !== "") answers[question.name] = answer;
-    }
+    for (const question of open) answers[question.name] = await askOne(question, lines);
     return answers;
   } finally {
     asked.close();
@@ -240,8 +223,10 @@ async function ask(questions: readonly Question[]): Promise<Record<string, strin
 }
 
 async function askOne(question: Question, lines: AsyncIterator<string>): Promise<string> {
-  const { words, usual, check } = question;
-  const prompt = wrapped(`${words}${usual ? ` [${usual}]` : ""}:`, terminalWidth() - 1);
+  const { name, words, hint, usual } = question;
+  const choices = hint === "on|off" ? " (on or off)" : "";
+  const enter = usual === "" ? " (Enter leaves it out)" : usual && ` [${usual}]`;
+  const prompt = wrapped(`${words}${choices}${enter ?? ""}:`, terminalWidth() - 1);
   for (;;) {
     process.stderr.write(`${prompt} `);
     const { value, done } = await lines.next();
@@ -249,7 +234,7 @@ async function askOne(question: Question, lines: AsyncIterator<string>): Promise
     const answer = value.trim() || usual;
     try {
       if (answer === undefined) throw new TvsError("USAGE", "this one must be answered");
-      if (answer !== "") check(answer);
+      if (answer !== "") check(name, answer);
       return answer;
     } catch (error) {
       if (!isTvsError(error)) throw error;

@@ -4,8 +4,8 @@ import type { Policy } from "../../src/domain/policy.ts";
 import { purposes } from "../../src/partner/contract.ts";
 import { command, group, operand } from "../command.ts";
 import { operatorCommand } from "../operator-command.ts";
-import { readPolicyFile } from "../serve/settings-in-force.ts";
 import { listing, print } from "../terminal/output.ts";
+import { readPolicyFile } from "./settings.ts";
 
 const showCommand = operatorCommand({
   ...words["policy show"],

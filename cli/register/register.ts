@@ -1,18 +1,11 @@
 /** Where the register is, whether there is one, and the messages where there is none. */
 
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
+import { codeOf } from "../../src/store/driver/files.ts";
 
 /** The location for a message: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
@@ -37,21 +30,15 @@ export function noRegister(config: Config): TvsError {
  */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
-  const found = look(database.file, dataDir);
-  return found !== undefined && (!found.isFile() || found.size > 0);
-}
-
-function look(file: string, dataDir: string): Stats | undefined {
   try {
-    return statSync(file);
+    const found = statSync(database.file);
+    return !found.isFile() || found.size > 0;
   } catch (cause) {
-    const { code } = cause as { code?: string };
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(cause))) return false;
+    const folder = dirname(database.file);
+    const owner = ownerOf(folder) ?? ownerOf(dataDir);
     const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
-    throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
-      cause,
-    });
+    throw new TvsError("REGISTER_CLOSED", `this user may not read ${folder}; ${advice}`, { cause });
   }
 }
 
@@ -87,9 +74,7 @@ function asUser(uid: number): string {
 }
 
 /** A user's name, or the number in the form that sudo takes. */
-function nameOf(uid: number): string {
-  return userNamed(uid) ?? `'#${uid}'`;
-}
+const nameOf = (uid: number) => userNamed(uid) ?? `'#${uid}'`;
 
 /** Finds a user's name in /etc/passwd; undefined where that does not have it. */
 export function userNamed(uid: number): string | undefined {
@@ -120,8 +105,7 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
-/** The settings that say where the register is, and what opens it; all others are remembered in the database. */
-const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
+const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
 
 /**
  * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
@@ -149,7 +133,7 @@ export function serviceSettings(
     const message = `there is a register in ./data, and another one of the service that ${file} describes; choose one with --data or TVS_DATA`;
     throw new TvsError("CONFIG_INVALID", message);
   }
-  const found = parse(readTrusted(file)).filter(([name]) => all || locationNames.includes(name));
+  const found = parse(readTrusted(file)).filter(([name]) => all || registerVariables.includes(name));
   const settings = Object.fromEntries(found);
   if (settings.TVS_DATA === undefined && settings.TVS_DATABASE === undefined) return own;
   // An empty variable tells nothing (config.ts), so it must not hide what the file tells.
@@ -159,31 +143,25 @@ export function serviceSettings(
 
 /** Reads a settings file that only root can write: anybody else could send every command to a register of their own. */
 function readTrusted(file: string): string {
-  const descriptor = openSettings(file);
+  let descriptor: number | undefined;
   try {
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
     const { uid, mode } = fstatSync(descriptor);
     const isOurs = uid === 0 || uid === process.geteuid?.();
     if (isOurs && (mode & 0o022) === 0) return readFileSync(descriptor, "utf8");
+  } catch (cause) {
+    if (!["EACCES", "EPERM"].includes(codeOf(cause))) {
+      const message = `${file} cannot be read; it must be a file, not a link`;
+      throw new TvsError("CONFIG_INVALID", message, { cause });
+    }
+    const user = basename(file, ".env");
+    const message = `this user may not read ${file}, the settings of the service on this machine; use sudo -u ${user} tvs …, or give --data`;
+    throw new TvsError("REGISTER_CLOSED", message, { cause });
   } finally {
-    closeSync(descriptor);
+    if (descriptor !== undefined) closeSync(descriptor);
   }
   const message = `${file} is not used, because users other than root can write it: chown root ${file}; chmod go-w ${file}`;
   throw new TvsError("CONFIG_INVALID", message);
-}
-
-function openSettings(file: string): number {
-  try {
-    return openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-  } catch (cause) {
-    const user = basename(file, ".env");
-    if (!["EACCES", "EPERM"].includes((cause as { code?: string }).code ?? "")) {
-      throw new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file, not a link`, {
-        cause,
-      });
-    }
-    const message = `this user may not read ${file}, the settings of the service on this machine; use sudo -u ${user} tvs …, or give --data`;
-    throw new TvsError("REGISTER_CLOSED", message, { cause });
-  }
 }
 
 /**

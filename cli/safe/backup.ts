@@ -73,7 +73,10 @@ const makeCommand = command({
     if (keep === null) requireNoFolder(args.file);
     const { path: file } = prepareOutput({ flag: "FILE", path, force: replace, config });
     const unfinished = keep === null ? [] : await dropUnfinished(file);
-    const facts = await backUp(source, file, replace);
+    announceWork("copying and checking", source);
+    // Nothing is unlocked: a backup without the master key is one too.
+    const driver = await openFile({ file: source });
+    const facts = await closing(driver, () => makeBackup(driver, file, replace));
     const masterKey = { included: false, place: masterKeyLocation(config) };
     const dropped = keep === null ? {} : { ...dropOlder(file, keep, Date.now()), unfinished };
     print(args, { file, ...describeFacts(facts), masterKey, ...dropped }, () =>
@@ -83,12 +86,6 @@ const makeCommand = command({
     hint(args, `tvs backup verify ${file} checks it, also on another machine`);
   },
 });
-
-/** Does not unlock: a backup without the master key is one too. */
-async function backUp(source: string, file: string, replace: boolean): Promise<BackupFacts> {
-  announceWork("copying and checking", source);
-  return closing(await openFile({ file: source }), (driver) => makeBackup(driver, file, replace));
-}
 
 /** The smallest file whose work is announced; of smaller ones it is done before that is read. */
 const leastBytes = 32 * 1024 * 1024;
@@ -111,14 +108,11 @@ function tellDropped(dropped: { deleted?: string[]; ahead?: string[]; unfinished
 }
 
 function backupText(file: string, facts: BackupFacts, place: string): string {
-  return [
-    record({ file, ...describeFacts(facts) }),
-    "",
-    ...[
-      `The master key is NOT in this backup; it is in ${place}.`,
-      "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
-    ].map(readable),
-  ].join("\n");
+  const notes = [
+    `The master key is NOT in this backup; it is in ${place}.`,
+    "Keep a copy of it somewhere else: without it the signing keys, API keys and lookups by NIN in this backup are lost.",
+  ];
+  return [record({ file, ...describeFacts(facts) }), "", ...notes.map(readable)].join("\n");
 }
 
 const verifyCommand = command({
@@ -153,8 +147,6 @@ export const backupCommand: OurCommand = {
   subCommands: { verify: async () => verifyCommand },
 };
 
-const stem = ({ sandbox }: Pick<Config, "sandbox">) => (sandbox ? "sandbox" : "tvs");
-
 /**
  * Where a backup of this moment goes; its name has the time, so that the names are in the order of the times. After one
  * of the same second it waits for the next.
@@ -162,11 +154,8 @@ const stem = ({ sandbox }: Pick<Config, "sandbox">) => (sandbox ? "sandbox" : "t
 export async function backupPlace(dir: string, config: Config): Promise<string> {
   const folder = requireFolder(dir, "FILE");
   for (;;) {
-    const time = new Date()
-      .toISOString()
-      .replace(/[:-]/g, "")
-      .replace(/\.\d+Z$/, "Z");
-    const place = join(folder, `${stem(config)}-${time}.db`);
+    const time = new Date().toISOString().replace(/[:-]|\.\d+(?=Z$)/g, "");
+    const place = join(folder, `${config.sandbox ? "sandbox" : "tvs"}-${time}.db`);
     if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return place;
     await sleep(100);
   }

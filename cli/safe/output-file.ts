@@ -63,21 +63,17 @@ function withoutLinks({ flag, path }: OutputRequest): string {
 }
 
 function refuseOwnFiles(path: string, { flag, config }: OutputRequest): void {
-  const own = () =>
-    new TvsError(
-      "USAGE",
-      `${flag}: ${path} belongs to the register; write to a file outside ${config.dataDir}`,
-    );
-  if (isWithin(config.dataDir, path)) throw own();
-  if (
-    path === join(realOf(dirname(config.masterKeyFile)), basename(path)) &&
-    keyNames.includes(basename(path))
-  )
-    throw own();
-  if (config.database.kind !== "file") return;
-  const { file } = config.database;
-  for (const name of [join(realOf(dirname(file)), basename(file)), realOf(file)])
-    if (path.startsWith(name) && sideNames.test(path.slice(name.length))) throw own();
+  const { dataDir, database, masterKeyFile } = config;
+  const [folder, name] = [dirname(path), basename(path)];
+  const isKey = keyNames.includes(name) && folder === realOf(dirname(masterKeyFile));
+  const file = database.kind === "file" ? database.file : null;
+  const files = file === null ? [] : [join(realOf(dirname(file)), basename(file)), realOf(file)];
+  const isBesideDatabase = files.some(
+    (one) => path.startsWith(one) && sideNames.test(path.slice(one.length)),
+  );
+  if (!isKey && !isBesideDatabase && !isWithin(dataDir, path)) return;
+  const message = `${flag}: ${path} belongs to the register; write to a file outside ${dataDir}`;
+  throw new TvsError("USAGE", message);
 }
 
 /**
@@ -121,33 +117,25 @@ function tryFolder(path: string, flag: string): void {
     closeSync(openSync(probe, "wx", 0o600));
     rmSync(probe);
   } catch (cause) {
-    throw new TvsError("USAGE", `${flag}: ${path} cannot be written; check its folder (${codeOf(cause)})`, {
-      cause,
-    });
+    const message = `${flag}: ${path} cannot be written; check its folder (${codeOf(cause)})`;
+    throw new TvsError("USAGE", message, { cause });
   }
 }
 
 /** Writes the file whole. The work is done by now, so its result is kept in any case. */
 async function write(path: string, content: string | AsyncIterable<string>, { force }: OutputRequest) {
-  let temporary: string;
-  try {
-    temporary = await writeBeside(path, content);
-  } catch (cause) {
+  const temporary = await writeBeside(path, content).catch((cause) => {
     const code = codeOf(cause);
     // What the content's own maker says is not the file's fault.
     if (code === "" || isTvsError(cause)) throw cause;
-    throw new TvsError("REFUSED", `${path} could not be written (${code}); check its folder and the disk`, {
-      cause,
-    });
-  }
+    const message = `${path} could not be written (${code}); check its folder and the disk`;
+    throw new TvsError("REFUSED", message, { cause });
+  });
   try {
     if (force) placeOver(temporary, path);
     else placeNew(temporary, path);
   } catch (cause) {
-    throw new TvsError(
-      "REFUSED",
-      `${path} was created by another program meanwhile; the output is in ${temporary}`,
-      { cause },
-    );
+    const message = `${path} was created by another program meanwhile; the output is in ${temporary}`;
+    throw new TvsError("REFUSED", message, { cause });
   }
 }

@@ -54,26 +54,17 @@ export const restoreCommand = command({
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
       log = await settleRestoredLog(driver, { config, settings, clock: systemClock });
     };
-    const options = { from, facts, target, force, stamp, onCopied };
-    const restored = await restoreBackup(options);
+    const restored = await restoreBackup({ from, facts, target, force, stamp, onCopied });
     const { replaced, undone } = restored;
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);
     const notes = remarks(restored, { facts, holdWebhooks, log });
     const keyIsMissing = `First put the master key that belongs to this backup into ${config.masterKeyFile} (mode 0600): nothing opens the register without it.`;
     const first = masterKey === "absent" ? [keyIsMissing] : [];
-    const value = {
-      database: target,
-      ...describeFacts(facts),
-      masterKey,
-      replaced,
-      webhooksHeld: holdWebhooks,
-      undone,
-      log,
-      notes: [...first, ...notes],
-    };
-    print(args, value, () =>
-      restoreText({ database: target, ...describeFacts(facts), replaced }, restored, notes),
+    const made = { database: target, ...describeFacts(facts) };
+    const value = { ...made, masterKey, replaced, webhooksHeld: holdWebhooks, undone, log };
+    print(args, { ...value, notes: [...first, ...notes] }, () =>
+      restoreText({ ...made, replaced }, restored, notes),
     );
     hint(args, "tvs doctor --full, then tvs serve");
     // At the very end, where it is read: it is what comes first.

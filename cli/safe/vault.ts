@@ -4,8 +4,7 @@ import type { Config } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { deriveSecrets, newMasterKey, type Secrets } from "../../src/domain/secrets.ts";
 import { placeNew, writeBeside } from "../../src/store/driver/files.ts";
-import type { SettingsStore } from "../../src/store/settings.ts";
-import { masterKeyCheckName } from "../../src/store/settings.ts";
+import { masterKeyCheckName, type SettingsStore } from "../../src/store/settings.ts";
 
 /**
  * Finds the master key, or makes one for a database that has none yet, and derives the secrets.
@@ -79,12 +78,8 @@ async function createMasterKey(file: string): Promise<string> {
 }
 
 /** Makes the data directory, readable by its owner alone. @throws TvsError STORE_READ_ONLY */
-export function ensureDataDir(config: Config): void {
-  const folders = [
-    config.dataDir,
-    config.database.kind === "file" ? dirname(config.database.file) : config.dataDir,
-  ];
-  for (const folder of folders) {
+export function ensureDataDir({ dataDir, database }: Config): void {
+  for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (cause) {

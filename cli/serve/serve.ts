@@ -1,17 +1,18 @@
+import type { LogLevel } from "@logtape/logtape";
 import words from "../../data/commands.json" with { type: "json" };
 import { createApp } from "../../src/app.ts";
 import {
+  type Config,
   consoleFile,
   type Environment,
   type Flags,
   readServeConfig,
   type ServeConfig,
-  variableOf,
 } from "../../src/config.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { initSettings, type Settings } from "../../src/domain/settings.ts";
+import type { Settings } from "../../src/domain/settings.ts";
 import { type Listener, listen } from "../../src/http/listen.ts";
 import type { App } from "../../src/http/request-listener.ts";
 import { configureLog, log } from "../../src/logger.ts";
@@ -19,15 +20,16 @@ import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
 import { checkMasterKey } from "../doctor/machine.ts";
 import { settingsOfRegister } from "../open.ts";
+import { byArg } from "../register/operator-name.ts";
+import { serveArgs } from "../register/settings.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { exitCodes } from "../terminal/output.ts";
 import type { ConsolePort } from "./console.ts";
 import { type OpenService, openService } from "./open-service.ts";
-import { logLevelOf, serveArgs } from "./options.ts";
 
 export const serveCommand = command({
   ...words.serve,
-  args: serveArgs,
+  args: { ...serveArgs, ...byArg },
   async run({ args, rawArgs }) {
     const lists = ["trusted-proxy", "client-cert-from"].map((name) => [name, everyValue(rawArgs, name)]);
     const flags: Flags = { ...args, ...Object.fromEntries(lists) };
@@ -35,21 +37,17 @@ export const serveCommand = command({
   },
 });
 
-/** What `serve` was told; of what `tvs init` asks for it too, what that was told. */
+/** What `serve` was told, and what `tvs init` was told for it. */
 async function serveConfig(flags: Flags, environment: Environment): Promise<ServeConfig> {
-  const told = serveConfigOf(flags, environment);
-  const open = (Object.keys(initSettings) as (keyof typeof initSettings)[]).filter((name) => !isTold(name));
-  if (told.sandbox || open.length === 0) return told;
-  const stored = await settingsOfRegister(told);
-  return stored === null ? told : readServeConfig(flags, { ...environment, ...remembered(stored) });
+  const config = serveConfigOf(flags, environment);
+  const stored = config.sandbox ? null : await settingsOfRegister(config);
+  return stored === null ? config : readServeConfig(flags, environment, stored);
+}
 
-  function isTold(name: string): boolean {
-    return Boolean(flags[name] ?? environment[variableOf(name)]);
-  }
-
-  function remembered(stored: ReadonlyMap<string, string>): Environment {
-    return Object.fromEntries(open.map((name) => [variableOf(name), stored.get(initSettings[name])]));
-  }
+/** The least severe of what is logged. Who tries a sandbox at a terminal is to see where to begin, and no log. */
+function logLevelOf({ sandbox }: Config, { TVS_LOG_LEVEL }: Environment): LogLevel {
+  if (TVS_LOG_LEVEL === "debug") return "debug";
+  return sandbox && process.stderr.isTTY === true ? "warning" : "info";
 }
 
 /** How long a start may continue after a signal. */

@@ -60,81 +60,64 @@ type Candidate = readonly [word: string, meaning: string];
  */
 export async function complete(root: OurCommand, words: readonly string[]): Promise<number> {
   const found = await candidates(root, words).catch((): Candidate[] => []);
-  const text = found.map(([word, meaning]) => `${word}\t${oneLine(meaning)}\n`).join("");
-  process.stdout.write(text);
+  const oneLine = (text: string) =>
+    text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
+  process.stdout.write(found.map(([word, meaning]) => `${word}\t${oneLine(meaning)}\n`).join(""));
   return 0;
-}
-
-function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, " ").replace(/\. (?:[A-Z]|--json).*$/s, "");
 }
 
 /** What may follow the words, of which the last one is begun. */
 export async function candidates(root: OurCommand, words: readonly string[]): Promise<Candidate[]> {
+  const line = await readLine(root, words.slice(0, -1));
   const begun = words.at(-1) ?? "";
-  const { command, operands, open, isHelp } = await readLine(root, words.slice(0, -1));
-  const all = isHelp
-    ? await helpOffers(command, { isRoot: command === root, operands })
-    : await offers(command, { begun, operands, open, words });
-  if (command === root && operands === 0 && !isHelp && open === null) all.push(helpWord);
+  const all = line.isHelp ? await helpOffers(line, root) : await offers(line, begun, words);
+  if (line.command === root && line.operands === 0 && !line.isHelp && line.open === null)
+    all.push(["help", "The manual, and the help of every command"]);
   return all.filter(([word]) => word.startsWith(begun));
 }
 
-const helpWord: Candidate = ["help", "The manual, and the help of every command"];
-
 /** What `tvs help` explains: the topics of the manual, and the commands that are no topics too. */
-async function helpOffers(command: OurCommand, { isRoot, operands }: { isRoot: boolean; operands: number }) {
+async function helpOffers({ command, operands }: Line, root: OurCommand): Promise<Candidate[]> {
   if (operands > 0) return [];
-  const pages = isRoot ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
+  const pages = command === root ? topics.map(({ name, summary }): Candidate => [name, summary]) : [];
   const commands = await subCommands(command);
   return [...pages, ...commands.filter(([name]) => !pages.some(([page]) => page === name))];
 }
 
 type Line = {
-  command: OurCommand;
-  operands: number;
-  open: string | null;
+  readonly command: OurCommand;
+  readonly operands: number;
+  /** The option that waits for its value. */
+  readonly open: string | null;
   /** Whether the word before the command is `help`, which is no command itself. */
-  isHelp: boolean;
+  readonly isHelp: boolean;
 };
 
 /** Reads a begun line: which command it names, how many operands it has, and which option waits for its value. */
 async function readLine(root: OurCommand, words: readonly string[]): Promise<Line> {
-  const line: Line = { command: root, operands: 0, open: null, isHelp: false };
+  let [command, operands, isHelp] = [root, 0, false];
+  let open: string | null = null;
   for (const word of words) {
-    if (line.open !== null) line.open = null;
-    else if (word.startsWith("--"))
-      line.open = word.includes("=") || !takesValue(line.command, word.slice(2)) ? null : word.slice(2);
-    else if (word === "help" && line.command === root && !line.isHelp && line.operands === 0)
-      line.isHelp = true;
-    else if (line.operands === 0) await descend(line, word);
-    else line.operands++;
+    // Before a command only the options of every command stand.
+    const args: Args = command.args === undefined ? commonArgs : argsOf(command);
+    const table = commandsOf(command);
+    const load = operands === 0 && Object.hasOwn(table, word) ? table[word] : undefined;
+    if (open !== null) open = null;
+    else if (word.startsWith("--")) open = args[word.slice(2)]?.type === "string" ? word.slice(2) : null;
+    else if (word === "help" && command === root && !isHelp && operands === 0) isHelp = true;
+    else if (load === undefined) operands++;
+    else command = await load();
   }
-  return line;
+  return { command, operands, open, isHelp };
 }
 
-async function descend(line: Line, word: string): Promise<void> {
-  const table = commandsOf(line.command);
-  const load = Object.hasOwn(table, word) ? table[word] : undefined;
-  if (load === undefined) line.operands++;
-  else line.command = await load();
-}
-
-function takesValue(command: OurCommand, name: string): boolean {
-  // Before a command only the options of every command stand.
-  const args: Args = command.args === undefined ? commonArgs : argsOf(command);
-  return args[name]?.type === "string";
-}
-
-type Asked = { begun: string; operands: number; open: string | null; words: readonly string[] };
-
-async function offers(command: OurCommand, { begun, operands, open, words }: Asked): Promise<Candidate[]> {
-  const [, inline] = /^--([\w-]+)=/.exec(begun) ?? [];
-  if (inline !== undefined)
-    return (await values(command, inline, begun.slice(inline.length + 3), words)).map(([word, meaning]) => [
-      `--${inline}=${word}`,
-      meaning,
-    ]);
+async function offers(line: Line, begun: string, words: readonly string[]): Promise<Candidate[]> {
+  const { command, operands, open } = line;
+  const [start = "", inline] = /^--([\w-]+)=/.exec(begun) ?? [];
+  if (inline !== undefined) {
+    const found = await values(command, inline, begun.slice(start.length), words);
+    return found.map(([word, meaning]) => [`${start}${word}`, meaning]);
+  }
   if (open !== null) return values(command, open, begun, words);
   if (begun.startsWith("-")) return flags(command, words);
   const positional = Object.entries(argsOf(command)).filter(([, one]) => one.type === "positional")[operands];
@@ -143,11 +126,8 @@ async function offers(command: OurCommand, { begun, operands, open, words }: Ask
 }
 
 async function subCommands(command: OurCommand): Promise<Candidate[]> {
-  return Promise.all(
-    Object.entries(commandsOf(command)).map(async ([name, load]): Promise<Candidate> => {
-      return [name, (await load()).description];
-    }),
-  );
+  const all = Object.entries(commandsOf(command));
+  return Promise.all(all.map(async ([name, load]) => [name, (await load()).description] as const));
 }
 
 function flags(command: OurCommand, words: readonly string[]): Candidate[] {

@@ -3,7 +3,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import { suggestion } from "../../src/domain/did-you-mean.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { groups, linkedTopic, type Topic, topics } from "../../src/manual.ts";
+import { groups, linkedTopic, topics } from "../../src/manual.ts";
 import type { OurCommand } from "../command.ts";
 import { exitCodes, heading, table, terminalWidth } from "./output.ts";
 import { wrapped } from "./tables.ts";
@@ -19,12 +19,19 @@ type Explain = (words: readonly string[]) => Promise<number>;
  */
 export async function help(words: readonly string[], root: OurCommand, explain: Explain): Promise<number> {
   const [word] = words;
-  if (word === undefined) return written(topicList());
+  if (word === undefined) {
+    process.stdout.write(topicList());
+    return exitCodes.done;
+  }
   if (words.length > 1 || word.startsWith("-")) return explain(words);
   const topic = topics.find(({ name }) => name === word);
   const commands = Object.keys(root.subCommands ?? {});
   const isCommand = commands.includes(word);
-  if (topic !== undefined) return writePage(topic, isCommand ? () => explain(words) : null);
+  if (topic !== undefined) {
+    process.stdout.write(`${laidOut(topic.text)}\n`);
+    if (!isCommand) return exitCodes.done;
+    process.stdout.write(`\n${heading(`The command tvs ${word}`)}\n\n`);
+  }
   if (isCommand) return explain(words);
   const names = topics.map(({ name }) => name);
   const meant = suggestion(word, [...commands, ...names]);
@@ -34,11 +41,6 @@ export async function help(words: readonly string[], root: OurCommand, explain: 
     if (!isTvsError(error, "USAGE") || !error.message.includes("; its commands: ")) throw error;
     throw new TvsError("USAGE", `there is no command or topic "${word}"; the topics are ${names.join(", ")}`);
   });
-}
-
-function written(text: string): number {
-  process.stdout.write(text);
-  return exitCodes.done;
 }
 
 /** The topics under the titles of their groups, in columns that line up across the groups. */
@@ -51,13 +53,6 @@ function topicList(): string {
   const more =
     "`tvs help TOPIC` prints a page. `tvs --help` lists the commands, and `tvs help COMMAND` explains one.";
   return `${sections.join("")}\n${wrapped(more, terminalWidth())}\n`;
-}
-
-async function writePage({ name, text }: Topic, command: (() => Promise<number>) | null): Promise<number> {
-  written(`${laidOut(text)}\n`);
-  if (command === null) return exitCodes.done;
-  written(`\n${heading(`The command tvs ${name}`)}\n\n`);
-  return command();
 }
 
 /** Markdown as text in lines that fit the terminal; what is for pasting stays as it is. */

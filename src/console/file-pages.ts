@@ -1,7 +1,9 @@
-/** The pages of a single teacher and of a single import. */
+/** The pages of a single teacher, partner and import. */
 
 import { html } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
+import { credentialsOf } from "../domain/credentials.ts";
+import { TvsError } from "../domain/errors.ts";
 import { describeCode } from "../domain/import/report.ts";
 import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
 import {
@@ -30,7 +32,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
   const { timeZone } = settings;
   const shown = describeTeacher(teacher, { calendar, clock });
   const yes = (flag: boolean) => (flag ? "yes" : "no");
-  const facts: [name: string, value: Cell | number | null][] = [
+  const record = recordPanel([
     ["Name", shown.name],
     ["Registration number", shown.regNo],
     ["Teacher id", shown.tId],
@@ -51,14 +53,51 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
       `NIN ${yes(shown.ninOnFile)}, e-mail address ${yes(shown.emailOnFile)}, phone number ${yes(shown.phoneOnFile)}`,
     ],
     ["Record changed", `${moment(teacher.updatedAt, timeZone)} (version ${shown.version})`],
-  ];
+  ]);
   const ref = encodeURIComponent(shown.regNo);
-  return html`<section class="panel"><h2>Record</h2><dl class="record">${facts.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`,
-  )}</dl></section>
+  return html`${record}
 <section class="panel"><h2>History</h2>${historyTable(history, timeZone)}</section>
 <section class="panel"><h2>Attested</h2><p><a href="./attestations?teacher=${ref}">${count(attestations)} ${attestations === 1 ? "attestation" : "attestations"}</a></p>
 ${commandBox(commandLine(`teachers revoke ${shown.regNo} --reason TEXT`))}</section>`;
+}
+
+function recordPanel(facts: readonly (readonly [name: string, value: Cell | number | null])[]): Markup {
+  return html`<section class="panel"><h2>Record</h2><dl class="record">${facts.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? "–"}</dd></div>`,
+  )}</dl></section>`;
+}
+
+/** A partner's rights, quota, endpoint and valid credentials, without secrets. @throws TvsError NOT_KNOWN */
+export async function partnerPart(partnerId: string, sources: ConsoleSources): Promise<Markup> {
+  const { credentials, settings } = sources.configuration.current();
+  const partner = credentials.partners.get(partnerId);
+  if (partner === undefined) throw new TvsError("NOT_KNOWN", "there is no such partner");
+  const { readings } = await sources.readings();
+  const use = readings?.quotas.find((one) => one.partner.partnerId === partnerId)?.use;
+  const endpoint = readings?.endpoints.find((one) => one.partnerId === partnerId);
+  const at = (time: number | null) => (time === null ? "–" : moment(time, settings.timeZone));
+  const rows = credentialsOf(credentials, partnerId, sources.clock.now()).map((one) =>
+    "keyId" in one
+      ? [one.keyId, "API key", at(one.createdAt), at(one.expiresAt)]
+      : [one.fingerprint, "certificate", at(one.addedAt), at(one.validTo)],
+  );
+  return html`${recordPanel([
+    ["Name", partner.name],
+    ["Partner id", partnerId],
+    ["State", partner.disabledAt === null ? "enabled" : badge("quiet", "disabled")],
+    ["Scopes", partner.scopes.join(", ")],
+    ["Purposes", partner.purposes.join(", ")],
+    ["Calls this minute", use ? `${count(use.minute.used)} of ${count(use.minute.limit)}` : null],
+    ["Calls today (UTC)", use ? `${count(use.day.used)} of ${count(use.day.limit)}` : null],
+    ["Webhook", endpoint ? endpoint.host : null],
+    ["Onboarded", at(partner.createdAt)],
+  ])}
+<section class="panel"><h2>Keys and certificates</h2>${
+    rows.length === 0
+      ? none("None is valid.")
+      : tableOf("Keys and certificates", { head: ["Id", "Kind", "Since", "Ends"], rows })
+  }
+${commandBox(sources.commandLine(`partners show ${partnerId}`))}</section>`;
 }
 
 function historyTable(history: readonly HistoryLine[], timeZone: string): Markup {

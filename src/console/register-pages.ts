@@ -8,7 +8,7 @@ import { readForm } from "../http/hono-call.ts";
 import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { importPart, importsPart, teacherPart } from "./file-pages.ts";
+import { importPart, importsPart, partnerPart, teacherPart } from "./file-pages.ts";
 import {
   attestationListing,
   changeListing,
@@ -45,6 +45,7 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
     app.get(path, (c) => signedIn(c, () => shown(c, title, () => part(c))));
 
   page("/teacher", "Teacher", async (c) => teacherPart(c.req.query("ref") ?? "", sources));
+  page("/partner", "Partner", async (c) => partnerPart(c.req.query("id") ?? "", sources));
   page("/imports", "Imports", async () => {
     const imports = await sources.imports.latest(shownImports);
     const { commandLine, clock, configuration } = sources;

@@ -46,9 +46,9 @@ export function quotaSection({ readings, commandLine }: ConsoleState): Markup {
   return tableOf("Quota use by partner", {
     head: ["Partner", "This minute", "Share", "Today (UTC)", "Share"],
     rows: byUse.map(({ partner, use }) => [
-      html`<span class="long">${partner.partnerId}${
+      html`<a class="long" href="./partner?id=${partner.partnerId}">${partner.partnerId}</a>${
         partner.disabledAt === null ? "" : html` ${badge("quiet", "disabled")}`
-      }</span>`,
+      }`,
       html`<span class="number">${count(use.minute.used)} of ${count(use.minute.limit)}</span>`,
       meter(use.minute),
       html`<span class="number">${count(use.day.used)} of ${count(use.day.limit)}</span>`,

@@ -1,8 +1,141 @@
-/** What `serve` and the commands must agree on, as the database remembers it (decision D1.5). */
+/**
+ * The settings, in one table. Options, environment variables, the questions of `init`, and what the database remembers for
+ * `serve` and the commands (decision D1.5) follow from it.
+ */
 
-import { issuerFlaw } from "./networks.ts";
+import * as v from "valibot";
+import { isWildcard, parseNetwork } from "./networks.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
-import { rememberedSite, type Site, storedSite } from "./site.ts";
+import { keepForever } from "./retention.ts";
+import { rememberedSite, type Site } from "./site.ts";
+
+export type Setting = {
+  /** Reads the text that was given. What it throws says what the text must be. */
+  readonly kind: v.GenericSchema;
+  /** What `--help` calls the value of the option of `serve`; a switch has none. */
+  readonly hint?: string;
+  /** The text that counts where nobody gave one. */
+  readonly usual?: string;
+  /** Who writes it into the database: each `serve` that is given it, or `init` alone. */
+  readonly remembered?: "serve" | "init";
+  /** Whether `init` asks for it; a text where Enter means that there, and not {@link Setting.usual}. */
+  readonly init?: true | string;
+};
+
+const text = v.pipe(v.string(), v.trim(), v.nonEmpty("must not be empty"));
+const count = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,9}$/, "must be a whole number"),
+    v.transform(Number),
+    v.maxValue(max, `must be at most ${max}`),
+  );
+const flag = v.union(
+  [
+    v.boolean(),
+    v.pipe(
+      v.picklist(["1", "0", "true", "false", "yes", "no", "on", "off"]),
+      v.transform((word) => ["1", "true", "yes", "on"].includes(word)),
+    ),
+  ],
+  "must be true or false",
+);
+const timeZone = v.pipe(text, v.check(isTimeZone, "must be an IANA time zone such as Africa/Lagos"));
+const issuer = v.pipe(
+  text,
+  v.check(isHttpAddress, "must be an http or https URL without user, query or fragment"),
+  v.check((address) => !isWildcard(address), "must be the URL at which others reach the service"),
+  v.transform((address) => address.replace(/\/+$/, "")),
+);
+/** Addresses and CIDR blocks, in one text or several. */
+const networks = v.pipe(
+  v.union([v.string(), v.array(v.string())]),
+  v.transform((given) => {
+    const entries = [given].flat().join(",").split(",");
+    const named = entries.map((entry) => entry.trim()).filter((entry) => entry !== "");
+    named.forEach(parseNetwork);
+    return named;
+  }),
+);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** Checks a web address as it is written, because partners compare it so: a URL parser would correct it silently. */
+function isHttpAddress(address: string): boolean {
+  return /^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/i.test(address) && URL.canParse(address);
+}
+
+const signingEngines = ["auto", "crypto_mb", "openssl", "webcrypto"] as const;
+
+/** Where the register is, and what opens it: options of every command, or variables alone. */
+export const registerSettings = {
+  data: { kind: text, usual: "./data" },
+  database: { kind: text },
+  databaseToken: { kind: text },
+  sandbox: { kind: flag, usual: "off" },
+  masterKey: { kind: text },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** What `serve` and the commands must agree on, and how they sign. */
+export const sharedSettings = {
+  issuer: { kind: issuer, hint: "URL", remembered: "serve", init: true },
+  timeZone: { kind: timeZone, hint: "ZONE", usual: "Africa/Lagos", remembered: "serve", init: true },
+  policy: { kind: text, hint: "FILE", remembered: "serve" },
+  site: { kind: text, hint: "FILE", remembered: "serve" },
+  keepAttestations: { kind: text, hint: "TIME", usual: keepForever, remembered: "serve", init: true },
+  statusList: { kind: flag, hint: "on|off", remembered: "serve", init: "on" },
+  allowPrivateWebhooks: { kind: flag, remembered: "serve" },
+  signingEngine: {
+    kind: v.picklist(signingEngines, "must be auto, crypto_mb, openssl or webcrypto"),
+    hint: signingEngines.join("|"),
+    usual: "auto",
+  },
+  cryptoMb: { kind: text, hint: "FILE" },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** More signers serve no purpose that anybody has measured, and each needs its memory. */
+export const maxSigners = 64;
+
+/** What concerns `serve` alone. */
+export const serveSettings = {
+  host: { kind: text, hint: "ADDRESS", usual: "127.0.0.1", remembered: "init", init: true },
+  port: { kind: count(65_535), hint: "N", usual: "8080", remembered: "init", init: true },
+  signers: { kind: count(maxSigners), hint: "N" },
+  accessLog: { kind: flag, usual: "off", remembered: "init", init: "on" },
+  publicPerMinute: { kind: count(100_000_000), hint: "N", usual: "60" },
+  trustedProxy: { kind: networks, hint: "CIDR", usual: "" },
+  clientCertFrom: { kind: networks, hint: "CIDR", usual: "" },
+  adminPort: { kind: count(65_535), hint: "N" },
+  tlsPort: { kind: count(65_535), hint: "N" },
+  tlsCert: { kind: text, hint: "FILE" },
+  tlsKey: { kind: text, hint: "FILE" },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+/** A setting's option, without its dashes. */
+export function optionOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** The environment variable of an option. */
+export function variableOf(option: string): string {
+  return `TVS_${option.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** The name under which the database remembers a setting. */
+export function storedName(name: string): string {
+  return optionOf(name).replaceAll("-", "_");
+}
+
+/** The remembered settings whose values are short, by their names in the database. */
+export const shownSettings = Object.entries<Setting>({ ...sharedSettings, ...serveSettings })
+  .filter(([, { remembered, hint }]) => remembered !== undefined && hint !== "FILE")
+  .map(([name]) => storedName(name));
 
 /** What `serve` and the commands must agree on; `serve` remembers it in the database. */
 export type Settings = {
@@ -15,72 +148,40 @@ export type Settings = {
   readonly site: Site;
 };
 
-/** What a database says that it is. */
-export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
-  return stored.get("environment") === "sandbox";
-}
-
 /** Remembered settings, with `defaults` for what was never said. */
 export function readSettings(stored: ReadonlyMap<string, string>, defaults: Settings): Settings {
   const policy = stored.get("policy");
   const site = stored.get("site");
+  const isOn = (name: string, usual: boolean) => (stored.get(name) ?? onOff(usual)) === "on";
   return {
     issuer: stored.get("issuer") ?? defaults.issuer,
     timeZone: stored.get("time_zone") ?? defaults.timeZone,
     policy: policy === undefined ? defaults.policy : parsePolicy(policy),
-    allowPrivateWebhooks:
-      (stored.get("allow_private_webhooks") ?? String(defaults.allowPrivateWebhooks)) === "true",
-    statusList: (stored.get(statusListName) ?? onOff(defaults.statusList)) === "on",
+    allowPrivateWebhooks: isOn("allow_private_webhooks", defaults.allowPrivateWebhooks),
+    statusList: isOn("status_list", defaults.statusList),
     site: site === undefined ? defaults.site : rememberedSite(site),
   };
 }
 
-/** What `tvs init` was told for every `serve` that is not: its options, and the settings that remember them. */
-export const initSettings = {
-  host: "listen_host",
-  port: "listen_port",
-  "access-log": "access_log",
-} as const;
+/** The form in which settings are remembered. */
+export function storedSettings(settings: Settings): Record<string, string> {
+  const stored = Object.entries(settings).map(([name, value]) => [storedName(name), storedText(value)]);
+  return Object.fromEntries(stored);
+}
 
-/** The setting that remembers whether there are status lists, as {@link onOff} writes it. */
-export const statusListName = "status_list";
+/** The form in which a setting's value is remembered. */
+export function storedText(value: Settings[keyof Settings]): string {
+  if (typeof value === "boolean") return onOff(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
 
-/** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */
-export const unreadableCertificateName = "client_cert_unreadable_at";
-
-export function onOff(isOn: boolean): "on" | "off" {
+function onOff(isOn: boolean): "on" | "off" {
   return isOn ? "on" : "off";
 }
 
-/** The setting that tells whether somebody chose the issuer. */
-export const issuerToldName = "issuer_told";
-
 /**
- * Whether somebody chose the remembered issuer. One that nobody chose is the address at which a service happened to
- * listen; before that was told apart, it was kept as if it had been chosen.
- */
-export function isIssuerTold(stored: ReadonlyMap<string, string>): boolean {
-  const issuer = stored.get("issuer");
-  if (issuer === undefined || issuerFlaw(issuer) === "wildcard") return false;
-  const told = stored.get(issuerToldName);
-  return told === undefined ? issuerFlaw(issuer) !== "loopback" : told === "true";
-}
-
-/** The form in which settings are remembered. */
-export function storedSettings(settings: Settings): Record<string, string> {
-  return {
-    issuer: settings.issuer,
-    time_zone: settings.timeZone,
-    policy: JSON.stringify(settings.policy),
-    allow_private_webhooks: String(settings.allowPrivateWebhooks),
-    [statusListName]: onOff(settings.statusList),
-    site: storedSite(settings.site),
-  };
-}
-
-/**
- * What is to be remembered anew. Nothing that was so already is written again: between the reading and the writing
- * another node may have been told something else.
+ * The settings to write: those whose remembered value differs. Between the reading and the writing another node may have
+ * changed the others.
  */
 export function newSettings(
   settings: Readonly<Record<string, string>>,
@@ -90,3 +191,21 @@ export function newSettings(
     Object.entries(settings).filter(([name, value]) => remembered.get(name) !== value),
   );
 }
+
+/** Whether a database is a sandbox. */
+export function isSandbox(stored: ReadonlyMap<string, string>): boolean {
+  return stored.get("environment") === "sandbox";
+}
+
+/** The issuer that commands show for a register that was never served. */
+export const unknownIssuer = "http://127.0.0.1:8080";
+
+/** The note that somebody chose the issuer: one that nobody chose is the address at which a service listened. */
+export const issuerToldName = "issuer_told";
+
+export function isIssuerTold(stored: ReadonlyMap<string, string>): boolean {
+  return stored.get(issuerToldName) === "true";
+}
+
+/** The note of when a proxy last sent a `Client-Cert` that could not be read, which `tvs doctor` reports. */
+export const unreadableCertificateName = "client_cert_unreadable_at";

@@ -1,12 +1,7 @@
 import { service } from "../domain/changes.ts";
 import { Superseded } from "../domain/configuration.ts";
 import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
-import {
-  initSettings,
-  issuerToldName,
-  statusListName,
-  unreadableCertificateName,
-} from "../domain/settings.ts";
+import { issuerToldName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, statement, type Transaction } from "./driver/driver.ts";
 import { integer, text } from "./driver/rows.ts";
@@ -19,12 +14,8 @@ const selectNamed = "SELECT name, value FROM settings WHERE name IN (SELECT valu
 /** Moves with every change of settings, partners, credentials and signing keys. */
 export const selectRevision = "SELECT value FROM revision WHERE id = 1";
 
-/** Settings whose value may be told to whoever asks who set it: short, and neither sealed nor about people. */
-const toldSettings = [
-  ...["issuer", "time_zone", "allow_private_webhooks", "keep_attestations", "hold_webhooks"],
-  statusListName,
-  ...Object.values(initSettings),
-];
+/** Settings whose value a list of changes may show: short, and neither sealed nor about people. */
+const shown = [...shownSettings, "hold_webhooks"];
 /** What the program notes beside a setting, and nobody sets. */
 const ownNotes = [issuerToldName, retentionTagSetting, unreadableCertificateName];
 
@@ -39,7 +30,7 @@ export function createSettingsStore(driver: Driver, acting = service) {
   const recordedSetting = (name: string, value: string) =>
     recorded({
       ...{ action: "set", kind: "setting", id: name },
-      detail: toldSettings.includes(name) ? value : null,
+      detail: shown.includes(name) ? value : null,
     });
 
   return {

@@ -36,6 +36,7 @@ beforeAll(async () => {
   await load(extract);
   const key = { keyId: "key of agency", partnerId: "agency", mac: new Uint8Array(32), createdAt: 1 };
   await world.operator.stores.partners.add(aPartner("agency"), { ...key, expiresAt: null, revokedAt: null });
+  await world.service.configuration.refresh();
   session = await world.signIn();
 });
 afterAll(() => world.close());
@@ -149,4 +150,13 @@ describe("the console's pages on the register", () => {
     for (const path of ["/", "/imports"])
       expect((await get(path)).text).toContain(">nothing changed, all rejected</span>");
   });
+});
+
+test("a partner's page shows the partner's rights and keys to a session, and 404 for no partner", async () => {
+  const { text } = await get("/partner?id=agency");
+  for (const shown of ["eligibility", "key of agency", "API key", "partners show agency"])
+    expect(text).toContain(shown);
+  expect((await get("/partner?id=nobody")).status).toBe(404);
+  expect((await get("/")).text).toContain('href="./partner?id=agency"');
+  expect((await world.call(`${session.home}partner?id=agency`)).status).toBe(401);
 });

@@ -24,9 +24,9 @@ export async function openFuzzedWorld() {
   const { operator } = service;
   // Nothing is sent, so that no delivery is under way while it is asked about.
   await operator.stores.settings.write({
-    allow_private_webhooks: "true",
+    allow_private_webhooks: "on",
     hold_webhooks: "true",
-    status_list: "true",
+    status_list: "on",
   });
 
   async function partner(partnerId: string, terms: Partial<Partner>): Promise<string> {

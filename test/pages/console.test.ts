@@ -29,6 +29,7 @@ beforeAll(async () => {
     "UPDATE webhook_endpoints SET failing_since = ?, last_error = 'TIMEOUT' WHERE partner_id = ?";
   await operator.driver.batch([{ sql: failing, args: [operator.clock.now() - 1, "ministry-of-education"] }]);
   await fillWithLongValues(operator);
+  await world.service.configuration.refresh();
 });
 afterAll(() => Promise.all([browser.close(), world.close()]));
 
@@ -86,7 +87,7 @@ describe("the console in a browser", () => {
         "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length";
       const home = page.url();
       const lists = ["", "teachers", "attestations", "deliveries", "imports", "changes"];
-      for (const place of [...lists, "teacher?ref=1", "import?id=1"]) {
+      for (const place of [...lists, "teacher?ref=1", "import?id=1", `partner?id=${longPartner}`]) {
         expect((await page.goto(`${home}${place}`))?.status()).toBe(200);
         await expectSound(page, [390, 1280]);
         for (const width of [390, 1280]) {

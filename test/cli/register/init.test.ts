@@ -38,7 +38,7 @@ describe.concurrent("tvs init", () => {
         issuer_told: "true",
         time_zone: "Africa/Accra",
         keep_attestations: "7y",
-        listen_port: "8080",
+        port: "8080",
       });
       const service = await startService({ dataDir });
       try {
@@ -128,8 +128,8 @@ describe.concurrent("tvs init", () => {
       expect(text).toContain("Next:");
       expect(await remembered(dataDir)).toMatchObject({
         issuer: "https://verify.example.gov",
-        listen_host: "127.0.0.1",
-        listen_port: "8443",
+        host: "127.0.0.1",
+        port: "8443",
         access_log: "on",
         status_list: "off",
         keep_attestations: "forever",

@@ -104,7 +104,7 @@ describe.concurrent("doctor", () => {
 
   test("warns of an empty register, of held webhooks and of private addresses, and of nothing when all is well", () =>
     withTempDir(async (dataDir) => {
-      await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "true" });
+      await remember(dataDir, { hold_webhooks: "true", allow_private_webhooks: "on" });
       const before = await doctor(dataDir);
       for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
         expect(before(name)).toMatchObject({ name, result: "warn" });
@@ -115,7 +115,8 @@ describe.concurrent("doctor", () => {
         },
       );
       await runTvs(["webhooks", "release"], { dataDir });
-      await remember(dataDir, { issuer: "https://verify.example.gov", allow_private_webhooks: "false" });
+      const issuer = { issuer: "https://verify.example.gov", issuer_told: "true" };
+      await remember(dataDir, { ...issuer, allow_private_webhooks: "off" });
       const after = await doctor(dataDir);
       for (const name of ["register", "issuer", "webhooks-held", "private-webhooks"])
         expect(after(name)).toMatchObject({ name, result: "ok" });

@@ -174,7 +174,7 @@ describe("tvs roster --statement", () => {
           aTeacherWrite("A/B/C/1", { tId: 7, name: "Ngozi Bello", ninIndex }),
           aTeacherWrite("A/B/C/2", { tId: 8, licenseExpiryDate: "2020-01-01" }),
         ]);
-        await settings.write({ issuer: "https://teachers.example" });
+        await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
       });
       const csv = join(folder, "staff.csv");
       await writeFile(
@@ -239,7 +239,7 @@ describe("tvs roster --statement", () => {
       ];
       for (const [args, words] of refusals)
         await expectRefusal(runTvs(["roster", ...args], { dataDir }), 2, words);
-      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer: "http://127.0.0.1:8080" }));
+      await withTestOperator(dataDir, ({ settings }) => settings.write({ issuer_told: "false" }));
       const unsaid = runTvs(["roster", csv, ...asked, "--out", out], { dataDir });
       await expectRefusal(unsaid, 1, /no issuer was ever told/);
       expect(await Bun.file(out).exists()).toBe(false);
@@ -255,7 +255,7 @@ describe("a list in another character set", () => {
   beforeAll(() =>
     withTestOperator(dataDir, async ({ teachers, settings }) => {
       await teachers.apply([aTeacherWrite("A/B/C/9", { tId: 19, name: "Zoë Adébáyo" })]);
-      await settings.write({ issuer: "https://teachers.example" });
+      await settings.write({ issuer: "https://teachers.example", issuer_told: "true" });
     }),
   );
 

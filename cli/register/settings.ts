@@ -1,16 +1,32 @@
+/** What the table of settings (`src/domain/settings.ts`) is to a command: options, and the settings that are in force. */
+
 import { dirname, join } from "node:path";
 import type { Config } from "../../src/config.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { defaultPolicy, type Policy, parsePolicy } from "../../src/domain/policy.ts";
-import { isIssuerTold, readSettings, type Settings } from "../../src/domain/settings.ts";
+import {
+  isIssuerTold,
+  optionOf,
+  readSettings,
+  type Setting,
+  type Settings,
+  serveSettings,
+  sharedSettings,
+  unknownIssuer,
+} from "../../src/domain/settings.ts";
 import { defaultSite, type Site } from "../../src/domain/site.ts";
 import type { SettingsStore } from "../../src/store/settings.ts";
+import { type Args, flag, option } from "../command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 
-const defaultTimeZone = "Africa/Lagos";
-/** What commands show for a register that was never served. */
-const unknownIssuer = "http://127.0.0.1:8080";
+/** The options of `tvs serve`, besides those that every command has. */
+export const serveArgs: Args = Object.fromEntries(
+  Object.entries<Setting>({ ...serveSettings, ...sharedSettings }).map(([name, { hint }]) => [
+    optionOf(name),
+    hint === undefined ? flag() : option(hint),
+  ]),
+);
 
 /**
  * This command's settings: what it was told, else what the database remembers, else the defaults.
@@ -23,14 +39,6 @@ export async function settingsOf(
   config: Config,
   defaultIssuer?: string | null,
 ): Promise<Settings> {
-  const remembered = readSettings(stored, {
-    issuer: unknownIssuer,
-    timeZone: defaultTimeZone,
-    policy: defaultPolicy,
-    allowPrivateWebhooks: false,
-    statusList: config.sandbox,
-    site: defaultSite,
-  });
   const isTold = isIssuerTold(stored);
   if (config.issuer === undefined && !isTold && defaultIssuer === null) {
     const message =
@@ -38,14 +46,22 @@ export async function settingsOf(
       "--issuer https://verify.example.gov (TVS_ISSUER)";
     throw new TvsError("CONFIG_INVALID", message);
   }
+  const remembered = readSettings(stored, {
+    issuer: unknownIssuer,
+    timeZone: sharedSettings.timeZone.usual,
+    policy: defaultPolicy,
+    allowPrivateWebhooks: false,
+    statusList: config.sandbox,
+    site: defaultSite,
+  });
   const usual = isTold ? remembered.issuer : (defaultIssuer ?? remembered.issuer);
   return {
     issuer: config.issuer ?? usual,
     timeZone: config.timeZone ?? remembered.timeZone,
-    policy: config.policyFile === undefined ? remembered.policy : readPolicyFile(config.policyFile),
+    policy: config.policy === undefined ? remembered.policy : readPolicyFile(config.policy),
     allowPrivateWebhooks: config.allowPrivateWebhooks ?? remembered.allowPrivateWebhooks,
     statusList: config.statusList ?? remembered.statusList,
-    site: config.siteFile === undefined ? remembered.site : await readSiteFile(config.siteFile),
+    site: config.site === undefined ? remembered.site : await readSiteFile(config.site),
   };
 }
 

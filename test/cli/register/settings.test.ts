@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { settingsOf } from "../../../cli/serve/settings-in-force.ts";
+import { settingsOf } from "../../../cli/register/settings.ts";
 import { readConfig } from "../../../src/config.ts";
 import { newSettings, storedSettings } from "../../../src/domain/settings.ts";
 import { defaultSite } from "../../../src/domain/site.ts";
@@ -38,7 +38,7 @@ test("a site whose logo is not there says which file is missing", () =>
     });
   }));
 
-test("there are status lists in a sandbox, none in a register of before, and where somebody says so", async () => {
+test("status lists are served in a sandbox, and where a setting says so", async () => {
   const inForce = async (stored: Record<string, string>, flags: Record<string, string>) =>
     (await settingsOf(new Map(Object.entries(stored)), readConfig(flags, {}))).statusList;
   expect(await inForce({}, {})).toBe(false);
@@ -48,7 +48,7 @@ test("there are status lists in a sandbox, none in a register of before, and whe
   expect(await inForce({ status_list: "on" }, {})).toBe(true);
 });
 
-test("a start writes what it was told, and nothing that another may have been told otherwise meanwhile", async () => {
+test("a start writes only the settings whose remembered value differs", async () => {
   const first = storedSettings(await settingsOf(new Map(), readConfig({}, {})));
   expect(newSettings(first, new Map())).toEqual(first);
   const remembered = new Map(Object.entries(first));
