@@ -13,9 +13,7 @@ import type { TvsError } from "../../src/domain/errors.ts";
 import { isLoopbackHost } from "../../src/domain/networks.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import { initSettings, type Settings } from "../../src/domain/settings.ts";
-import { type Listener, listen } from "../../src/http/listen.ts";
-import type { App } from "../../src/http/request-listener.ts";
-import { canSharePorts } from "../../src/http/shared-port.ts";
+import { type App, type Listener, serve as listen } from "../../src/http/serve.ts";
 import { configureLog, log } from "../../src/logger.ts";
 import { discard } from "../../src/store/driver/files.ts";
 import { command, environmentOf, everyValue, serveConfigOf } from "../command.ts";
@@ -29,7 +27,6 @@ import { type OpenService, openService } from "./open-service.ts";
 import { logLevelOf, serveArgs } from "./options.ts";
 import type { ServingThreadData } from "./serving-thread.ts";
 import { type ServingThreads, startServingThreads } from "./serving-threads.ts";
-import { watchSpread } from "./spread.ts";
 
 export const serveCommand = command({
   ...words.serve,
@@ -77,12 +74,11 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
   // Before anything can be asked or announced: a signal that comes at once must not find the runtime's own handler.
   const stopped = stopSignal();
   const lost = Promise.withResolvers<TvsError>();
-  const { listener, tls, openFor, refuse } = await listenFirst(config);
+  const { listener, openFor, refuse } = await listenFirst(config);
   let open: OpenService | undefined;
   void stopped.then(() => giveUpStart(() => open !== undefined));
   let consolePort: ConsolePort | undefined;
   let threads: ServingThreads | undefined;
-  let stopSpreading = () => {};
   try {
     consolePort = await takeConsolePort(config);
     const isPrivate = config.sandbox || isLoopbackHost(config.host);
@@ -98,17 +94,7 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     // One that was killed has left it.
     if (consolePort === undefined) discard(consoleFile(config));
     openFor(createApp(open.service, { ...config, demo, causeEvent, addressCounts }));
-    const ports = { host: config.host, port: listener.port, ...portOf(listener, tls) };
-    if (config.spread === "auto" && config.threads > 1 && canSharePorts) {
-      const { work } = open.metrics;
-      stopSpreading = await watchSpread({
-        threads: config.threads,
-        listener,
-        shedOthers: () => threads?.shed(),
-        commitMs: () => work.total("commits: held ms"),
-      });
-    }
-    threads = await startThreads(open, { config, ports, demo, logLevel, onLost: lost.resolve });
+    threads = await startThreads(open, { config, demo, logLevel, onLost: lost.resolve });
     const link = await consolePort?.open(open, { config, threads });
     await announce(open, listener, { host: config.host, introduction: sandbox?.introduction ?? "" });
     if (link !== undefined) process.stdout.write(`console ${link} (opens once, within five minutes)\n`);
@@ -118,7 +104,6 @@ async function serve(config: ServeConfig, environment: Environment): Promise<voi
     refuse(error);
     throw error;
   } finally {
-    stopSpreading();
     await Promise.all([listener.close(), threads?.drain(), consolePort?.close(), open?.stopSending()]);
     await threads?.close();
     await open?.close();
@@ -134,22 +119,14 @@ async function listenFirst(config: ServeConfig) {
     host: config.host,
     port: config.port,
     ...(tls === undefined ? {} : { tls }),
-    sharing: config.threads > 1 && canSharePorts ? "first" : "alone",
-    threads: canSharePorts ? config.threads : 1,
     trustedProxies: config.trustedProxies,
     onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
   });
   return {
     listener,
-    tls,
     openFor: opening.resolve,
     refuse: opening.reject,
   };
-}
-
-/** The TLS port of the further threads: the one that was opened, which may have been picked. */
-function portOf({ tlsPort }: Listener, tls: ReturnType<typeof readTls> | undefined) {
-  return tls === undefined || tlsPort === null ? {} : { tls: { ...tls, port: tlsPort } };
 }
 
 /** Starts the further threads of a service that is open. */
@@ -157,22 +134,15 @@ function startThreads(
   open: OpenService,
   {
     onLost,
-    ports,
     ...given
   }: Pick<ServingThreadData, "config" | "demo" | "logLevel"> & {
-    ports: NonNullable<ServingThreadData["ports"]>;
     onLost: (error: TvsError) => void;
   },
 ): Promise<ServingThreads> {
   const { memory, operator } = open;
-  if (memory.threads > 1 && !canSharePorts) {
-    const message =
-      "this system shares no port among threads: the main thread answers, the others sign for it";
-    log.warn(message, { threads: memory.threads });
-  }
   const { settingsInForce: settings, keyKind } = operator;
   const signing = { engine: open.signingEngine.name, cryptoMbFile: given.config.cryptoMbFile };
-  const data = { ...given, memory, settings, keyKind, signing, ports: canSharePorts ? ports : null };
+  const data = { ...given, memory, settings, keyKind, signing };
   return startServingThreads({
     threads: memory.threads,
     start: (thread) =>

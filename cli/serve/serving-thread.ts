@@ -1,17 +1,14 @@
 /** A serving thread besides the main one: opens, listens and answers like it, and does nothing else. */
 
 import { parentPort } from "node:worker_threads";
-import { createApp } from "../../src/app.ts";
 import type { ServeConfig } from "../../src/config.ts";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { systemClock } from "../../src/domain/clock.ts";
 import type { KeyKind } from "../../src/domain/credentials.ts";
 import type { TvsError } from "../../src/domain/errors.ts";
-import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
 import type { Settings } from "../../src/domain/settings.ts";
-import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
 import type { Demo } from "../../src/http/local-caller.ts";
-import { configureLog, log } from "../../src/logger.ts";
+import { configureLog } from "../../src/logger.ts";
 import { type CallsOfThread, createCallRelay } from "../../src/metrics/call-relay.ts";
 import { createWorkCounters } from "../../src/metrics/work.ts";
 import type { SignerOptions } from "../../src/signing/signer.ts";
@@ -33,8 +30,6 @@ export type ServingThreadData = {
   readonly keyKind: KeyKind;
   readonly demo: Demo | undefined;
   readonly logLevel: LogLevel;
-  /** Where it listens beside the main one; null where the system lets no port be shared. */
-  readonly ports: Pick<ListenOptions, "host" | "port" | "tls"> | null;
 };
 
 /** What the main thread hears. */
@@ -121,17 +116,10 @@ async function openThread(
   const { signing } = data;
   const onCall = relay.observe;
   const server = await openServer(basis, { signing, memory, thread, work, onCall, onLost });
-  const app = createApp(server.service, {
-    ...config,
-    demo: data.demo,
-    causeEvent: data.demo && (() => triggerRevocation({ stores, ...server.service })),
-    addressCounts: memory.addresses,
-  });
-  const listener = data.ports === null ? undefined : await listenBeside(data.ports, app, config);
   return {
     taken: relay.taken,
-    shed: () => listener?.shed(),
-    drain: () => void (listener?.close() ?? Promise.resolve()).then(() => tell({ kind: "drained" })),
+    shed() {},
+    drain: () => tell({ kind: "drained" }),
     close: () =>
       void server
         .close()
@@ -141,18 +129,4 @@ async function openThread(
           tell({ kind: "closed" });
         }),
   };
-}
-
-function listenBeside(
-  ports: Pick<ListenOptions, "host" | "port" | "tls">,
-  app: ReturnType<typeof createApp>,
-  { threads, trustedProxies }: ServeConfig,
-): Promise<Listener> {
-  return listen(app, {
-    ...ports,
-    sharing: "further",
-    threads,
-    trustedProxies,
-    onError: (error) => log.error("request failed outside the app", { detail: String(error) }),
-  });
 }

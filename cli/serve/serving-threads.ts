@@ -4,7 +4,6 @@ import type { Worker } from "node:worker_threads";
 import type { Clock } from "../../src/domain/clock.ts";
 import { endsIn } from "../../src/domain/deadline.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { defaultLimits } from "../../src/http/limits.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
 import type { ThreadFigures } from "../../src/metrics/sources.ts";
@@ -52,7 +51,7 @@ const usualWaits = {
   /** How often is looked whether the threads have said that they are alive. */
   lookMs: aliveMs,
   /** How long a drain may take: a thread cuts off by itself what is left, unless it hangs. */
-  drainMs: defaultLimits.drainTimeoutMs + 500,
+  drainMs: 9_500,
   /** How long a thread may take to end what it has; nobody waits for an answer by then. */
   closeMs: 3_000,
 };
