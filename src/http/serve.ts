@@ -92,22 +92,20 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
   const limits: Limits = { ...defaultLimits, ...options.limits };
   const opening = Promise.resolve(app);
   opening.catch(() => {});
-  let fetch: App["fetch"] = async (...call) => (await opening).fetch(...call);
-  void opening.then(
-    (opened) => {
-      fetch = opened.fetch;
-    },
-    () => {},
-  );
+  let isDraining = false;
+  const call: App["fetch"] = async (request, connection) => {
+    const response = await (await opening).fetch(request, connection);
+    if (isDraining) response.headers.set("Connection", "close");
+    return response;
+  };
   const server = { host: await resolveHost({ host, port }), idleTimeoutMs: limits.idleTimeoutMs, onError };
   const answer: Answer = (request, { address }) =>
-    fetch(request, { remoteAddress: address, tls: false, clientCertificate: null });
+    call(request, { remoteAddress: address, tls: false, clientCertificate: null });
   const plain = await openServer({ ...server, port, answer }).catch((error) => {
     throw toListenError(error, { host, port });
   });
   let secure: Server | undefined;
   if (tls !== undefined) {
-    const call: App["fetch"] = (...both) => fetch(...both);
     const isTrusted = createAddressTest(trustedProxies);
     secure = await openSecureServer(call, { ...server, tls, limits, isTrusted }).catch(async (error) => {
       await plain.close(0);
@@ -119,6 +117,7 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
     port: plain.port,
     tlsPort: secure?.port ?? null,
     async close() {
+      isDraining = true;
       await Promise.all([plain, secure].map((one) => one?.close(limits.drainTimeoutMs)));
     },
   };

@@ -71,10 +71,15 @@ export async function openTerminator(
         if (peers.get(port) === peer) peers.delete(port);
       });
       outer.pipe(inner).pipe(outer);
+      for (const socket of [outer, inner]) socket.on("data", () => idle.refresh());
     });
     inner.setNoDelay(true);
-    outer.setTimeout(limits.idleTimeoutMs, () => outer.destroy());
-    outer.once("close", () => inner.destroy());
+    // A socket's own time-out does not count while the client takes nothing.
+    const idle = setTimeout(() => outer.destroy(), limits.idleTimeoutMs);
+    outer.once("close", () => {
+      clearTimeout(idle);
+      inner.destroy();
+    });
     inner.on("error", () => outer.destroy());
     // What the client has not taken yet is still sent.
     inner.once("close", () => outer.destroySoon());
