@@ -54,7 +54,8 @@ function accompany(
     endTrace(trace, status, service.onCall);
     // A page that states a failure in its own words has its code from then on.
     if (trace.error !== null && !headers.has("X-Error-Code"))
-      for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer))) headers.set(name, value);
+      for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
+        headers.set(name, value);
   };
 }
 

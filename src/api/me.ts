@@ -27,8 +27,9 @@ type SelfHandler = (self: Attempt, service: Service) => Promise<Response>;
  * is read after a commit, so it is never older than what this partner was shown before.
  */
 function forSelf(self: SelfHandler): ApiHandler {
-  return forCallers(null, (c) => async (attempt) =>
-    (await attempt.pay()) ? self(attempt, c.get("parts").service) : null,
+  return forCallers(
+    null,
+    (c) => async (attempt) => ((await attempt.pay()) ? self(attempt, c.get("parts").service) : null),
   );
 }
 

@@ -10,7 +10,10 @@ import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
 import type { AppEnv } from "./context.ts";
 
 /** The largest body of a call, in bytes. */
-export const maxBodyBytes = 256 * 1024;
+const maxBodyBytes = 256 * 1024;
+
+/** The most that is read of a body, in bytes. Bun's server refuses a larger one, without an answer of ours. */
+export const maxReadBytes = 1024 * 1024;
 
 /** The largest body of a form, in bytes: a form has a field or two. */
 const maxFormBytes = 16 * 1024;
@@ -37,23 +40,31 @@ export async function readForm({ req }: Pick<Context, "req">): Promise<URLSearch
   return new URLSearchParams(new TextDecoder().decode(await readBytes(req.raw, maxFormBytes)));
 }
 
-/** Reads a body, counted while it arrives: only Bun's server has a limit of its own. */
-async function readBytes({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
-  const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
-  if (Number(headers.get("content-length")) > maxBytes) throw tooLarge();
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
+/** Reads a body. @throws TvsError as {@link readForm} says */
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   try {
-    for await (const part of body ?? []) {
-      bytes += part.length;
-      if (bytes > maxBytes) throw tooLarge();
-      parts.push(part);
-    }
+    const length = request.headers.get("Content-Length");
+    if (length !== null && Number(length) <= maxBytes) return new Uint8Array(await request.arrayBuffer());
+    return await readCounted(request, maxBytes);
   } catch (error) {
     // The caller left, or what came is no HTTP: that is nothing for the log.
     throw isTvsError(error) ? error : new TvsError("REQUEST_INVALID", "the body broke off");
   }
-  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+}
+
+/** Reads a body whose length is not known, or too large: to its end, or the caller would lose the answer while it sends. */
+async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
+  if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes <= maxBytes) parts.push(part);
+    else if (bytes > maxReadBytes) break;
+  }
+  if (bytes > maxBytes) throw tooLarge();
+  return Buffer.concat(parts);
 }
 
 /**

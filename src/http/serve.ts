@@ -12,6 +12,7 @@ import type { ConnectionInfo } from "./context.ts";
 import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
 import { createAddressTest } from "./peer.ts";
 import { failureHeaders } from "./problem.ts";
+import { maxReadBytes } from "./request-body.ts";
 import { innerHost, openTerminator, type TlsCredentials, type TlsLimits, type TlsTerminator } from "./tls.ts";
 
 /** What answers requests; Hono's apps fit. */
@@ -34,9 +35,6 @@ const defaultLimits: Limits = {
   maxConnectionsPerAddress: 1_000,
   drainTimeoutMs: 9_000,
 };
-
-/** A larger body is refused by Bun's server, without an answer of ours (request-body.ts). */
-const maxServerBodyBytes = 1024 * 1024;
 
 export type ServeOptions = {
   /** An address of this machine or a name that resolves to one. */
@@ -126,7 +124,12 @@ export async function serve(app: App | Promise<App>, options: ServeOptions): Pro
 /** Opens the TLS port and the listener behind it, which answers nobody else. */
 async function openSecureServer(
   fetch: App["fetch"],
-  { tls, limits, isTrusted, ...server }: Omit<ServerOptions, "port" | "answer"> & {
+  {
+    tls,
+    limits,
+    isTrusted,
+    ...server
+  }: Omit<ServerOptions, "port" | "answer"> & {
     readonly tls: NonNullable<ServeOptions["tls"]>;
     readonly limits: Limits;
     readonly isTrusted: (remoteAddress: string) => boolean;
@@ -169,12 +172,19 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
     hostname: host,
     port,
     idleTimeout: Math.ceil(idleTimeoutMs / 1000),
-    maxRequestBodySize: maxServerBodyBytes,
+    maxRequestBodySize: maxReadBytes,
     development: false,
-    fetch(request: Request, server) {
-      // A `Host` or a target that is no URL leaves a text in which a router would find another path.
-      if (!request.url.startsWith("http://")) return refusal(400);
-      return answer(request, server.requestIP(request) ?? nobody);
+    async fetch(request: Request, server) {
+      const { url } = request;
+      const peer = server.requestIP(request) ?? nobody;
+      // HTTP/1.0 may leave `Host` out.
+      const isLocal = url.startsWith("/") && !request.headers.has("Host");
+      const whole = isLocal ? new Request(`http://localhost${url}`, request) : request;
+      // With a `Host` that is no URL, a router would find another path in the text.
+      if (!whole.url.startsWith("http://")) return refusal(400);
+      const response = await answer(whole, peer);
+      if (whole.method !== "GET" && !whole.bodyUsed) await discardBody(whole);
+      return response;
     },
     error(error) {
       onError(error);
@@ -190,10 +200,25 @@ function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOpt
   };
 }
 
+/** Reads a body that no handler wanted: a client that still sends while its connection is closed loses the answer. */
+async function discardBody({ body }: Request): Promise<void> {
+  try {
+    for await (const _part of body ?? []);
+  } catch {
+    // The client has left, or sends more than the server takes.
+  }
+}
+
 /** A peer that has left. */
 const nobody: Peer = { address: "", port: 0 };
 
-async function openNodeServer({ answer, host, port, idleTimeoutMs, onError }: ServerOptions): Promise<Server> {
+async function openNodeServer({
+  answer,
+  host,
+  port,
+  idleTimeoutMs,
+  onError,
+}: ServerOptions): Promise<Server> {
   const { getRequestListener, RequestError } = await import("@hono/node-server");
   const listener = getRequestListener(
     (request, { incoming: { socket } }) =>

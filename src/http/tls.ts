@@ -59,10 +59,15 @@ export async function openTerminator(
   const connections = createConnections(limits, isTrusted);
   /** The peer of each connection to the inner listener, by the connection's local port. */
   const peers = new Map<number, ConnectionInfo>();
+  let isClosing = false;
 
   function pass(outer: TLSSocket): void {
     connections.secure(outer);
-    const peer = { remoteAddress: outer.remoteAddress ?? "", tls: true, clientCertificate: certificateOf(outer) };
+    const peer = {
+      remoteAddress: outer.remoteAddress ?? "",
+      tls: true,
+      clientCertificate: certificateOf(outer),
+    };
     const inner = connect({ host: innerHost, port: innerPort }, () => {
       const port = inner.localPort as number;
       peers.set(port, peer);
@@ -71,18 +76,25 @@ export async function openTerminator(
         if (peers.get(port) === peer) peers.delete(port);
       });
       outer.pipe(inner).pipe(outer);
-      for (const socket of [outer, inner]) socket.on("data", () => idle.refresh());
+      for (const socket of [outer, inner]) socket.on("data", refresh);
     });
     inner.setNoDelay(true);
     // A socket's own time-out does not count while the client takes nothing.
     const idle = setTimeout(() => outer.destroy(), limits.idleTimeoutMs);
+    const refresh = () => {
+      if (!inner.destroyed) idle.refresh();
+    };
     outer.once("close", () => {
       clearTimeout(idle);
       inner.destroy();
     });
-    inner.on("error", () => outer.destroy());
-    // What the client has not taken yet is still sent.
-    inner.once("close", () => outer.destroySoon());
+    inner.on("error", () => {});
+    inner.once("close", () => {
+      if (isClosing) return outer.destroySoon();
+      // The rest of a body that was refused is read: closing before would take the answer away from the client.
+      outer.end();
+      outer.resume();
+    });
   }
 
   const server = createServer(
@@ -113,10 +125,16 @@ export async function openTerminator(
      * The peer of a request to the inner listener; null if the connection is not this terminator's, but that of a program
      * on this machine. From another loopback address the same local port may be open twice.
      */
-    peerOf: ({ address, port }: { readonly address: string; readonly port: number }): ConnectionInfo | null =>
-      address === innerHost ? (peers.get(port) ?? null) : null,
+    peerOf: ({
+      address,
+      port,
+    }: {
+      readonly address: string;
+      readonly port: number;
+    }): ConnectionInfo | null => (address === innerHost ? (peers.get(port) ?? null) : null),
     /** Stops listening; resolves when every connection has ended, or after `withinMs`. */
     async close(withinMs: number): Promise<void> {
+      isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.destroyHandshakes();
       await endsIn(withinMs, closed);
@@ -159,7 +177,9 @@ function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string)
   // By the peer's address and port: on Deno the secured socket is another object than the one that came.
   const open = new Map<string, Connection>();
   const perBlock = new Map<string, number>();
-  const warn = createWarning("the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy");
+  const warn = createWarning(
+    "the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy",
+  );
 
   function leave(name: string): void {
     const connection = open.get(name);

@@ -48,18 +48,54 @@ const shown = (page: (pages: Pages) => PageHandler) => (c: Context<AppEnv>) => p
 
 /** What people open. */
 export const pages = new Hono<AppEnv>()
-  .get(`${api}/openapi.json`, shown(({ openApi }) => openApi))
-  .get(`${api}/docs`, shown(({ reference }) => reference))
-  .get(`${api}/getting-started`, shown((all) => all.gettingStarted))
-  .post(`${api}/getting-started/events`, shown(({ causeEvent }) => causeEvent))
-  .get(`${api}/help`, shown(({ help }) => help.toFolder))
-  .get(`${api}/help/`, shown(({ help }) => help.contents))
-  .get(`${api}/help/:topic`, shown(({ help }) => help.topic))
-  .get("/docs", shown(({ site }) => site.leadTo("v1/inter-agency/docs")))
-  .get(api, shown(({ site }) => site.leadTo("inter-agency/docs")))
-  .get("/", shown(({ lookup }) => lookup.show))
-  .post("/", shown(({ lookup }) => lookup.answer))
-  .get("/verify-envelope", shown(({ envelope }) => envelope));
+  .get(
+    `${api}/openapi.json`,
+    shown(({ openApi }) => openApi),
+  )
+  .get(
+    `${api}/docs`,
+    shown(({ reference }) => reference),
+  )
+  .get(
+    `${api}/getting-started`,
+    shown((all) => all.gettingStarted),
+  )
+  .post(
+    `${api}/getting-started/events`,
+    shown(({ causeEvent }) => causeEvent),
+  )
+  .get(
+    `${api}/help`,
+    shown(({ help }) => help.toFolder),
+  )
+  .get(
+    `${api}/help/`,
+    shown(({ help }) => help.contents),
+  )
+  .get(
+    `${api}/help/:topic`,
+    shown(({ help }) => help.topic),
+  )
+  .get(
+    "/docs",
+    shown(({ site }) => site.leadTo("v1/inter-agency/docs")),
+  )
+  .get(
+    api,
+    shown(({ site }) => site.leadTo("inter-agency/docs")),
+  )
+  .get(
+    "/",
+    shown(({ lookup }) => lookup.show),
+  )
+  .post(
+    "/",
+    shown(({ lookup }) => lookup.answer),
+  )
+  .get(
+    "/verify-envelope",
+    shown(({ envelope }) => envelope),
+  );
 
 type LoadText = () => Promise<{ readonly default: string }>;
 const script = (load: LoadText) => programFile("text/javascript", load);
@@ -67,7 +103,10 @@ const styleSheet = (load: LoadText) => programFile("text/css", load);
 
 /** What pages and programs load besides. */
 export const files = new Hono<AppEnv>()
-  .get(`${api}/docs/scalar.js`, script(() => import("./scalar.bundle.js", { with: { type: "text" } })))
+  .get(
+    `${api}/docs/scalar.js`,
+    script(() => import("./scalar.bundle.js", { with: { type: "text" } })),
+  )
   .get(
     `${api}/getting-started/page.js`,
     script(() => import("./getting-started.client.js", { with: { type: "text" } })),
@@ -81,10 +120,22 @@ export const files = new Hono<AppEnv>()
     script(() => import("./copy-button.client.js", { with: { type: "text" } })),
   )
   .get(`${api}/examples/:language/:file`, exampleFile)
-  .get("/robots.txt", shown(({ site }) => site.robots))
-  .get("/logo", shown(({ site }) => site.logo))
-  .get("/site.css", shown(({ site }) => site.style))
-  .get("/icon.svg", shown(({ site }) => site.icon))
+  .get(
+    "/robots.txt",
+    shown(({ site }) => site.robots),
+  )
+  .get(
+    "/logo",
+    shown(({ site }) => site.logo),
+  )
+  .get(
+    "/site.css",
+    shown(({ site }) => site.style),
+  )
+  .get(
+    "/icon.svg",
+    shown(({ site }) => site.icon),
+  )
   .get("/verify-envelope-worker.js", envelopeWorker)
   .get("/verify-envelope/:file", envelopeFile);
 

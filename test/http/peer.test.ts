@@ -151,11 +151,7 @@ describe("source address", () => {
 describe("the test of a call's own peer", () => {
   test("goes by the networks that are named, mapped addresses included", () => {
     const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
-    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
     expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
   });
 

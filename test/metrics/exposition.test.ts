@@ -131,11 +131,6 @@ describe("the routes", () => {
     const counted = world.metrics.requests.routes.map(({ route }) => route);
     expect(counted).toEqual(["other", ...new Set(expected)]);
   });
-
-  test("that ask for a credential are partner traffic, and no others", () => {
-    const partner = routes.filter(({ traffic }) => traffic === "partner");
-    expect(partner).toEqual(routes.filter((route) => "scope" in route || "self" in route));
-  });
 });
 
 describe("the names of the metrics", () => {

@@ -49,7 +49,11 @@ describe("a failure that a browser meets", () => {
     app.get("/broken", () => {
       throw failure;
     });
-    const response = await app.request("/broken", { headers: asBrowser });
+    const response = await app.request(
+      "/broken",
+      { headers: asBrowser },
+      { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
+    );
     const html = await response.text();
     const words = status === 400 ? failures[405] : failures[status as 500 | 503];
     expect(response.status).toBe(status);
