@@ -7,9 +7,9 @@ import { TvsError } from "../domain/errors.ts";
 import { verifierKeyOf } from "../domain/evidence/epochs.ts";
 import type { EvidenceReader } from "../domain/evidence/evidence.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
-import { asKeys, type PublicDocument, publicDocument, sendDocument } from "../http/public-document.ts";
 import { check } from "../http/request-body.ts";
 import { type ApiHandler, withinLimit } from "./public-api.ts";
+import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
 /** A new one comes every half minute while there are calls. */

@@ -6,17 +6,17 @@ import { isPersonalTerm } from "../domain/teachers/search-term.ts";
 import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
 import { rateLimitKeys } from "../http/peer.ts";
 import { problemResponse } from "../http/problem.ts";
+import { check } from "../http/request-body.ts";
+import { log } from "../logger.ts";
+import type { Service } from "../service.ts";
+import type { EvidenceDocuments } from "./evidence-api.ts";
 import {
   compressedDocument,
   keptDocuments,
   programFile,
   publicDocument,
   sendDocument,
-} from "../http/public-document.ts";
-import { check } from "../http/request-body.ts";
-import { log } from "../logger.ts";
-import type { Service } from "../service.ts";
-import type { EvidenceDocuments } from "./evidence-api.ts";
+} from "./public-document.ts";
 import { searchTermSchema } from "./requests.ts";
 import type { StatusDocuments } from "./status-api.ts";
 

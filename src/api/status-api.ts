@@ -5,9 +5,9 @@ import { isoSeconds } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
-import { type PublicDocument, publicDocument, sendDocument } from "../http/public-document.ts";
 import type { Service } from "../service.ts";
 import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
+import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
 /** What everybody may read of the status lists. What is not there throws TvsError NOT_KNOWN. */
 export type StatusDocuments = ReturnType<typeof createStatusDocuments>;

@@ -3,10 +3,10 @@
 import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
 import { type ApiParts, openApiPage } from "../api/public-api.ts";
+import { asKeys, programFile, publicDocument, sendDocument } from "../api/public-document.ts";
 import { TvsError } from "../domain/errors.ts";
 import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
-import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
 import type { AppOptions, Service } from "../service.ts";
 import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";

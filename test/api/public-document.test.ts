@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { type CompressedDocument, compressedDocument, keptDocuments } from "../../src/api/public-document.ts";
 import type { Snapshot } from "../../src/domain/configuration.ts";
-import {
-  type CompressedDocument,
-  compressedDocument,
-  keptDocuments,
-} from "../../src/http/public-document.ts";
 
 describe("a document that says something of the service", () => {
   const settingsOf = (issuer: string) => ({ settings: { issuer, site: site } }) as unknown as Snapshot;
