@@ -1,88 +1,84 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { createEvidenceDocuments } from "./api/evidence-api.ts";
-import { forSelf } from "./api/me.ts";
-import { forPartners } from "./api/partner-api.ts";
-import { createPublicLimit, type PublicParts } from "./api/public-api.ts";
+import { type ApiParts, createPublicLimit } from "./api/public-api.ts";
 import { createStatusDocuments } from "./api/status-api.ts";
 import { TvsError } from "./domain/errors.ts";
-import { createApi } from "./http/api-router.ts";
-import { type AppEnv, setHeaders } from "./http/hono-call.ts";
-import { beginTrace, endTrace, type Handler } from "./http/http-call.ts";
-import { createPeerTest, createSourceAddress, type PeerTest, type SourceOf } from "./http/peer.ts";
-import { failureHeaders, problemReply } from "./http/problem.ts";
-import { type PartnerRoute, type PublicRoute, routerPath, routes, type SelfRoute } from "./routes.ts";
+import { type AppEnv, beginTrace, endTrace } from "./http/context.ts";
+import { createAddressTest, createSourceAddress } from "./http/peer.ts";
+import { failureHeaders } from "./http/problem.ts";
+import { resources, routes } from "./routes.ts";
 import type { AppOptions, Service } from "./service.ts";
 import { failureResponses } from "./site/error-page.ts";
 import { createPages } from "./site/routes.ts";
 import { createPageSender } from "./site/shell.ts";
 
-type Dependencies = PublicParts & { readonly forwardsCertificates: PeerTest };
-
-/**
- * The whole HTTP surface over a service. The table's calls of the API have a way of their own (http/api-router.ts); Hono
- * has the pages, and what is neither: other methods, unknown paths, and a browser's question before it calls (CORS).
- */
-export function createApp(service: Service, options: AppOptions) {
-  const dependencies = createDependencies(service, options);
+/** The whole HTTP surface over a service. */
+export function createApp(service: Service, options: AppOptions): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
   const sender = createPageSender(service);
-  const pages = createPages(dependencies, options, sender);
-  const hono = new Hono<AppEnv>();
-  const issuer = () => service.configuration.current().settings.issuer;
   const failed = failureResponses(sender);
-  hono.onError(failed);
-  hono.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
-  hono.use(async (c, next) => {
-    // An address without a route has no pattern, and its path may hold anything.
-    const trace = beginTrace(c.req.method, patterns.get(routePath(c, -1)) ?? "other");
-    c.set("trace", trace);
-    c.set("issuer", issuer);
-    await next();
-    c.header("X-Request-Id", trace.requestId);
-    c.header("X-Content-Type-Options", "nosniff");
-    endTrace(trace, c.res.status, service.onCall);
-    // What a page says in its own words has its code since.
-    if (trace.error !== null) setHeaders(c, failureHeaders(trace.error, issuer()));
-  });
-  const calls = [];
-  for (const route of routes) {
-    const { method, path } = route;
-    const at = routerPath(route);
-    if (route.cors) hono.use(at, cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders }));
-    if ("page" in route) {
-      hono.on(method, at, route.page(pages));
-    } else {
-      calls.push({ method, path, routerPath: at, handler: handlerOf(route, dependencies) });
-    }
-  }
-  refuseOtherMethods(hono, failed);
-  return { api: createApi(calls, { issuer, observe: service.onCall }), pages: hono };
+  app.onError(failed);
+  app.notFound((c) => failed(new TvsError("PATH_UNKNOWN", "there is no such path"), c));
+  app.use(accompany(service, options, sender));
+  for (const { cors, pattern } of routes) if (cors) app.use(pattern, openToAll);
+  for (const { at, app: resource } of resources) app.route(at, resource);
+  refuseOtherMethods(app, failed);
+  return app;
 }
 
-function createDependencies(service: Service, options: AppOptions): Dependencies {
+const namesOfPatterns = new Map(routes.map(({ pattern, path }) => [pattern, path]));
+
+/** Gives each call its trace and what handlers answer from, and each answer the headers that all have. */
+function accompany(
+  service: Service,
+  options: AppOptions,
+  sender: ReturnType<typeof createPageSender>,
+): MiddlewareHandler<AppEnv> {
+  const parts = createParts(service, options);
+  const pages = createPages(parts, options, sender);
+  return async (c, next) => {
+    // An address without a route has no pattern, and its path may hold anything.
+    const trace = beginTrace(c.req.method, namesOfPatterns.get(routePath(c, -1)) ?? "other");
+    const { issuer } = service.configuration.current().settings;
+    c.set("trace", trace);
+    c.set("issuer", issuer);
+    c.set("parts", parts);
+    c.set("pages", pages);
+    await next();
+    const { headers, status } = c.res;
+    headers.set("X-Request-Id", trace.requestId);
+    headers.set("X-Content-Type-Options", "nosniff");
+    if (c.env.tls) headers.set("Strict-Transport-Security", strictTransport);
+    endTrace(trace, status, service.onCall);
+    // A page that states a failure in its own words has its code from then on.
+    if (trace.error !== null && !headers.has("X-Error-Code"))
+      for (const [name, value] of Object.entries(failureHeaders(trace.error, issuer)))
+        headers.set(name, value);
+  };
+}
+
+/**
+ * Come by TLS only, for a year (RFC 6797), because some ask once a year, before an examination. Names below this host are
+ * not included. Over plain HTTP it must not be said, and a proxy that ends TLS says it itself.
+ */
+const strictTransport = "max-age=31536000";
+
+function createParts(service: Service, options: AppOptions): ApiParts {
   const evidence = createEvidenceDocuments(service);
   const findSource = createSourceAddress({ trustedProxies: options.trustedProxies });
-  const sourceOf: SourceOf = (call) =>
-    findSource(call.connection.remoteAddress, call.header("x-forwarded-for"));
   return {
     service,
     limit: createPublicLimit({
       clock: service.clock,
-      sourceOf,
+      sourceOf: ({ env, req }) => findSource(env.remoteAddress, req.header("X-Forwarded-For")),
       perMinute: () => options.publicPerMinute,
     }),
     evidence,
     statusLists: createStatusDocuments(service, evidence),
-    forwardsCertificates: createPeerTest(options.clientCertFrom ?? []),
+    forwardsCertificates: createAddressTest(options.clientCertFrom ?? []),
   };
-}
-
-function handlerOf(route: PartnerRoute | SelfRoute | PublicRoute, dependencies: Dependencies): Handler {
-  if ("scope" in route) return forPartners(route, dependencies);
-  if ("self" in route) return forSelf(route.self, dependencies);
-  const handler: Handler = (call) => route.handler(call, dependencies);
-  return route.cors ? openToAll(handler) : handler;
 }
 
 /** What a site's script may read of a refusal besides its body. */
@@ -95,24 +91,23 @@ const exposeHeaders = [
   "RateLimit-Policy",
 ];
 const exposedHeaders = exposeHeaders.join(", ");
+const preflight = cors({ origin: "*", allowMethods: ["GET", "HEAD"], exposeHeaders });
 
-/** A handler whose answers, refusals too, any site's script may read. */
-function openToAll(handler: Handler): Handler {
-  return async (call) => {
-    const reply = await handler(call).catch((error) => problemReply(error, call));
-    reply.headers["Access-Control-Allow-Origin"] = "*";
-    if (reply.status >= 400) reply.headers["Access-Control-Expose-Headers"] = exposedHeaders;
-    return reply;
-  };
-}
-
-const patterns = new Map(routes.map((route) => [routerPath(route), route.path]));
+/** Lets any site's script read the answers, refusals too. */
+const openToAll: MiddlewareHandler = async (c, next) => {
+  if (c.req.method === "OPTIONS") return preflight(c, next);
+  await next();
+  const { headers, status } = c.res;
+  headers.set("Access-Control-Allow-Origin", "*");
+  if (status >= 400) headers.set("Access-Control-Expose-Headers", exposedHeaders);
+  return undefined;
+};
 
 /** Answers 405 on every path that has a route, for the methods that it does not have. */
-function refuseOtherMethods(hono: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
-  for (const [path, known] of Map.groupBy(routes, routerPath)) {
+function refuseOtherMethods(app: Hono<AppEnv>, failed: ReturnType<typeof failureResponses>): void {
+  for (const [pattern, known] of Map.groupBy(routes, (route) => route.pattern)) {
     const methods = known.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-    hono.all(path, (c) => {
+    app.all(pattern, (c) => {
       c.header("Allow", methods.join(", "));
       return failed(new TvsError("METHOD_NOT_ALLOWED", `${c.req.method} is not allowed here`), c);
     });

@@ -53,7 +53,7 @@ function layerOf(path: string): string {
 
 /** cli → app → console | site → api → http → domain → partner, adapters beside, and what stands outside the layers. */
 const adapter = ["domain", "partner", "config", "logger", "metrics"];
-const http = ["http", "foreign", ...adapter];
+const http = ["http", ...adapter];
 const api = ["api", "service", "data", ...http];
 const site = ["site", "manual", "shell-word", ...api];
 const allowed: Readonly<Record<string, readonly string[]>> = {

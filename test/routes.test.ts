@@ -31,23 +31,35 @@ describe("the table of routes", () => {
     }
   });
 
-  test("has one route for each scope", () => {
-    const asked = routes.flatMap((route) => ("scope" in route ? [route.scope] : []));
+  test("asks for the scopes that the document names, one route for each scope", async () => {
+    const asked: string[] = [];
+    for (const route of routes) {
+      const response = await world.call(route.path.replace(/\{\w+\}/g, "1"), {
+        method: route.method,
+        as: "unscoped",
+      });
+      const { message = "" } =
+        response.status === 403 ? ((await response.json()) as { message?: string }) : {};
+      const scope = /^this credential lacks the scope (\w+)$/.exec(message)?.slice(1) ?? [];
+      asked.push(...scope);
+      const operation = operationOf(route);
+      if (operation === undefined) {
+        expect([route.path, scope]).toEqual([route.path, []]);
+        continue;
+      }
+      const methods = ["mutualTLS", "bearerKey", "headerKey"];
+      const security = route.traffic === "partner" ? methods.map((method) => ({ [method]: scope })) : [];
+      expect([route.path, operation.security]).toEqual([route.path, security]);
+      for (const one of scope) expect(operation.description).toContain(`Scope \`${one}\`.`);
+    }
     expect(asked.sort()).toEqual([...scopes].sort());
   });
 
-  test("asks for the scopes that the document names", () => {
-    const named = routes.map((route) => ({ route, operation: operationOf(route) }));
-    for (const { route, operation } of named.filter(({ operation }) => operation !== undefined)) {
-      const scope = "scope" in route ? [route.scope] : [];
-      const methods = ["mutualTLS", "bearerKey", "headerKey"];
-      const isPartners = "scope" in route || "self" in route;
-      const security = !isPartners ? [] : methods.map((method) => ({ [method]: scope }));
-      expect([route.path, operation?.security]).toEqual([route.path, security]);
-      for (const one of scope) expect(operation?.description).toContain(`Scope \`${one}\`.`);
+  test("counts the routes that ask for a credential as partner traffic, and no others", async () => {
+    for (const { method, path, traffic } of routes) {
+      const { status } = await world.call(path.replace(/\{\w+\}/g, "1"), { method });
+      expect([path, status === 401]).toEqual([path, traffic === "partner"]);
     }
-    const undescribed = named.filter(({ route, operation }) => "scope" in route && operation === undefined);
-    expect(undescribed).toEqual([]);
   });
 
   test("has every operation that the document names", () => {
@@ -71,7 +83,7 @@ describe("the table of routes", () => {
 
   test("opens to scripts of other sites only what everybody may read", () => {
     const open = routes.filter(({ cors }) => cors);
-    expect(open.filter((route) => route.method !== "GET" || "scope" in route)).toEqual([]);
+    expect(open.filter(({ method, traffic }) => method !== "GET" || traffic === "partner")).toEqual([]);
     expect(open.length).toBeGreaterThan(0);
     const told = routes.filter((route) => operationOf(route)?.description.includes("(CORS)"));
     expect(told).toEqual(open);

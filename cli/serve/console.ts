@@ -17,8 +17,7 @@ import { explainError } from "../../src/delivery/exchange.ts";
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createReadings } from "../../src/domain/readings.ts";
-import { listen } from "../../src/http/listen.ts";
-import type { App } from "../../src/http/request-listener.ts";
+import { type App, serve } from "../../src/http/serve.ts";
 import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
@@ -61,8 +60,6 @@ export type ConsolePort = {
 
 /** The console's address, of this machine only: an option that could open it to others would one day be set. */
 const host = "127.0.0.1";
-/** The most connections: enough for an operator's windows and some scrapers. */
-const maxConnections = 64;
 
 /**
  * Takes the console's port before the service is opened: a busy one is told before a register is made.
@@ -71,10 +68,9 @@ const maxConnections = 64;
  */
 export async function takeConsolePort(port: number): Promise<ConsolePort> {
   const opening = Promise.withResolvers<App>();
-  const listener = await listen(opening.promise, {
+  const listener = await serve(opening.promise, {
     host,
     port,
-    limits: { maxConnections },
     onError: (error) => log.error("the console failed", { detail: String(error) }),
   });
   const place = { port: listener.port, id: randomUUID() };
@@ -87,7 +83,7 @@ export async function takeConsolePort(port: number): Promise<ConsolePort> {
       history = startHistory({ counters: service.metrics.counters, clock });
       file = consoleFile(config);
       placeOver(await writeBeside(file, writePlace(place)), file);
-      opening.resolve({ pages: createAdmin(service, { config, history, place }) });
+      opening.resolve(createAdmin(service, { config, history, place }));
       return mintLink(secrets, place, clock.now()).url;
     },
     async close() {

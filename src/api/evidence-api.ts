@@ -1,14 +1,15 @@
 /** The evidence log for everybody (decision D13.5): the newest checkpoint, the keys, and proofs. */
 
 import { Buffer } from "node:buffer";
+import { type Context, Hono } from "hono";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { verifierKeyOf } from "../domain/evidence/epochs.ts";
 import type { EvidenceReader } from "../domain/evidence/evidence.ts";
-import type { HttpCall } from "../http/http-call.ts";
-import { asKeys, documentReply, type PublicDocument, publicDocument } from "../http/public-document.ts";
+import { type AppEnv, pathPart } from "../http/context.ts";
 import { check } from "../http/request-body.ts";
-import { type PublicHandler, withinLimit } from "./public-api.ts";
+import { type ApiHandler, withinLimit } from "./public-api.ts";
+import { asKeys, type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 
 /** A new one comes every half minute while there are calls. */
@@ -18,30 +19,33 @@ const forEver = "public, max-age=31536000, immutable";
 /** The same two sizes may be asked of a later epoch's tree; to ask whether the answer is still good costs nothing. */
 const whileConfirmed = "public, no-cache";
 
-export const logCheckpoint: PublicHandler = withinLimit(async (call, { evidence }) =>
-  documentReply(call, await evidence.checkpoint(), asCheckpoint),
-);
+const checkpoint: ApiHandler = async (c) =>
+  sendDocument(c, await c.get("parts").evidence.checkpoint(), asCheckpoint);
 
-export const logKey: PublicHandler = withinLimit(async (call, { evidence }) =>
-  documentReply(call, await evidence.key(), asKeys),
-);
+const key: ApiHandler = async (c) => sendDocument(c, await c.get("parts").evidence.key(), asKeys);
 
-export const logInclusion: PublicHandler = withinLimit(async (call, { evidence }) => {
-  const leafHash = check(leafHashSchema, call.pathPart("leafHash"), "leafHash");
-  const size = call.query("size") === undefined ? undefined : treeSize(call, "size");
-  return documentReply(call, await evidence.inclusion(leafHash, size), forEver);
-});
+const inclusion: ApiHandler = async (c) => {
+  const leafHash = check(leafHashSchema, pathPart(c, "leafHash"), "leafHash");
+  const size = c.req.query("size") === undefined ? undefined : treeSize(c, "size");
+  return sendDocument(c, await c.get("parts").evidence.inclusion(leafHash, size), forEver);
+};
 
-export const logConsistency: PublicHandler = withinLimit(async (call, { evidence }) => {
-  const from = treeSize(call, "from");
-  const to = treeSize(call, "to");
+const consistency: ApiHandler = async (c) => {
+  const from = treeSize(c, "from");
+  const to = treeSize(c, "to");
   if (from > to) throw new TvsError("REQUEST_INVALID", "from must not be above to");
-  return documentReply(call, await evidence.consistency(from, to), whileConfirmed);
-});
+  return sendDocument(c, await c.get("parts").evidence.consistency(from, to), whileConfirmed);
+};
+
+export const evidenceApi = new Hono<AppEnv>()
+  .get("/log/checkpoint", withinLimit(checkpoint))
+  .get("/log/key", withinLimit(key))
+  .get("/log/inclusion/:leafHash", withinLimit(inclusion))
+  .get("/log/consistency", withinLimit(consistency));
 
 /** A size in the query, which has one spelling. @throws TvsError REQUEST_INVALID */
-function treeSize(call: HttpCall, name: "size" | "from" | "to"): number {
-  const text = call.query(name);
+function treeSize(c: Context, name: "size" | "from" | "to"): number {
+  const text = c.req.query(name);
   const isDecimal = text !== undefined && /^[1-9]\d*$/.test(text);
   return check(treeSizeSchema, isDecimal ? Number(text) : text, name);
 }

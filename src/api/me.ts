@@ -3,40 +3,34 @@
  * the credential says whose. Each costs a call of the minute and none of the day.
  */
 
+import { Hono } from "hono";
 import * as v from "valibot";
 import { deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeOwnDelivery, describeSelf } from "../domain/self-service.ts";
 import { changeWatches, maxWatchChange, type WatchChange, watchedRegNo } from "../domain/watches.ts";
-import { type Handler, type HttpCall, jsonReply, type Reply } from "../http/http-call.ts";
+import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, coded, readBody } from "../http/request-body.ts";
 import { maxRegNoLength } from "../partner/reg-no.ts";
 import type { Service } from "../service.ts";
-import { type Attempt, type CallerParts, forCallers } from "./partner-caller.ts";
+import { type Attempt, forCallers } from "./partner-caller.ts";
+import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /**
- * Answers such a call; its body may be read more than once. Its writes throw `Superseded`, and the call is retried, if the
- * snapshot that it was authenticated by has changed.
+ * Answers such a call. Its writes throw `Superseded`, and the call is retried, if the snapshot that it was authenticated
+ * by has changed.
  */
-export type SelfHandler = (self: Attempt, service: Service) => Promise<Reply>;
+type SelfHandler = (self: Attempt, service: Service) => Promise<Response>;
 
 /**
  * A route about the partner that asks: credential (401), minute (429), body (413, 400), work. It pays first: what is read
- * is read behind a commit of this thread, so it is never older than what another thread has shown this partner.
+ * is read after a commit, so it is never older than what this partner was shown before.
  */
-export function forSelf(self: SelfHandler, parts: CallerParts): Handler {
-  return forCallers(null, parts, (call) => {
-    let body: Promise<Uint8Array> | undefined;
-    const once = {
-      ...call,
-      body() {
-        body ??= call.body();
-        return body;
-      },
-    };
-    return async (attempt) =>
-      (await attempt.pay()) ? self({ ...attempt, call: once }, parts.service) : null;
-  });
+function forSelf(self: SelfHandler): ApiHandler {
+  return forCallers(
+    null,
+    (c) => async (attempt) => ((await attempt.pay()) ? self(attempt, c.get("parts").service) : null),
+  );
 }
 
 const defaultLimit = 100;
@@ -51,22 +45,22 @@ type Page = { readonly data: readonly unknown[]; readonly end: string | null; re
  * @throws TvsError REQUEST_INVALID
  */
 async function listPage(
-  call: Pick<HttpCall, "query">,
+  c: ApiContext,
   cursor: v.GenericSchema<string, string>,
   read: (asked: { after: string | null; limit: number }) => Promise<Page>,
-): Promise<Reply> {
-  const asked = call.query("after");
+): Promise<Response> {
+  const asked = c.req.query("after");
   const after = asked === undefined ? null : check(cursor, asked, "after");
-  const limit = Number(call.query("limit") ?? defaultLimit);
+  const limit = Number(c.req.query("limit") ?? defaultLimit);
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw new TvsError("REQUEST_INVALID", `limit must be a whole number from 1 to ${maxLimit}`);
   const { data, end, done } = await read({ after, limit });
-  return jsonReply(200, { data, iterator: end ?? after, done });
+  return c.json({ data, iterator: end ?? after, done });
 }
 
-export const showSelf: SelfHandler = async (self, { self: own, clock }) => {
+const showSelf: SelfHandler = async (self, { self: own, clock }) => {
   const endpoint = await own.endpoint(self.authenticated.partner.partnerId);
-  return jsonReply(200, describeSelf(self, { endpoint, day: self.quota.day(), now: clock.now() }));
+  return self.c.json(describeSelf(self, { endpoint, day: self.quota.day(), now: clock.now() }));
 };
 
 const idSchema = v.pipe(
@@ -75,8 +69,8 @@ const idSchema = v.pipe(
   v.toLowerCase(),
 );
 
-export const fetchEvents: SelfHandler = ({ call, authenticated }, { self: own }) =>
-  listPage(call, idSchema, (asked) => own.events(authenticated.partner.partnerId, asked));
+const fetchEvents: SelfHandler = ({ c, authenticated }, { self: own }) =>
+  listPage(c, idSchema, (asked) => own.events(authenticated.partner.partnerId, asked));
 
 const stateSchema = v.picklist(deliveryStates, `must be ${deliveryStates.join(", ")}`);
 const placeSchema = v.pipe(
@@ -84,11 +78,11 @@ const placeSchema = v.pipe(
   v.regex(/^[1-9]\d{0,14}$/, "must be the iterator that the list gave you"),
 );
 
-export const listDeliveries: SelfHandler = ({ call, authenticated }, { self: own }) => {
-  const asked = call.query("state");
+const listDeliveries: SelfHandler = ({ c, authenticated }, { self: own }) => {
+  const asked = c.req.query("state");
   const state = asked === undefined ? undefined : check(stateSchema, asked, "state");
   const { partnerId } = authenticated.partner;
-  return listPage(call, placeSchema, async ({ after, limit }) => {
+  return listPage(c, placeSchema, async ({ after, limit }) => {
     const before = after === null ? undefined : Number(after);
     const page = await own.deliveries({ partnerId, state, before, limit });
     const last = page.at(-1);
@@ -100,13 +94,13 @@ export const listDeliveries: SelfHandler = ({ call, authenticated }, { self: own
   });
 };
 
-export const showDelivery: SelfHandler = async ({ call, authenticated }, { self: own }) => {
-  const found = await own.delivery(authenticated.partner.partnerId, call.pathPart("deliveryId"));
-  return jsonReply(200, describeOwnDelivery(found));
+const showDelivery: SelfHandler = async ({ c, authenticated }, { self: own }) => {
+  const found = await own.delivery(authenticated.partner.partnerId, pathPart(c, "deliveryId"));
+  return c.json(describeOwnDelivery(found));
 };
 
-export const retryDelivery: SelfHandler = async (self, { self: own }) =>
-  jsonReply(200, describeOwnDelivery(await own.retry(self, self.call.pathPart("deliveryId"))));
+const retryDelivery: SelfHandler = async (self, { self: own }) =>
+  self.c.json(describeOwnDelivery(await own.retry(self, pathPart(self.c, "deliveryId"))));
 
 const numberSchema = v.pipe(
   v.string("must be text"),
@@ -139,35 +133,35 @@ const changeSchema = v.pipe(
   v.check(({ add, remove }) => add.length + remove.length <= maxWatchChange, sizeForm),
 );
 
-export const watchOne: SelfHandler = async (self, service) => {
+const watchOne: SelfHandler = async (self, service) => {
   await change(self, service, { add: [numberIn(self)], remove: [] });
-  return nothing();
+  return self.c.body(null, 204);
 };
 
-export const unwatchOne: SelfHandler = async (self, service) => {
+const unwatchOne: SelfHandler = async (self, service) => {
   await change(self, service, { add: [], remove: [numberIn(self)] });
-  return nothing();
+  return self.c.body(null, 204);
 };
 
-export const changeWatched: SelfHandler = async (self, service) => {
-  const { value } = await readBody(self.call, changeSchema);
+const changeWatched: SelfHandler = async (self, service) => {
+  const { value } = await readBody(self.c, changeSchema);
   const [add, remove] = [new Set(value.add), new Set(value.remove)];
   const both = value.add.findIndex((regNo) => remove.has(regNo));
   if (both >= 0) throw new TvsError("REQUEST_INVALID", `add[${both}] must not be in remove as well`);
-  return jsonReply(200, { watched: await change(self, service, { add: [...add], remove: [...remove] }) });
+  return self.c.json({ watched: await change(self, service, { add: [...add], remove: [...remove] }) });
 };
 
-export const listWatched: SelfHandler = ({ call, authenticated }, { self: own }) => {
+const listWatched: SelfHandler = ({ c, authenticated }, { self: own }) => {
   const { partnerId } = authenticated.partner;
-  return listPage(call, numberSchema, async ({ after, limit }) => {
+  return listPage(c, numberSchema, async ({ after, limit }) => {
     const found = await own.watches.page(partnerId, { after: after ?? "", limit: limit + 1 });
     const data = found.slice(0, limit);
     return { data, end: data.at(-1) ?? null, done: found.length <= limit };
   });
 };
 
-function numberIn({ call }: Attempt): string {
-  return check(numberSchema, call.pathPart("regNo"), "regNo");
+function numberIn({ c }: Attempt): string {
+  return check(numberSchema, pathPart(c, "regNo"), "regNo");
 }
 
 /** What the caller was judged by holds in the commit of the change. */
@@ -175,4 +169,13 @@ function change({ snapshot, authenticated }: Attempt, { self: own }: Service, ch
   return changeWatches(own.watches, authenticated.partner, changed, snapshot.revision);
 }
 
-const nothing = () => ({ status: 204, headers: {}, body: "" });
+export const meApi = new Hono<AppEnv>()
+  .get("/me", forSelf(showSelf))
+  .get("/watch", forSelf(listWatched))
+  .post("/watch", forSelf(changeWatched))
+  .put("/watch/:regNo{.+}", forSelf(watchOne))
+  .delete("/watch/:regNo{.+}", forSelf(unwatchOne))
+  .get("/events", forSelf(fetchEvents))
+  .get("/me/deliveries", forSelf(listDeliveries))
+  .get("/me/deliveries/:deliveryId", forSelf(showDelivery))
+  .post("/me/deliveries/:deliveryId/retry", forSelf(retryDelivery));

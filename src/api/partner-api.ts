@@ -1,14 +1,16 @@
 /** The partner operations (contract C14): each from its call's parts to the question that is asked of the domain. */
 
+import { Hono } from "hono";
 import { TvsError } from "../domain/errors.ts";
 import { operationOfScope, type Partner, type Scope } from "../domain/partners.ts";
 import type { Identifier } from "../domain/teachers/identifier.ts";
 import { canonicalRegNo } from "../domain/teachers/teachers.ts";
 import type { Answer, Asked, IdempotentBody, Question } from "../domain/verification.ts";
-import type { Handler, HttpCall, Reply } from "../http/http-call.ts";
+import { type AppEnv, pathPart } from "../http/context.ts";
 import { check, readBody } from "../http/request-body.ts";
 import type { Purpose } from "../partner/contract.ts";
-import { type Attempt, type CallerParts, forCallers } from "./partner-caller.ts";
+import { type Attempt, forCallers } from "./partner-caller.ts";
+import type { ApiContext, ApiHandler } from "./public-api.ts";
 import {
   batchCheckSchema,
   type EligibilityCheck,
@@ -23,83 +25,82 @@ import {
 type PartnerAsked = Asked & { readonly purposes: readonly Purpose[] };
 
 /** Reads what a partner's call asks: from its path, or from its body, which is checked whole. */
-type PartnerHandler = (call: HttpCall) => Promise<PartnerAsked>;
-
-/** A call for partners: its scope says who may make it, and what the evidence log calls it. */
-export type PartnerCall = { readonly scope: Scope; readonly handler: PartnerHandler };
+type Reader = (c: ApiContext) => Promise<PartnerAsked>;
 
 /**
  * A partner operation with all that is decided before its own work. Nobody's body is read before we know who it is, and
  * nobody's twice.
+ * @param scope who may make the call, and the name of the operation in the evidence log and in the metrics
  */
-export function forPartners({ scope, handler }: PartnerCall, parts: CallerParts): Handler {
-  return forCallers(scope, parts, (call) => {
+function forScope(scope: Scope, read: Reader): ApiHandler {
+  return forCallers(scope, (c) => {
     let asked: Promise<PartnerAsked> | undefined;
     return (attempt) => {
       const ask = () => {
-        asked ??= handler(call);
+        asked ??= read(c);
         return asked;
       };
-      return answer(attempt, { scope, service: parts.service, ask });
+      return answer(attempt, scope, ask);
     };
   });
 }
 
 /**
  * The work of an attempt: body (413, 400), purpose (403), and then idempotency (422, 409) and day (429).
- * @returns null when what it was judged by has changed meanwhile
+ * @returns null if the configuration has changed since: the call is retried
  */
 async function answer(
-  { call, quota, snapshot, authenticated }: Attempt,
-  { scope, service, ask }: { scope: Scope; ask: () => Promise<PartnerAsked> } & Pick<CallerParts, "service">,
-): Promise<Reply | null> {
+  { c, quota, snapshot, authenticated }: Attempt,
+  scope: Scope,
+  ask: () => Promise<PartnerAsked>,
+): Promise<Response | null> {
   const { purposes, ...asked } = await ask();
   requirePurposes(authenticated.partner, purposes);
   const operation = operationOfScope[scope];
-  const { requestId } = call.trace;
-  const how = { snapshot, authenticated, operation, requestId, quota };
-  const answer = await service.verification.answer({ ...how, ...asked });
+  const trace = c.get("trace");
+  const how = { snapshot, authenticated, operation, requestId: trace.requestId, quota };
+  const answer = await c.get("parts").service.verification.answer({ ...how, ...asked });
   if (answer === null) return null;
-  call.trace.replayed = answer.replayed;
-  return replyOf(answer);
+  trace.replayed = answer.replayed;
+  return responseOf(answer);
 }
 
-function replyOf({ headers, body, replayed }: Answer): Reply {
+function responseOf({ headers, body, replayed }: Answer): Response {
   const all: Record<string, string> = { ...headers, "Content-Type": "application/json" };
   if (replayed) all["Idempotent-Replayed"] = "true";
-  return { status: 200, headers: all, body };
+  return new Response(body, { headers: all });
 }
 
 const lookupPurpose = "GENERAL_PUBLIC_VERIFICATION";
 
-export const checkEligibility: PartnerHandler = async (call) => {
-  const { value, raw } = await readBody(call, eligibilityCheckSchema);
-  return askedIn([value], idempotencyOf(call, raw));
+const checkEligibility: Reader = async (c) => {
+  const { value, raw } = await readBody(c, eligibilityCheckSchema);
+  return askedIn([value], idempotencyOf(c, raw));
 };
 
-export const lookUpByRegNo: PartnerHandler = async (call) => {
-  const regNo = check(regNoSchema, call.pathPart("regNo"), "regNo");
+const lookUpByRegNo: Reader = async (c) => {
+  const regNo = check(regNoSchema, pathPart(c, "regNo"), "regNo");
   return lookUp({ regNo: canonicalRegNo(regNo) ?? regNo });
 };
 
-export const lookUpByTId: PartnerHandler = async (call) => {
-  const text = call.pathPart("tId");
+const lookUpByTId: Reader = async (c) => {
+  const text = pathPart(c, "tId");
   const tId = check(tIdSchema, /^\d+$/.test(text) ? Number(text) : Number.NaN, "tId");
   return lookUp({ tId });
 };
 
-export const lookUpByNin: PartnerHandler = async (call) => {
-  const { value } = await readBody(call, ninLookupSchema);
+const lookUpByNin: Reader = async (c) => {
+  const { value } = await readBody(c, ninLookupSchema);
   return lookUp(value);
 };
 
-export const checkBatch: PartnerHandler = async (call) => {
-  const { value, raw } = await readBody(call, batchCheckSchema);
-  return askedIn(value.items, idempotencyOf(call, raw));
+const checkBatch: Reader = async (c) => {
+  const { value, raw } = await readBody(c, batchCheckSchema);
+  return askedIn(value.items, idempotencyOf(c, raw));
 };
 
-export const stateRoster: PartnerHandler = async (call) => {
-  const { value, raw } = await readBody(call, rosterSchema);
+const stateRoster: Reader = async (c) => {
+  const { value, raw } = await readBody(c, rosterSchema);
   const { purpose, list, teachers } = value;
   const listed = teachers.map(({ name = null, ...identifier }) => {
     return { identifier: identifierOf(identifier), name };
@@ -108,7 +109,7 @@ export const stateRoster: PartnerHandler = async (call) => {
     questions: [],
     list: { purpose, list: { name: list.name, reference: list.reference ?? null }, teachers: listed },
     purposes: [purpose],
-    idempotency: idempotencyOf(call, raw),
+    idempotency: idempotencyOf(c, raw),
   };
 };
 
@@ -137,7 +138,15 @@ function requirePurposes({ purposes }: Partner, stated: readonly Purpose[]): voi
     throw new TvsError("PURPOSE_NOT_ALLOWED", `the purpose ${refused} is not allowed for this partner`);
 }
 
-function idempotencyOf(call: HttpCall, body: unknown): IdempotentBody | undefined {
-  const key = call.header("idempotency-key");
+function idempotencyOf(c: ApiContext, body: unknown): IdempotentBody | undefined {
+  const key = c.req.header("Idempotency-Key");
   return key === undefined ? undefined : { key, body };
 }
+
+export const partnerApi = new Hono<AppEnv>()
+  .post("/eligibility-check", forScope("eligibility", checkEligibility))
+  .get("/lookup/by-reg-no/:regNo{.+}", forScope("lookup_by_reg_no", lookUpByRegNo))
+  .get("/lookup/by-tid/:tId", forScope("lookup_by_tid", lookUpByTId))
+  .post("/lookup/by-nin", forScope("lookup_by_nin", lookUpByNin))
+  .post("/batch", forScope("batch", checkBatch))
+  .post("/rosters", forScope("roster", stateRoster));

@@ -15,18 +15,15 @@ import { TvsError } from "../domain/errors.ts";
 import type { Scope } from "../domain/partners.ts";
 import { type QuotaCall, QuotaExceeded, type QuotaState } from "../domain/quota.ts";
 import type { Admitted } from "../domain/verification.ts";
-import { type Handler, type HttpCall, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
-import type { PeerTest } from "../http/peer.ts";
+import { setRateLimitHeaders } from "../http/context.ts";
 import { parseClientCertHeader } from "../http/peer.ts";
-import { isRefusal, isStoreFailure, isUnauthenticated, problemReply } from "../http/problem.ts";
+import { isRefusal, isStoreFailure, isUnauthenticated, problemResponse } from "../http/problem.ts";
 import type { Service } from "../service.ts";
-
-/** What answers partners' calls, and whose word it takes for a caller's certificate. */
-export type CallerParts = { readonly service: Service; readonly forwardsCertificates: PeerTest };
+import type { ApiContext, ApiHandler } from "./public-api.ts";
 
 /** One call of a partner, of which nothing is known yet but what it presents. */
 type Visit = {
-  readonly call: HttpCall;
+  readonly c: ApiContext;
   readonly service: Service;
   /** What the call must be allowed; null for one that is open to every partner. */
   readonly scope: Scope | null;
@@ -36,7 +33,7 @@ type Visit = {
 
 /** An attempt at a call that was let in, judged by one snapshot from the caller to the commit. */
 export type Attempt = Admitted & {
-  readonly call: HttpCall;
+  readonly c: ApiContext;
   readonly quota: QuotaCall;
   /**
    * Pays the call's minute, once, however often it is asked, if what the attempt is judged by still holds.
@@ -52,19 +49,18 @@ export type Attempt = Admitted & {
  */
 export function forCallers(
   scope: Scope | null,
-  { service, forwardsCertificates }: CallerParts,
-  begin: (call: HttpCall) => (attempt: Attempt) => Promise<Reply | null>,
-): Handler {
-  return async (call) => {
-    const presented = presentedCredentials(call, { service, forwardsCertificates });
-    const visit = { call, service, scope, presented, quota: service.quota.open() };
-    const work = begin(call);
+  begin: (c: ApiContext) => (attempt: Attempt) => Promise<Response | null>,
+): ApiHandler {
+  return async (c) => {
+    const { service } = c.get("parts");
+    const visit = { c, service, scope, presented: presentedCredentials(c), quota: service.quota.open() };
+    const work = begin(c);
     try {
       const paid = { by: "" };
-      const reply = await untilStored(service.configuration, (snapshot) =>
+      const response = await untilStored(service.configuration, (snapshot) =>
         attempt(visit, snapshot, paid, work),
       );
-      return told(reply, visit.quota.state());
+      return withQuota(response, visit.quota.state());
     } catch (error) {
       return refused(error, visit);
     } finally {
@@ -81,9 +77,9 @@ async function attempt(
   visit: Visit,
   known: Snapshot,
   paid: { by: string },
-  work: (attempt: Attempt) => Promise<Reply | null>,
-): Promise<Reply | null> {
-  const { call, quota } = visit;
+  work: (attempt: Attempt) => Promise<Response | null>,
+): Promise<Response | null> {
+  const { c, quota } = visit;
   const admitted = await admit(visit, known);
   const { partner } = admitted.authenticated;
   const { revision } = admitted.snapshot;
@@ -94,7 +90,7 @@ async function attempt(
     return isPaid();
   };
   try {
-    return await work({ ...admitted, call, quota, pay });
+    return await work({ ...admitted, c, quota, pay });
   } catch (error) {
     // Every call past its scope costs the minute, one that failed where that can be said: a database that did not take
     // its evidence would only keep it waiting once more.
@@ -126,50 +122,57 @@ async function admit(visit: Visit, known: Snapshot): Promise<Admitted> {
 }
 
 /** Who calls, as a snapshot says. @throws TvsError STORE_UNAVAILABLE, CLOCK_WRONG */
-function identify({ call, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
+function identify({ c, service, presented }: Visit, { credentials }: Snapshot): Authenticated | null {
   const { configuration, secrets, keyKind: kind, clock, isClockWrong } = service;
   if (configuration.isStale())
     throw new TvsError("STORE_UNAVAILABLE", "what the operator has changed cannot be read; see the log");
   if (isClockWrong()) throw new TvsError("CLOCK_WRONG", "this machine's clock is wrong; see the log");
   const found = authenticate(presented, credentials, { kind, secrets, now: clock.now() });
   if (found !== null) {
-    call.trace.partnerId = found.partner.partnerId;
-    call.trace.keyId = found.credential;
+    const trace = c.get("trace");
+    trace.partnerId = found.partner.partnerId;
+    trace.keyId = found.credential;
   }
   return found;
 }
 
-/** @throws TvsError CREDENTIAL_*: nobody's quota is told of */
-function refused(error: unknown, { call, quota }: Visit): Reply {
+/** @throws TvsError CREDENTIAL_*: such an answer has nobody's quota */
+function refused(error: unknown, { c, quota }: Visit): Response {
   if (isUnauthenticated(error)) throw error;
   const refusal = error instanceof QuotaExceeded ? error.refusal : undefined;
   // Whether a database that failed has charged the call is not known.
   const state = isStoreFailure(error) ? undefined : (quota.state() ?? refusal);
-  return told(problemReply(error, call), state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt });
+  return withQuota(
+    problemResponse(error, c),
+    state && { ...state, resetAt: refusal?.resetAt ?? state.resetAt },
+  );
 }
 
 /** A partner's answer, with what is known of its quota. */
-function told(reply: Reply, state: QuotaState | undefined): Reply {
-  if (state !== undefined) setRateLimitHeaders(reply.headers, state);
-  reply.headers["Cache-Control"] ??= "no-store";
-  return reply;
+function withQuota(response: Response, state: QuotaState | undefined): Response {
+  const { headers } = response;
+  if (state !== undefined) setRateLimitHeaders(headers, state);
+  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
+  return response;
 }
 
 /**
  * The client certificate counts from the TLS layer, or from a peer that is named for having checked it and for letting
  * no caller's own `Client-Cert` through: a certificate is no secret.
  */
-function presentedCredentials(call: HttpCall, { service, forwardsCertificates }: CallerParts): Presented {
-  const header = forwardsCertificates(call) ? call.header("client-cert")?.trim() : undefined;
+function presentedCredentials(c: ApiContext): Presented {
+  const { service, forwardsCertificates } = c.get("parts");
+  const { remoteAddress, clientCertificate } = c.env;
+  const header = forwardsCertificates(remoteAddress) ? c.req.header("Client-Cert")?.trim() : undefined;
   const forwarded = parseClientCertHeader(header);
-  if (header && forwarded === null) service.onUnreadableCertificate?.(call.connection.remoteAddress);
-  const authorization = call.header("authorization");
+  if (header && forwarded === null) service.onUnreadableCertificate?.(remoteAddress);
+  const authorization = c.req.header("Authorization");
   const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
   return {
-    certificate: call.connection.clientCertificate,
+    certificate: clientCertificate,
     forwardedCertificate: forwarded,
     bearer,
     otherAuthorization: authorization !== undefined && bearer === null,
-    headerKey: call.header("x-agency-api-key")?.trim() || null,
+    headerKey: c.req.header("X-Agency-Api-Key")?.trim() || null,
   };
 }

@@ -1,66 +1,74 @@
+import { type Context, Hono } from "hono";
 import { type AddressDecision, createAddressLimit } from "../domain/address-limit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { isPersonalTerm } from "../domain/teachers/search-term.ts";
-import type { PageHandler } from "../http/hono-call.ts";
-import { type HttpCall, jsonReply, type Reply, setRateLimitHeaders } from "../http/http-call.ts";
-import { rateLimitKeys, type SourceOf } from "../http/peer.ts";
-import { problemReply } from "../http/problem.ts";
+import { type AppEnv, type Caller, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
+import { rateLimitKeys } from "../http/peer.ts";
+import { problemResponse } from "../http/problem.ts";
+import { check } from "../http/request-body.ts";
+import { log } from "../logger.ts";
+import type { Service } from "../service.ts";
+import type { EvidenceDocuments } from "./evidence-api.ts";
 import {
   compressedDocument,
   keptDocuments,
   programFile,
   publicDocument,
   sendDocument,
-} from "../http/public-document.ts";
-import { check } from "../http/request-body.ts";
-import { log } from "../logger.ts";
-import type { Service } from "../service.ts";
-import type { EvidenceDocuments } from "./evidence-api.ts";
+} from "./public-document.ts";
 import { searchTermSchema } from "./requests.ts";
 import type { StatusDocuments } from "./status-api.ts";
 
-/** What calls for everybody are answered from. */
-export type PublicParts = {
+/** What the API answers from. */
+export type ApiParts = {
   readonly service: Service;
   readonly limit: PublicLimit;
   readonly evidence: EvidenceDocuments;
   readonly statusLists: StatusDocuments;
+  /** Whether an address is that of a proxy whose `Client-Cert` is believed. */
+  readonly forwardsCertificates: (remoteAddress: string) => boolean;
 };
 
-/** A call for everybody, within the limit of the address that it comes from. */
-export type PublicHandler = (call: HttpCall, on: PublicParts) => Promise<Reply>;
+declare module "hono" {
+  interface ContextVariableMap {
+    parts: ApiParts;
+  }
+}
+
+export type ApiContext = Context<AppEnv>;
+export type ApiHandler = (c: ApiContext) => Promise<Response>;
 
 /** The public lookup (contract C2). */
-export const publicLookup: PublicHandler = async (call, { service, limit }) => {
-  const caller = limit(call);
+const publicLookup: ApiHandler = async (c) => {
+  const { service, limit } = c.get("parts");
+  const caller = limit(c);
   const decision = caller.lookup();
-  if (!decision.allowed) return tooMany(call, decision, "lookups");
-  const term = check(searchTermSchema, call.query("searchTerm"), "searchTerm");
+  if (!decision.allowed) return tooMany(c, decision, "lookups");
+  const term = check(searchTermSchema, c.req.query("searchTerm"), "searchTerm");
   const personal = caller.term(term);
-  if (personal?.allowed === false) return tooMany(call, personal, "lookups by NIN, e-mail or phone");
+  if (personal?.allowed === false) return tooMany(c, personal, "lookups by NIN, e-mail or phone");
   const answer = await service.publicLookup(term);
-  const headers = { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" };
-  return jsonReply(200, answer, headers);
+  return c.json(answer, 200, { "Cache-Control": answer.found ? "private, max-age=86400" : "no-store" });
 };
 
+export const publicLookupApi = new Hono<AppEnv>().get("/teacher/verify-license", publicLookup);
+
 /** A call that names nobody, and counts as a lookup. */
-export function withinLimit(handler: PublicHandler): PublicHandler {
-  return async (call, on) => {
-    const decision = on.limit(call).lookup();
-    return decision.allowed ? handler(call, on) : tooMany(call, decision, "lookups");
+export function withinLimit(handler: ApiHandler): ApiHandler {
+  return async (c) => {
+    const decision = c.get("parts").limit(c).lookup();
+    return decision.allowed ? handler(c) : tooMany(c, decision, "lookups");
   };
 }
 
-function tooMany(call: HttpCall, decision: AddressDecision, what: string): Reply {
+function tooMany(c: ApiContext, decision: AddressDecision, what: string): Response {
   const { retryAfterSeconds } = decision;
   const message = `too many ${what} from this IP address; try again later`;
-  const reply = problemReply(
-    new TvsError("ADDRESS_QUOTA", message, { members: { retryAfterSeconds } }),
-    call,
-  );
-  setRateLimitHeaders(reply.headers, decision);
-  return reply;
+  const error = new TvsError("ADDRESS_QUOTA", message, { members: { retryAfterSeconds } });
+  const response = problemResponse(error, c);
+  setRateLimitHeaders(response.headers, decision);
+  return response;
 }
 
 export type PublicLimit = ReturnType<typeof createPublicLimit>;
@@ -72,13 +80,13 @@ export function createPublicLimit({
   perMinute,
 }: {
   clock: Clock;
-  sourceOf: SourceOf;
+  sourceOf: (caller: Caller) => string;
   perMinute: () => number;
 }) {
   const limit = createAddressLimit(perMinute, clock);
   /** What a caller's address has left, found once for all of a call. */
-  return (call: Parameters<SourceOf>[0]) => {
-    const blocks = rateLimitKeys(sourceOf(call));
+  return (caller: Caller) => {
+    const blocks = rateLimitKeys(sourceOf(caller));
     return {
       /** Counts any lookup, before its term is read. */
       lookup: () => limit.lookup(blocks),
@@ -106,38 +114,49 @@ const moduleCode = programFile(
   () => import("./verify.bundle.js", { with: { type: "text" } }),
 );
 
-export const partnerModule: PageHandler = async (c) => {
+const partnerModule: PageHandler = async (c) => {
   const reply = await moduleCode(c);
   // Deno and editors find the declarations by this header, of the module itself.
   if (reply.ok) reply.headers.set("X-TypeScript-Types", "./verify.d.mts");
   return reply;
 };
 
-export const partnerTypes = programFile(
+const partnerTypes = programFile(
   "application/typescript",
   () => import("./verify.types.txt", { with: { type: "text" } }),
 );
 
-/** The key set, the key history, the OpenAPI document and the health probe: public, and the same for everybody. */
-export function serviceDocuments(service: Service) {
-  const { configuration } = service;
+const health: ApiHandler = async (c) => {
+  const { service } = c.get("parts");
+  const status = await healthOf(service);
+  // The probe has read again what commands have changed.
+  const { settings, keys } = service.configuration.current();
+  c.header("Cache-Control", "no-store");
+  if (status !== "ok") c.header("Retry-After", "1");
+  return c.json(
+    { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
+    status === "ok" ? 200 : 503,
+  );
+};
+
+const recent = (c: ApiContext) => c.get("parts").service.configuration.recent();
+
+/** The key set, the key history, the health probe and the partners' module: public, and the same for everybody. */
+export const documentsApi = new Hono<AppEnv>()
+  .get("/.well-known/jwks.json", async (c) =>
+    sendDocument(c, publicDocument((await recent(c)).jwks, "application/json")),
+  )
+  .get("/.well-known/key-history", async (c) =>
+    sendDocument(c, publicDocument((await recent(c)).keyHistory, "application/jose")),
+  )
+  .get("/health", health)
+  .get("/verify.mjs", partnerModule)
+  .get("/verify.d.mts", partnerTypes);
+
+/** The OpenAPI document of this service. */
+export function openApiPage({ configuration }: Service): PageHandler {
   const kept = keptDocuments(configuration);
-  const jwks: PageHandler = async (c) =>
-    sendDocument(c, publicDocument((await configuration.recent()).jwks, "application/json"));
-  const keyHistory: PageHandler = async (c) =>
-    sendDocument(c, publicDocument((await configuration.recent()).keyHistory, "application/jose"));
-  const health: PageHandler = async (c) => {
-    const status = await healthOf(service);
-    // The probe has read again what commands have changed.
-    const { settings, keys } = service.configuration.current();
-    c.header("Cache-Control", "no-store");
-    if (status !== "ok") c.header("Retry-After", "1");
-    return c.json(
-      { status, service: "tvs", issuer: settings.issuer, activeKid: keys.active.kid },
-      status === "ok" ? 200 : 503,
-    );
-  };
-  const openApi: PageHandler = async (c) => {
+  return async (c) => {
     const document = await kept("openapi.json", async ({ issuer, site }) => {
       // Loaded here, because most services are hardly ever asked for it.
       const { openApiDocument } = await import("./openapi.ts");
@@ -145,5 +164,4 @@ export function serviceDocuments(service: Service) {
     });
     return sendDocument(c, document);
   };
-  return { jwks, keyHistory, health, openApi };
 }

@@ -1,12 +1,13 @@
 /** The signed status lists for everybody (decision D15.1): each list, where they are, and all that is needed offline. */
 
+import { Hono } from "hono";
 import { isoSeconds } from "../domain/clock.ts";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { type StatusLists, statusListPath, ttlSeconds } from "../domain/status-list/lists.ts";
-import { documentReply, type PublicDocument, publicDocument } from "../http/public-document.ts";
+import { type AppEnv, pathPart } from "../http/context.ts";
 import type { Service } from "../service.ts";
 import { createRecent, type EvidenceDocuments, notKnown } from "./evidence-api.ts";
-import type { PublicHandler } from "./public-api.ts";
+import { type PublicDocument, publicDocument, sendDocument } from "./public-document.ts";
 
 /** What everybody may read of the status lists. What is not there throws TvsError NOT_KNOWN. */
 export type StatusDocuments = ReturnType<typeof createStatusDocuments>;
@@ -84,11 +85,9 @@ async function newestCheckpoint(evidence: EvidenceDocuments): Promise<string | n
 
 const asStatusList = `public, max-age=${ttlSeconds}`;
 
-export const statusList: PublicHandler = async (call, { statusLists }) =>
-  documentReply(call, await statusLists.list(call.pathPart("list")), asStatusList);
-
-export const statusLists: PublicHandler = async (call, on) =>
-  documentReply(call, await on.statusLists.aggregation(), asStatusList);
-
-export const offlinePack: PublicHandler = async (call, { statusLists: documents }) =>
-  documentReply(call, await documents.pack(), asStatusList);
+export const statusApi = new Hono<AppEnv>()
+  .get("/status", async (c) => sendDocument(c, await c.get("parts").statusLists.aggregation(), asStatusList))
+  .get("/status/:list", async (c) =>
+    sendDocument(c, await c.get("parts").statusLists.list(pathPart(c, "list")), asStatusList),
+  )
+  .get("/offline-pack", async (c) => sendDocument(c, await c.get("parts").statusLists.pack(), asStatusList));

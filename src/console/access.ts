@@ -7,7 +7,7 @@ import { html } from "hono/html";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
 import { equalBytes, type Secrets } from "../domain/secrets.ts";
-import type { ConnectionInfo } from "../http/http-call.ts";
+import type { ConnectionInfo } from "../http/context.ts";
 import { type NotLocal, notLocal } from "../http/local-caller.ts";
 import { acceptsPage } from "../site/error-page.ts";
 import { ownFilesPolicy } from "../site/shell.ts";

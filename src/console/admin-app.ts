@@ -2,7 +2,7 @@
 
 import { type Context, Hono } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
-import { programFile } from "../http/public-document.ts";
+import { programFile } from "../api/public-document.ts";
 import { log } from "../logger.ts";
 import { type Exposition, look } from "../metrics/exposition.ts";
 import {

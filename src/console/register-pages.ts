@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import { html } from "hono/html";
 import { isTvsError, TvsError } from "../domain/errors.ts";
 import { findTeachers } from "../domain/teachers/list.ts";
-import { readForm } from "../http/hono-call.ts";
+import { readForm } from "../http/request-body.ts";
 import { type AdminEnv, pathInSession, searchPath } from "./access.ts";
 import { consoleFrame } from "./console-page.ts";
 import type { ConsoleSources } from "./console-state.ts";

@@ -1,13 +1,7 @@
 /** Callers that sit at this machine: how they are known, and what is shown to nobody else. */
 
 import type { Context } from "hono";
-import type { AppEnv } from "./hono-call.ts";
-
-/** What is looked at of a request, to see whether it was made on this machine; Hono's contexts fit. */
-type Asked = {
-  readonly env: { readonly remoteAddress: string };
-  readonly req: { header(name: string): string | undefined };
-};
+import type { AppEnv, Caller } from "./context.ts";
 
 /** Addresses that only this machine's own programs can come from. */
 const ourAddress = /^(?:(?:::ffff:)?127\.\d+\.\d+\.\d+|::1)$/;
@@ -29,7 +23,7 @@ export type NotLocal = "address" | "name" | "proxy";
  * in `Host`), and through no proxy.
  * @returns null when it was
  */
-export function notLocal({ env, req }: Asked): NotLocal | null {
+export function notLocal({ env, req }: Caller): NotLocal | null {
   if (!ourAddress.test(env.remoteAddress)) return "address";
   if (!ourName.test(req.header("Host") ?? "")) return "name";
   return proxyHeaders.some((name) => req.header(name) !== undefined) ? "proxy" : null;

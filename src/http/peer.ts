@@ -1,42 +1,11 @@
 /**
- * The peer of a connection: what its socket says, the certificate that it passes on, where a request really comes from
- * when proxies stand in front of the service, and what the per-address limit of the public lookup counts (decision
- * D4.3).
+ * The peer of a connection: the certificate that a proxy passes on, where a request comes from if proxies are in front
+ * of the service, and what the per-address limit of the public lookup counts (decision D4.3).
  */
 
-import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
 import ipaddr from "ipaddr.js";
 import { maxDerBytes, type PresentedCertificate, readCertificate } from "../domain/certificates.ts";
 import { type Address, isInside, type Network, parseAddress, parseNetwork } from "../domain/networks.ts";
-import type { ConnectionInfo, HttpCall } from "./http-call.ts";
-
-/** The facts of each connection, kept for its life: the address is gone from a socket whose peer has left. */
-const known = new WeakMap<object, ConnectionInfo>();
-
-/** The facts about a connection, read once. */
-export function connectionInfo(socket: Socket | TLSSocket): ConnectionInfo {
-  const seen = known.get(socket);
-  if (seen !== undefined) return seen;
-  const tls = "encrypted" in socket && socket.encrypted === true;
-  const info: ConnectionInfo = {
-    remoteAddress: socket.remoteAddress ?? "",
-    tls,
-    clientCertificate: tls ? peerCertificate(socket as TLSSocket) : null,
-  };
-  known.set(socket, info);
-  return info;
-}
-
-/**
- * The client's certificate. A resumed session (TLS ticket) gives the certificate of the handshake it continues, on
- * Bun and on Deno alike: only who held the private key then can hold the session's secret now.
- */
-function peerCertificate(socket: TLSSocket): PresentedCertificate | null {
-  // An empty object stands for "no certificate", null for a socket that is gone.
-  const peer = socket.getPeerCertificate?.() as { raw?: Uint8Array } | null | undefined;
-  return peer?.raw === undefined ? null : readCertificate(peer.raw);
-}
 
 /** A structured-field byte sequence (RFC 8941, 3.3.5) without parameters, as RFC 9440, 2.1 prescribes. */
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
@@ -62,12 +31,6 @@ export function parseClientCertHeader(value: string | null | undefined): Present
 
 /** Addresses whose reading is kept; then it begins anew. */
 const maxRemembered = 4_096;
-
-/** Finds where a call comes from: the canonical text of an address; IPv4-mapped IPv6 is written as IPv4. */
-export type SourceOf = (call: Pick<HttpCall, "connection" | "header">) => string;
-
-/** Whether the peer at the other end of the call's own connection is one of some networks. */
-export type PeerTest = (call: Pick<HttpCall, "connection">) => boolean;
 
 /**
  * Makes the function that finds a request's source address.
@@ -95,18 +58,12 @@ export function createSourceAddress(options: {
 }
 
 /**
- * Makes the test of a call's own peer. No header has a say: what a proxy further away has written is only as good as
- * the nearest one's word.
+ * Makes the test whether a connection's peer is one of some networks. No header has a say: what a proxy further away has
+ * written is only as good as the nearest one's word.
  *
  * @param entries addresses and CIDR blocks
  * @throws TvsError CONFIG_INVALID that names the entry
  */
-export function createPeerTest(entries: readonly string[]): PeerTest {
-  const isOne = createAddressTest(entries);
-  return ({ connection }) => isOne(connection.remoteAddress);
-}
-
-/** The same for the address of a connection that carries no call yet. */
 export function createAddressTest(entries: readonly string[]): (remoteAddress: string) => boolean {
   const networks = entries.map(parseNetwork);
   const isOne = remembered((remoteAddress) => {

@@ -1,8 +1,10 @@
+import type { Context } from "hono";
 import { parseAccept } from "hono/utils/accept";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ErrorCode, isTvsError, publicCodeOf, TvsError } from "../domain/errors.ts";
 import { log } from "../logger.ts";
 import { type ApiErrorCode, errorCodes } from "../partner/error-codes.ts";
-import { type CallTrace, type Handler, type HttpCall, jsonReply, type Reply } from "./http-call.ts";
+import type { AppEnv, CallTrace } from "./context.ts";
 
 /** The HTTP status of a failure. */
 function statusOf(code: ErrorCode): number {
@@ -29,40 +31,30 @@ const retryAfterSeconds = "1";
 /** Conflicts that end by themselves. */
 const passing: ReadonlySet<ApiErrorCode> = new Set(["IDEMPOTENCY_KEY_IN_USE", "DELIVERY_UNDER_WAY"]);
 
-/** Answers a call, whatever happens, with the headers that every answer has. */
-export async function replyTo(handler: Handler, call: HttpCall): Promise<Reply> {
-  const reply = await handler(call).catch((error) => problemReply(error, call));
-  reply.headers["X-Request-Id"] = call.trace.requestId;
-  reply.headers["X-Content-Type-Options"] = "nosniff";
-  return reply;
-}
-
-/** What of a call decides how a failure of it is told. */
-type Failing = Pick<HttpCall, "trace" | "header" | "issuer">;
-
 /**
  * Answers a failure and notes its code on the call: in the contract's shape, `{statusCode, message}`, or as problem
- * details (RFC 9457) to who asks for them.
+ * details (RFC 9457) if `Accept` asks for them. The headers are set on the context, so that a page may replace the body.
  */
-export function problemReply(error: unknown, call: Failing): Reply {
+export function problemResponse(error: unknown, c: Context<AppEnv>): Response {
   const known = isTvsError(error) ? error : new TvsError("INTERNAL", "internal error", { cause: error });
   const code = publicCodeOf(known.code);
   const { status, title } = errorCodes[code];
-  call.trace.error = code;
-  if (status >= 500) logFailure(known, call.trace);
+  const [trace, issuer] = [c.get("trace"), c.get("issuer")];
+  trace.error = code;
+  if (status >= 500) logFailure(known, trace);
   const { members } = known;
-  const headers = failureHeaders(code, call.issuer());
-  headers["Cache-Control"] = "no-store";
-  if (members.retryAfterSeconds !== undefined) headers["Retry-After"] = String(members.retryAfterSeconds);
-  else if (status === 503 || passing.has(code)) headers["Retry-After"] = retryAfterSeconds;
-  if (status === 401) headers["WWW-Authenticate"] = 'Bearer realm="tvs"';
+  for (const [name, value] of Object.entries(failureHeaders(code, issuer))) c.header(name, value);
+  c.header("Cache-Control", "no-store");
+  if (members.retryAfterSeconds !== undefined) c.header("Retry-After", String(members.retryAfterSeconds));
+  else if (status === 503 || passing.has(code)) c.header("Retry-After", retryAfterSeconds);
+  if (status === 401) c.header("WWW-Authenticate", 'Bearer realm="tvs"');
   const message = publicMessage(known, code);
-  if (!accepts(call.header("accept"), problemType))
-    return jsonReply(status, { statusCode: status, message, ...members }, headers);
-  const type = helpAddress(code, call.issuer());
-  const reply = jsonReply(status, { type, title, status, detail: message, code, ...members }, headers);
-  headers["Content-Type"] = problemType;
-  return reply;
+  const isProblem = accepts(c.req.header("Accept"), problemType);
+  const body = isProblem
+    ? { type: helpAddress(code, issuer), title, status, detail: message, code, ...members }
+    : { statusCode: status, message, ...members };
+  const type = isProblem ? problemType : "application/json";
+  return c.body(JSON.stringify(body), status as ContentfulStatusCode, { "Content-Type": type });
 }
 
 const problemType = "application/problem+json";

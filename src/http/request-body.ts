@@ -1,25 +1,70 @@
 /** How the requests of callers are read, and what is wrong with one. */
 
+import { Buffer } from "node:buffer";
+import type { Context } from "hono";
 import * as v from "valibot";
-import { TvsError } from "../domain/errors.ts";
+import { isTvsError, TvsError } from "../domain/errors.ts";
 import type { ApiErrorCode } from "../partner/error-codes.ts";
 import { Refusal } from "../partner/reasons.ts";
 import { maxJsonDepth, readStrictJson } from "../partner/strict-json.ts";
-import type { HttpCall } from "./http-call.ts";
+import type { AppEnv } from "./context.ts";
+
+/** The largest body of a call, in bytes. */
+const maxBodyBytes = 256 * 1024;
+
+/** The most that is read of a body, in bytes. Bun's server refuses a larger one, without an answer of ours. */
+export const maxReadBytes = 1024 * 1024;
+
+/** The largest body of a form, in bytes: a form has a field or two. */
+const maxFormBytes = 16 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a request's JSON body, whatever its Content-Type says, and checks it.
+ * Reads a request's JSON body, whatever its Content-Type says, and checks it. It may be read again.
  * @returns the checked value, and the body as it was sent (unknown members and all) for its fingerprint
- * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, and what {@link check} throws
+ * @throws TvsError BODY_NOT_JSON, BODY_TOO_LARGE, REQUEST_INVALID for a body that breaks off, and what {@link check} throws
  */
 export async function readBody<Schema extends v.GenericSchema>(
-  call: Pick<HttpCall, "body">,
+  c: Context<AppEnv>,
   schema: Schema,
 ): Promise<{ value: v.InferOutput<Schema>; raw: unknown }> {
-  const raw = parse(await call.body());
+  const body = c.get("body") ?? readBytes(c.req.raw, maxBodyBytes);
+  c.set("body", body);
+  const raw = parse(await body);
   return { value: check(schema, raw), raw };
+}
+
+/** Reads the body of a form. @throws TvsError BODY_TOO_LARGE, REQUEST_INVALID for a body that breaks off */
+export async function readForm({ req }: Pick<Context, "req">): Promise<URLSearchParams> {
+  return new URLSearchParams(new TextDecoder().decode(await readBytes(req.raw, maxFormBytes)));
+}
+
+/** Reads a body. @throws TvsError as {@link readForm} says */
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  try {
+    const length = request.headers.get("Content-Length");
+    if (length !== null && Number(length) <= maxBytes) return new Uint8Array(await request.arrayBuffer());
+    return await readCounted(request, maxBytes);
+  } catch (error) {
+    // The caller left, or what came is no HTTP: that is nothing for the log.
+    throw isTvsError(error) ? error : new TvsError("REQUEST_INVALID", "the body broke off");
+  }
+}
+
+/** Reads a body whose length is not known, or too large: to its end, or the caller would lose the answer while it sends. */
+async function readCounted({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = () => new TvsError("BODY_TOO_LARGE", `the body must be at most ${maxBytes} bytes`);
+  if (Number(headers.get("Content-Length")) > maxReadBytes) throw tooLarge();
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes <= maxBytes) parts.push(part);
+    else if (bytes > maxReadBytes) break;
+  }
+  if (bytes > maxBytes) throw tooLarge();
+  return Buffer.concat(parts);
 }
 
 /**

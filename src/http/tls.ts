@@ -1,14 +1,19 @@
 /**
- * The TLS listener: it asks every client for a certificate and requires none, and no authority has to have signed
- * it (contract C17: a certificate counts by its fingerprint).
+ * The TLS port: ends TLS and passes each connection on to an inner listener on loopback, which is the server of the plain
+ * port again. It asks every client for a certificate and requires none, and no authority has to have signed it (contract
+ * C17: a certificate counts by its fingerprint).
+ *
+ * `Bun.serve` and Bun's node:https give a handler no client certificate; node:tls does, on Bun and on Deno alike.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createServer as createHttpServer } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
-import type { Server, Socket } from "node:net";
-import { createServer as createTlsServer, type TlsOptions } from "node:tls";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { createServer, type TLSSocket } from "node:tls";
+import { readCertificate } from "../domain/certificates.ts";
+import { endsIn } from "../domain/deadline.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { BoundedListener, BoundedServerOptions } from "./bounded-messages.ts";
+import type { ConnectionInfo } from "./context.ts";
+import { rateLimitKeys } from "./peer.ts";
+import { createWarning } from "./warning.ts";
 
 export type TlsCredentials = {
   /** The certificate chain, PEM. */
@@ -17,46 +22,135 @@ export type TlsCredentials = {
   readonly key: string;
 };
 
-type TlsServerOptions = {
-  readonly credentials: TlsCredentials;
-  readonly http: BoundedServerOptions;
+/** What the clients of the TLS port may cost. */
+export type TlsLimits = {
+  /** A handshake. */
   readonly handshakeTimeoutMs: number;
-  readonly listener: BoundedListener;
-  /** A connection that has come; it may be closed at once. */
-  readonly onConnection: (socket: Socket) => void;
-  /** Its handshake is done. On Deno that is told of another object than what has come. */
-  readonly onSecured: (opened: Socket, secured: Socket) => void;
+  /** A connection on which nothing moves, for example because the client does not read its answer. */
+  readonly idleTimeoutMs: number;
+  /** Connections, those that still shake hands included; more are closed. */
+  readonly maxConnections: number;
+  /** Connections of one address (IPv6: /64) that is no trusted proxy; more are closed. */
+  readonly maxConnectionsPerAddress: number;
 };
 
+type TerminatorOptions = {
+  readonly credentials: TlsCredentials;
+  readonly limits: TlsLimits;
+  /** The port of the inner listener. */
+  readonly innerPort: number;
+  readonly isTrusted: (remoteAddress: string) => boolean;
+};
+
+/** The address of the inner listener, and of the connections to it. */
+export const innerHost = "127.0.0.1";
+
+export type TlsTerminator = Awaited<ReturnType<typeof openTerminator>>;
+
 /**
- * The servers for HTTPS. Bun's node:https does not give the client's certificate to the request, its node:tls does.
- * There the TLS server hands each socket to an HTTP server that does not listen, which also means that no time limit
- * of that HTTP server applies: they are enforced in connections.ts.
- *
- * @returns the server that listens, the one that reads HTTP, which is the same but for Bun, and what ends the handshakes
- * that are under way
- * @throws TvsError REFUSED
+ * Opens the TLS port.
+ * @throws TvsError REFUSED for a wrong pair; what the server's `error` event says, such as EADDRINUSE
  */
-export function createTlsServers(options: TlsServerOptions) {
-  assertCredentials(options.credentials);
-  const tlsOptions: TlsOptions = {
-    ...options.credentials,
-    requestCert: true,
-    rejectUnauthorized: false,
-    minVersion: "TLSv1.2",
-    handshakeTimeout: options.handshakeTimeoutMs,
-  };
-  const split = "Bun" in globalThis;
-  const http = split
-    ? createHttpServer(options.http, options.listener)
-    : createHttpsServer({ ...options.http, ...tlsOptions }, options.listener);
-  const server: Server = split ? createTlsServer(tlsOptions) : http;
-  const handshakes = trackHandshakes(server, options.onConnection);
-  server.on("secureConnection", (socket: Socket) => {
-    options.onSecured(handshakes.takeOut(socket), socket);
-    if (split) http.emit("connection", socket);
+export async function openTerminator(
+  { credentials, limits, innerPort, isTrusted }: TerminatorOptions,
+  at: { readonly host: string; readonly port: number },
+) {
+  assertCredentials(credentials);
+  const connections = createConnections(limits, isTrusted);
+  /** The peer of each connection to the inner listener, by the connection's local port. */
+  const peers = new Map<number, ConnectionInfo>();
+  let isClosing = false;
+
+  function pass(outer: TLSSocket): void {
+    connections.secure(outer);
+    const peer = {
+      remoteAddress: outer.remoteAddress ?? "",
+      tls: true,
+      clientCertificate: certificateOf(outer),
+    };
+    const inner = connect({ host: innerHost, port: innerPort }, () => {
+      const port = inner.localPort as number;
+      peers.set(port, peer);
+      inner.once("close", () => {
+        // The port may be another connection's already.
+        if (peers.get(port) === peer) peers.delete(port);
+      });
+      outer.pipe(inner).pipe(outer);
+      for (const socket of [outer, inner]) socket.on("data", refresh);
+    });
+    inner.setNoDelay(true);
+    // A socket's own time-out does not count while the client takes nothing.
+    const idle = setTimeout(() => outer.destroy(), limits.idleTimeoutMs);
+    const refresh = () => {
+      if (!inner.destroyed) idle.refresh();
+    };
+    outer.once("close", () => {
+      clearTimeout(idle);
+      inner.destroy();
+    });
+    inner.on("error", () => {});
+    inner.once("close", () => {
+      if (isClosing) return outer.destroySoon();
+      // The rest of a body that was refused is read: closing before would take the answer away from the client.
+      outer.end();
+      outer.resume();
+    });
+  }
+
+  const server = createServer(
+    {
+      cert: credentials.cert,
+      key: credentials.key,
+      requestCert: true,
+      rejectUnauthorized: false,
+      minVersion: "TLSv1.2",
+      handshakeTimeout: limits.handshakeTimeoutMs,
+      ALPNProtocols: ["http/1.1"],
+    },
+    pass,
+  );
+  server.on("connection", connections.open);
+  // Bun leaves a handshake that failed or took too long open.
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(at, () => {
+      server.off("error", reject);
+      resolve();
+    });
   });
-  return { server, http, destroyHandshakes: handshakes.destroy };
+  return {
+    port: (server.address() as AddressInfo).port,
+    /**
+     * The peer of a request to the inner listener; null if the connection is not this terminator's, but that of a program
+     * on this machine. From another loopback address the same local port may be open twice.
+     */
+    peerOf: ({
+      address,
+      port,
+    }: {
+      readonly address: string;
+      readonly port: number;
+    }): ConnectionInfo | null => (address === innerHost ? (peers.get(port) ?? null) : null),
+    /** Stops listening; resolves when every connection has ended, or after `withinMs`. */
+    async close(withinMs: number): Promise<void> {
+      isClosing = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      connections.destroyHandshakes();
+      await endsIn(withinMs, closed);
+      connections.destroy();
+    },
+  };
+}
+
+/**
+ * The client's certificate. A resumed session (TLS ticket) gives the certificate of the handshake it continues, on
+ * Bun and on Deno alike: only who held the private key then can hold the session's secret now.
+ */
+function certificateOf(socket: TLSSocket): ConnectionInfo["clientCertificate"] {
+  // An empty object stands for "no certificate", null for a socket that is gone.
+  const peer = socket.getPeerCertificate() as { raw?: Uint8Array } | null;
+  return peer?.raw === undefined ? null : readCertificate(peer.raw);
 }
 
 /** Checks the pair: a runtime may say what is wrong with it at the first handshake only, or in words of its own. */
@@ -77,35 +171,66 @@ function assertCredentials({ cert, key }: TlsCredentials): void {
   }
 }
 
-/** Ends failed and timed-out handshakes, of which Bun leaves the latter open. */
-function trackHandshakes(server: Server, onConnection: (socket: Socket) => void) {
-  const pending = new Map<string, Socket>();
-  server.on("connection", (socket: Socket) => {
-    onConnection(socket);
-    if (socket.destroyed) return;
-    const peer = peerOf(socket);
-    pending.set(peer, socket);
-    socket.on("error", () => socket.destroy());
-    socket.once("close", () => {
-      if (pending.get(peer) === socket) pending.delete(peer);
-    });
-  });
-  server.on("tlsClientError", (_error: Error, socket: Socket) => socket.destroy());
+/** The connections of the TLS port, which are counted from their first byte on: in all, and for each address. */
+function createConnections(limits: TlsLimits, isTrusted: (remoteAddress: string) => boolean) {
+  type Connection = { readonly block: string; socket: Socket; isSecure: boolean };
+  // By the peer's address and port: on Deno the secured socket is another object than the one that came.
+  const open = new Map<string, Connection>();
+  const perBlock = new Map<string, number>();
+  const warn = createWarning(
+    "the TLS port has closed connections beyond its limit; a proxy is named by --trusted-proxy",
+  );
+
+  function leave(name: string): void {
+    const connection = open.get(name);
+    if (connection === undefined) return;
+    open.delete(name);
+    const left = (perBlock.get(connection.block) ?? 1) - 1;
+    if (left === 0) perBlock.delete(connection.block);
+    else perBlock.set(connection.block, left);
+  }
+
   return {
-    /** Ends those under way. */
-    destroy(): void {
-      for (const socket of pending.values()) socket.destroy();
+    open(socket: Socket): void {
+      socket.on("error", () => socket.destroy());
+      const { remoteAddress = "" } = socket;
+      const block = rateLimitKeys(remoteAddress)[0] ?? "";
+      const count = perBlock.get(block) ?? 0;
+      const isCrowded = count >= limits.maxConnectionsPerAddress && !isTrusted(remoteAddress);
+      if (isCrowded || open.size >= limits.maxConnections) {
+        warn({ connections: open.size });
+        socket.destroy();
+        return;
+      }
+      const name = nameOf(socket);
+      leave(name);
+      open.set(name, { block, socket, isSecure: false });
+      perBlock.set(block, count + 1);
+      socket.once("close", () => {
+        if (open.get(name)?.socket === socket) leave(name);
+      });
     },
-    /** @returns what has come as a connection, for what carries its requests */
-    takeOut(secured: Socket): Socket {
-      const peer = peerOf(secured);
-      const opened = pending.get(peer) ?? secured;
-      pending.delete(peer);
-      return opened;
+    /** The handshake of a connection is done. */
+    secure(socket: TLSSocket): void {
+      socket.on("error", () => socket.destroy());
+      const name = nameOf(socket);
+      const connection = open.get(name);
+      if (connection === undefined) return;
+      connection.socket = socket;
+      connection.isSecure = true;
+      socket.once("close", () => {
+        if (open.get(name) === connection) leave(name);
+      });
+    },
+    destroyHandshakes(): void {
+      for (const { socket, isSecure } of open.values()) if (!isSecure) socket.destroy();
+    },
+    destroy(): void {
+      for (const { socket } of open.values()) socket.destroy();
     },
   };
 }
 
-function peerOf(socket: Socket): string {
-  return `${socket.remoteAddress} ${socket.remotePort}`;
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

@@ -3,8 +3,8 @@
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { type AppEnv, problemResponse } from "../http/hono-call.ts";
-import { accepts } from "../http/problem.ts";
+import type { AppEnv } from "../http/context.ts";
+import { accepts, problemResponse } from "../http/problem.ts";
 import type { Texts } from "./language.ts";
 import { type Language, queryOf } from "./language.ts";
 import type { Markup } from "./markup.ts";

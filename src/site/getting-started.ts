@@ -1,10 +1,10 @@
 import { html, raw } from "hono/html";
 import written from "../../data/texts/en/guide.json" with { type: "json" };
+import { publicDocument, sendDocument } from "../api/public-document.ts";
 import { TvsError } from "../domain/errors.ts";
 import { demoPartner, type SandboxTeacher, stateTeachers, trapTeachers } from "../domain/sandbox/teachers.ts";
-import type { PageHandler } from "../http/hono-call.ts";
+import type { PageHandler } from "../http/context.ts";
 import { type DemoOffer, keyToPutIn } from "../http/local-caller.ts";
-import { publicDocument, sendDocument } from "../http/public-document.ts";
 import type { AppOptions } from "../service.ts";
 import * as steps from "./getting-started-steps.ts";
 import { codeLanguages, type ExampleKind, exampleAt } from "./getting-started-steps.ts";

@@ -1,7 +1,7 @@
 import { html, raw } from "hono/html";
 import type { Tokens } from "marked";
 import { TvsError } from "../domain/errors.ts";
-import type { PageHandler } from "../http/hono-call.ts";
+import type { PageHandler } from "../http/context.ts";
 import { groups, headingId, linkedTopic, type Topic, titleOf, topics } from "../manual.ts";
 import { english, type Language, queryOf } from "./language.ts";
 import type { Page, PageSender } from "./shell.ts";

@@ -5,15 +5,9 @@ import type { PublicLimit } from "../api/public-api.ts";
 import type { AddressDecision } from "../domain/address-limit.ts";
 import { isTvsError } from "../domain/errors.ts";
 import type { TermKind } from "../domain/teachers/search-term.ts";
-import {
-  type AppEnv,
-  honoCaller,
-  type PageHandler,
-  problemResponse,
-  readForm,
-  setHeaders,
-} from "../http/hono-call.ts";
-import { setRateLimitHeaders } from "../http/http-call.ts";
+import { type AppEnv, type PageHandler, setRateLimitHeaders } from "../http/context.ts";
+import { problemResponse } from "../http/problem.ts";
+import { readForm } from "../http/request-body.ts";
 import type { Service } from "../service.ts";
 import type { Texts } from "./language.ts";
 import {
@@ -142,7 +136,7 @@ function createPage(
 ) {
   /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
-    const caller = limit(honoCaller(c));
+    const caller = limit(c);
     const decision = caller.lookup();
     showLimit(c, decision);
     if (!decision.allowed) return tooMany(c, decision, "tooManyText");
@@ -178,9 +172,9 @@ function createPage(
 }
 
 function showLimit(c: PageContext, decision: AddressDecision): void {
-  const headers = {};
+  const headers = new Headers();
   setRateLimitHeaders(headers, decision);
-  setHeaders(c, headers);
+  for (const [name, value] of headers) c.header(name, value);
 }
 
 /** The language that was asked for in the link stays asked for. */

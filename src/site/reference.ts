@@ -5,7 +5,7 @@ import { Scalar } from "@scalar/hono-api-reference";
 import { html } from "hono/html";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Site } from "../domain/site.ts";
-import type { AppEnv, PageHandler } from "../http/hono-call.ts";
+import type { AppEnv, PageHandler } from "../http/context.ts";
 import type { DemoOffer } from "../http/local-caller.ts";
 import { english } from "./language.ts";
 import css from "./reference.css" with { type: "text" };

@@ -1,12 +1,12 @@
-/** The pages of the service, and their rows of the table of routes: what people open, and what pages load. */
+/** The pages of the service: what people open, and what pages load. */
 
 import { Buffer } from "node:buffer";
-import { type PublicParts, serviceDocuments } from "../api/public-api.ts";
+import { type Context, Hono } from "hono";
+import { type ApiParts, openApiPage } from "../api/public-api.ts";
+import { asKeys, programFile, publicDocument, sendDocument } from "../api/public-document.ts";
 import { TvsError } from "../domain/errors.ts";
-import type { PageHandler } from "../http/hono-call.ts";
+import type { AppEnv, PageHandler } from "../http/context.ts";
 import { createDemoOffer } from "../http/local-caller.ts";
-import { asKeys, programFile, publicDocument, sendDocument } from "../http/public-document.ts";
-import type { Traffic } from "../metrics/counters.ts";
 import type { AppOptions, Service } from "../service.ts";
 import { causeEventHandler, exampleFile, gettingStarted } from "./getting-started.ts";
 import { helpPages } from "./help.ts";
@@ -15,32 +15,22 @@ import { referencePage } from "./reference.ts";
 import { icon, type PageSender } from "./shell.ts";
 import { envelopeFile, envelopeWorker, verifyEnvelopePage } from "./verify-envelope.ts";
 
-/** What every row of the table says. */
-export type RouteBase = {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** As the OpenAPI document, the metrics and the log write it. */
-  readonly path: string;
-  /** The last part of the path may hold slashes. */
-  readonly slashes?: true;
-  /** Any site's script may read the answer: it is public, and asks for no credential. */
-  readonly cors?: true;
-  /** What counts it; without one it is counted as `other`, as unknown addresses are. */
-  readonly traffic?: Traffic;
-};
-
-/** A page or a document, which Hono answers. */
-export type PageRoute = RouteBase & { readonly page: (pages: Pages) => PageHandler };
-
 type Pages = ReturnType<typeof createPages>;
 
+declare module "hono" {
+  interface ContextVariableMap {
+    pages: Pages;
+  }
+}
+
 export function createPages(
-  { service, limit }: PublicParts,
+  { service, limit }: Pick<ApiParts, "service" | "limit">,
   { demo, causeEvent }: AppOptions,
   sender: PageSender,
 ) {
   const offer = createDemoOffer(demo);
   return {
-    documents: serviceDocuments(service),
+    openApi: openApiPage(service),
     reference: referencePage(service, offer),
     gettingStarted: gettingStarted(sender, offer),
     causeEvent: causeEventHandler(offer, causeEvent),
@@ -53,66 +43,101 @@ export function createPages(
 
 const api = "/v1/inter-agency";
 
-/** A page that people open, by its address in the metrics. */
-function opened(path: string, page: PageRoute["page"]): PageRoute {
-  return { method: "GET", path, traffic: "other", page };
-}
+/** Has one of the pages answer. */
+const shown = (page: (pages: Pages) => PageHandler) => (c: Context<AppEnv>) => page(c.get("pages"))(c);
 
-/** What a page or a program loads besides. */
-function loaded(path: string, page: PageRoute["page"]): PageRoute {
-  return { method: "GET", path, page };
-}
+/** What people open. */
+export const pages = new Hono<AppEnv>()
+  .get(
+    `${api}/openapi.json`,
+    shown(({ openApi }) => openApi),
+  )
+  .get(
+    `${api}/docs`,
+    shown(({ reference }) => reference),
+  )
+  .get(
+    `${api}/getting-started`,
+    shown((all) => all.gettingStarted),
+  )
+  .post(
+    `${api}/getting-started/events`,
+    shown(({ causeEvent }) => causeEvent),
+  )
+  .get(
+    `${api}/help`,
+    shown(({ help }) => help.toFolder),
+  )
+  .get(
+    `${api}/help/`,
+    shown(({ help }) => help.contents),
+  )
+  .get(
+    `${api}/help/:topic`,
+    shown(({ help }) => help.topic),
+  )
+  .get(
+    "/docs",
+    shown(({ site }) => site.leadTo("v1/inter-agency/docs")),
+  )
+  .get(
+    api,
+    shown(({ site }) => site.leadTo("inter-agency/docs")),
+  )
+  .get(
+    "/",
+    shown(({ lookup }) => lookup.show),
+  )
+  .post(
+    "/",
+    shown(({ lookup }) => lookup.answer),
+  )
+  .get(
+    "/verify-envelope",
+    shown(({ envelope }) => envelope),
+  );
 
 type LoadText = () => Promise<{ readonly default: string }>;
+const script = (load: LoadText) => programFile("text/javascript", load);
+const styleSheet = (load: LoadText) => programFile("text/css", load);
 
-function script(path: string, load: LoadText): PageRoute {
-  const file = programFile("text/javascript", load);
-  return loaded(path, () => file);
-}
-
-function styleSheet(path: string, load: LoadText): PageRoute {
-  const file = programFile("text/css", load);
-  return loaded(path, () => file);
-}
-
-export const pageRoutes: readonly PageRoute[] = [
-  opened(`${api}/docs`, ({ reference }) => reference),
-  script(`${api}/docs/scalar.js`, () => import("./scalar.bundle.js", { with: { type: "text" } })),
-  opened(`${api}/getting-started`, ({ gettingStarted: page }) => page),
-  {
-    method: "POST",
-    path: `${api}/getting-started/events`,
-    traffic: "other",
-    page: (pages) => pages.causeEvent,
-  },
-  script(
+/** What pages and programs load besides. */
+export const files = new Hono<AppEnv>()
+  .get(
+    `${api}/docs/scalar.js`,
+    script(() => import("./scalar.bundle.js", { with: { type: "text" } })),
+  )
+  .get(
     `${api}/getting-started/page.js`,
-    () => import("./getting-started.client.js", { with: { type: "text" } }),
-  ),
-  styleSheet(
+    script(() => import("./getting-started.client.js", { with: { type: "text" } })),
+  )
+  .get(
     `${api}/getting-started/page.css`,
-    () => import("./getting-started.css", { with: { type: "text" } }),
-  ),
-  script(
+    styleSheet(() => import("./getting-started.css", { with: { type: "text" } })),
+  )
+  .get(
     `${api}/getting-started/copy-button.js`,
-    () => import("./copy-button.client.js", { with: { type: "text" } }),
-  ),
-  loaded(`${api}/examples/{language}/{file}`, () => exampleFile),
-  opened(`${api}/help`, ({ help }) => help.toFolder),
-  opened(`${api}/help/`, ({ help }) => help.contents),
-  opened(`${api}/help/{topic}`, ({ help }) => help.topic),
-  loaded("/robots.txt", ({ site }) => site.robots),
-  loaded("/logo", ({ site }) => site.logo),
-  loaded("/site.css", ({ site }) => site.style),
-  opened("/docs", ({ site }) => site.leadTo("v1/inter-agency/docs")),
-  opened(api, ({ site }) => site.leadTo("inter-agency/docs")),
-  loaded("/icon.svg", ({ site }) => site.icon),
-  opened("/", ({ lookup }) => lookup.show),
-  { method: "POST", path: "/", traffic: "other", page: ({ lookup }) => lookup.answer },
-  opened("/verify-envelope", ({ envelope }) => envelope),
-  loaded("/verify-envelope-worker.js", () => envelopeWorker),
-  loaded("/verify-envelope/{file}", () => envelopeFile),
-];
+    script(() => import("./copy-button.client.js", { with: { type: "text" } })),
+  )
+  .get(`${api}/examples/:language/:file`, exampleFile)
+  .get(
+    "/robots.txt",
+    shown(({ site }) => site.robots),
+  )
+  .get(
+    "/logo",
+    shown(({ site }) => site.logo),
+  )
+  .get(
+    "/site.css",
+    shown(({ site }) => site.style),
+  )
+  .get(
+    "/icon.svg",
+    shown(({ site }) => site.icon),
+  )
+  .get("/verify-envelope-worker.js", envelopeWorker)
+  .get("/verify-envelope/:file", envelopeFile);
 
 // The small files that belong to the site as a whole, and the short ways to its pages.
 

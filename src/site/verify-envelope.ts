@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { html } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
-import type { PageHandler } from "../http/hono-call.ts";
-import { type CompressedDocument, compressedDocument, once, sendDocument } from "../http/public-document.ts";
+import { type CompressedDocument, compressedDocument, once, sendDocument } from "../api/public-document.ts";
+import type { PageHandler } from "../http/context.ts";
 import type { Markup } from "./markup.ts";
 import { type Allowances, type PageSender, styleHash } from "./shell.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/app.ts";
 import type { Call } from "../../src/domain/calls.ts";
-import { beginTrace } from "../../src/http/http-call.ts";
-import type { App } from "../../src/http/request-listener.ts";
+import { beginTrace } from "../../src/http/context.ts";
+import type { App } from "../../src/http/serve.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 import { answerOf } from "../harness/answer.ts";
 import { known, openTestService, type PartnerName, type TestService } from "../harness/service.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { listen } from "../../src/http/listen.ts";
+import { serve } from "../../src/http/serve.ts";
 import { configureLog } from "../../src/logger.ts";
 import { known, openTestService } from "../harness/service.ts";
 
@@ -9,7 +9,7 @@ test("the log names a failure's route by its pattern, never by its path", async 
   const world = await openTestService();
   const lines: Record<string, unknown>[] = [];
   configureLog((line) => lines.push(JSON.parse(line)));
-  const listener = await listen(world.app, { host: "127.0.0.1", port: 0 });
+  const listener = await serve(world.app, { host: "127.0.0.1", port: 0 });
   try {
     await world.operator.driver.close();
     const headers = { Authorization: `Bearer ${world.keyOf("full")}` };

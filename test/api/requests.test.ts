@@ -1,12 +1,16 @@
 import { describe, expect, test } from "bun:test";
+import { Hono } from "hono";
 import { batchCheckSchema, eligibilityCheckSchema, ninLookupSchema } from "../../src/api/requests.ts";
+import type { AppEnv } from "../../src/http/context.ts";
 import { check, readBody } from "../../src/http/request-body.ts";
 import type { ApiErrorCode } from "../../src/partner/error-codes.ts";
 
 /** What the reader makes of the bytes of a request. */
-function read(body: BodyInit | null): Promise<unknown> {
-  const bytes = async () => new Uint8Array(await new Response(body).arrayBuffer());
-  return readBody({ body: bytes }, ninLookupSchema).catch(({ code, message }) => ({ code, message }));
+async function read(body: BodyInit | null): Promise<unknown> {
+  const app = new Hono<AppEnv>().post("/", async (c) =>
+    c.json(await readBody(c, ninLookupSchema).catch(({ code, message }) => ({ code, message }))),
+  );
+  return (await app.request("/", { method: "POST", body })).json();
 }
 
 const notJson = { code: "BODY_NOT_JSON", message: "the body must be JSON in UTF-8" };

@@ -93,4 +93,17 @@ describe("client certificates", () => {
     expect((await world.tvs("partners", "cert", "remove", second.id, withColons)).code).toBe(0);
     expect(await withinOneSecond(async () => (await callTls(certificate)).status === 401)).toBe(true);
   });
+
+  test("count from a trusted proxy in Client-Cert, and a malformed one counts as none", async () => {
+    const certificate = await makeCertificate({ commonName: "agency behind a proxy" });
+    await addCertificate(second, certificate);
+    const forwarded = `:${Buffer.from(certificate.der).toString("base64")}:`;
+    const isSecond = async () => {
+      const response = await call({ "Client-Cert": forwarded, ...bearer(first.apiKey) });
+      return response.status === 200 && (await audienceOf(response)) === second.id;
+    };
+    expect(await withinOneSecond(isSecond)).toBe(true);
+    for (const wrong of [forwarded.slice(1), `${forwarded}, ${forwarded}`, certificate.fingerprint256])
+      expect(await statusOf({ "Client-Cert": wrong })).toBe(401);
+  });
 });

@@ -1,4 +1,4 @@
-/** A world that also listens with TLS, and two partners that call it by whatever credential. */
+/** A world that also listens with TLS and trusts a proxy on loopback, and two partners that call it by whatever credential. */
 import { expect } from "bun:test";
 import type { TestCertificate } from "../harness/certificates.ts";
 import type { Envelope } from "./contract.ts";
@@ -13,7 +13,11 @@ export const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 export const header = (key: string) => ({ "x-agency-api-key": key });
 
 export async function createTlsWorld() {
-  const world = await createWorld({ rows: [teachers.valid], isTls: true });
+  const world = await createWorld({
+    rows: [teachers.valid],
+    isTls: true,
+    args: ["--client-cert-from", "127.0.0.1"],
+  });
   const call = (headers: Record<string, string>) => world.get(`${api}/lookup/by-tid/${tId}`, headers);
   function callTls(certificate: TestCertificate | null, headers: Record<string, string> = {}) {
     const client = certificate === null ? {} : { cert: certificate.certPem, key: certificate.keyPem };

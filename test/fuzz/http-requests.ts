@@ -174,7 +174,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
 );
 
 /** Pages and what they load: the document does not have them. */
-const pages = routes.filter((route) => "page" in route && !(route.path in document.paths));
+const pages = routes.filter(({ path }) => !(path in document.paths));
 const page = fc
   .record({
     route: fc.constantFrom(...pages),

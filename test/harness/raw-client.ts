@@ -19,6 +19,8 @@ interface RawClientOptions {
   port: number;
   /** Where it comes from; 127.0.0.1 unless it is said. */
   localAddress?: string;
+  /** The port that it comes from; any free one unless it is said. */
+  localPort?: number;
   tls?: boolean;
   certificate?: TestCertificate;
   session?: Buffer;
@@ -27,8 +29,9 @@ interface RawClientOptions {
 
 /** Connects, with TLS if asked, and resolves when requests can be written. */
 export async function openClient(options: RawClientOptions): Promise<RawClient> {
-  const { port, localAddress } = options;
-  const plain = connectPlain({ port, host: "127.0.0.1", ...(localAddress ? { localAddress } : {}) });
+  const { port, localAddress, localPort } = options;
+  const from = { ...(localAddress ? { localAddress } : {}), ...(localPort ? { localPort } : {}) };
+  const plain = connectPlain({ port, host: "127.0.0.1", ...from });
   const socket = options.tls ? connectTls({ ...tlsOptions(options), socket: plain }) : plain;
   const client = watch(socket);
   await new Promise<void>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readCertificate } from "../../src/domain/certificates.ts";
 import {
-  createPeerTest,
+  createAddressTest,
   createSourceAddress,
   parseClientCertHeader,
   rateLimitKeys,
@@ -149,23 +149,15 @@ describe("source address", () => {
 });
 
 describe("the test of a call's own peer", () => {
-  const from = (remoteAddress: string) => ({
-    connection: { remoteAddress, tls: false, clientCertificate: null },
-  });
-
   test("goes by the networks that are named, mapped addresses included", () => {
-    const isProxy = createPeerTest(["10.0.0.5", "fd00::/8"]);
-    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(from(one)))).toEqual([
-      true,
-      true,
-      true,
-    ]);
-    expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(from(one)))).toEqual([false, false, false]);
+    const isProxy = createAddressTest(["10.0.0.5", "fd00::/8"]);
+    expect(["10.0.0.5", "::ffff:10.0.0.5", "fd12::1"].map((one) => isProxy(one))).toEqual([true, true, true]);
+    expect(["10.0.0.6", "2001:db8::1", ""].map((one) => isProxy(one))).toEqual([false, false, false]);
   });
 
   test("finds nobody where none is named, and names what is no network", () => {
-    expect(createPeerTest([])(from("127.0.0.1"))).toBe(false);
-    expect(codeOf(() => createPeerTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
+    expect(createAddressTest([])("127.0.0.1")).toBe(false);
+    expect(codeOf(() => createAddressTest(["10.0.0.0/33"]))).toBe("CONFIG_INVALID");
   });
 });
 

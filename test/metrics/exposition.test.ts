@@ -144,11 +144,6 @@ describe("the routes", () => {
     expect(expected.length).toBeGreaterThan(10);
     expect([...world.metrics.counters.routes.keys()]).toEqual(["other", ...new Set(expected)]);
   });
-
-  test("that ask for a credential are partner traffic, and no others", () => {
-    const partner = routes.filter(({ traffic }) => traffic === "partner");
-    expect(partner).toEqual(routes.filter((route) => "scope" in route || "self" in route));
-  });
 });
 
 describe("the names of the metrics", () => {

@@ -4,7 +4,7 @@ import { openService } from "../../cli/serve/open-service.ts";
 import { createApp } from "../../src/app.ts";
 import { readServeConfig } from "../../src/config.ts";
 import { triggerRevocation } from "../../src/domain/sandbox/trigger.ts";
-import { listen } from "../../src/http/listen.ts";
+import { serve } from "../../src/http/serve.ts";
 import type { AppOptions } from "../../src/service.ts";
 import { makeFolder } from "../harness/folder.ts";
 
@@ -22,7 +22,7 @@ export async function openSite(options: Partial<AppOptions> & { readonly statusL
   const folder = await makeFolder();
   const config = readServeConfig({ data: folder.path, sandbox: true, "public-per-minute": "100000" }, {});
   const opening = Promise.withResolvers<ReturnType<typeof createApp>>();
-  const listener = await listen(opening.promise, {
+  const listener = await serve(opening.promise, {
     host: "127.0.0.1",
     port: 0,
     onError: (error) => console.error(error),

@@ -45,11 +45,15 @@ describe("a failure that a browser meets", () => {
     [500, new Error("the secret cause")],
     [400, new TvsError("REQUEST_INVALID", "wrong")],
   ])("with status %p says in words whose fault it is, and never the cause", async (status, failure) => {
-    const { pages } = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
-    pages.get("/broken", () => {
+    const app = createApp(world.service, { publicPerMinute: 10, trustedProxies: [] });
+    app.get("/broken", () => {
       throw failure;
     });
-    const response = await pages.request("/broken", { headers: asBrowser });
+    const response = await app.request(
+      "/broken",
+      { headers: asBrowser },
+      { remoteAddress: "127.0.0.1", tls: false, clientCertificate: null },
+    );
     const html = await response.text();
     const words = status === 400 ? failures[405] : failures[status as 500 | 503];
     expect(response.status).toBe(status);

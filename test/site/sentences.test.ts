@@ -35,7 +35,7 @@ const values = [
 ];
 
 let world: TestService;
-let pages: ReturnType<typeof createApp>["pages"];
+let app: ReturnType<typeof createApp>;
 beforeAll(async () => {
   configureLog(() => {});
   world = await openTestService();
@@ -50,7 +50,7 @@ beforeAll(async () => {
   };
   await world.operator.stores.settings.write({ site: storedSite({ ...(await siteOf()), ...site }) });
   await world.service.configuration.refresh();
-  ({ pages } = createApp(
+  app = createApp(
     { ...world.service, keyKind: "test" },
     {
       publicPerMinute: 1_000,
@@ -58,12 +58,12 @@ beforeAll(async () => {
       demo: { partnerId: "demo", apiKey: "tvs_test_key" },
       causeEvent: () => Promise.reject(new Error("unused")),
     },
-  ));
+  );
   for (const [path, error] of [
     ["/broken", new Error("broken")],
     ["/away", new TvsError("STORE_UNAVAILABLE", "away")],
   ] as const) {
-    pages.get(path, () => {
+    app.get(path, () => {
       throw error;
     });
   }
@@ -79,7 +79,7 @@ async function htmlOf(path: string, body: string | null = null): Promise<string>
     Host: "127.0.0.1",
   };
   const init = body === null ? { headers } : { headers, method: "POST", body };
-  const response = await pages.request(path, init, {
+  const response = await app.request(path, init, {
     remoteAddress: "127.0.0.1",
     tls: false,
     clientCertificate: null,

@@ -4,7 +4,6 @@ import { gzip } from "node:zlib";
 import type { Context } from "hono";
 import type { Configuration } from "../domain/configuration.ts";
 import type { Settings } from "../domain/settings.ts";
-import type { HttpCall, Reply } from "./http-call.ts";
 
 /** A public document that is the same for everybody, ready to be sent. */
 export type PublicDocument = {
@@ -14,10 +13,10 @@ export type PublicDocument = {
   readonly etag: string;
 };
 
-/** A large document that stays the same: every answer with it is sent from the same two buffers. */
+/** A large document that stays the same. As blobs, because Bun copies other bytes for each client that reads slowly. */
 export type CompressedDocument = Omit<PublicDocument, "body"> & {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly gzipped: Uint8Array<ArrayBuffer>;
+  readonly plain: Blob;
+  readonly gzipped: Blob;
 };
 
 export function publicDocument(body: string, type: string): PublicDocument {
@@ -26,8 +25,8 @@ export function publicDocument(body: string, type: string): PublicDocument {
 
 /** Compresses once, beside the event loop. */
 export async function compressedDocument(body: string, type: string): Promise<CompressedDocument> {
-  const gzipped = new Uint8Array(await promisify(gzip)(body, { level: 9 }));
-  return { bytes: new TextEncoder().encode(body), gzipped, type, etag: etagOf(body) };
+  const gzipped = new Blob([new Uint8Array(await promisify(gzip)(body, { level: 9 }))]);
+  return { plain: new Blob([body]), gzipped, type, etag: etagOf(body) };
 }
 
 function etagOf(body: string): string {
@@ -66,15 +65,6 @@ export function keptDocuments({ current }: Pick<Configuration, "current">) {
 /** How long caches may go by a document with keys: a rotated key has been public for a day before it signs. */
 export const asKeys = "public, max-age=300, must-revalidate";
 
-/** Answers a call with a document, or with 304 when the caller has it (RFC 9110, 13.1.2). */
-export function documentReply(call: HttpCall, document: PublicDocument, cacheControl: string): Reply {
-  const { body, type, etag } = document;
-  const headers: Record<string, string> = { "Cache-Control": cacheControl, ETag: etag };
-  if (isKnown(call.header("if-none-match"), etag)) return { status: 304, headers, body: "" };
-  headers["Content-Type"] = type;
-  return { status: 200, headers, body };
-}
-
 /** Sends a document, or 304 when the caller has it. */
 export function sendDocument(
   c: Context,
@@ -91,7 +81,8 @@ export function sendDocument(
   c.header("Content-Type", document.type);
   if ("body" in document) return c.body(document.body);
   if (compress) c.header("Content-Encoding", "gzip");
-  return sendBytes(c, compress ? document.gzipped : document.bytes);
+  // Hono hands on whatever a Response takes; its types have no Blob.
+  return c.body((compress ? document.gzipped : document.plain) as unknown as ReadableStream);
 }
 
 /**
@@ -104,30 +95,6 @@ export function programFile(
 ): (c: Context) => Promise<Response> {
   const file = once(async () => compressedDocument((await load()).default, `${type}; charset=utf-8`));
   return async (c) => sendDocument(c, await file());
-}
-
-/** What is sent at a time of a document: so much waits for a client that does not read. */
-const pieceBytes = 64 * 1024;
-
-/**
- * Sends bytes that stay as they are. A Response copies the bytes that it is given, and they would wait all at once for
- * a client that does not read; a stream hands on pieces of the one buffer, the next when the one before was taken.
- */
-function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>): Response {
-  if (bytes.length <= pieceBytes) return c.body(bytes);
-  c.header("Content-Length", String(bytes.length));
-  let sent = 0;
-  const pieces = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        controller.enqueue(bytes.subarray(sent, sent + pieceBytes));
-        sent += pieceBytes;
-        if (sent >= bytes.length) controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return c.body(pieces);
 }
 
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {

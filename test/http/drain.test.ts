@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Listener, type ListenOptions, listen } from "../../src/http/listen.ts";
+import { type Limits, type Listener, serve } from "../../src/http/serve.ts";
 import { makeCertificate } from "../harness/certificates.ts";
 import { sleep, until } from "../harness/eventually.ts";
 import { get, openClient, type RawClient } from "../harness/raw-client.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 /** A listener whose `/slow` answers when the test says so, and whose `/stream` goes on until then. */
-async function start(limits: NonNullable<ListenOptions["limits"]> = {}) {
+async function start(limits: Partial<Limits> = {}) {
   const gate = Promise.withResolvers<void>();
   const arrived = new Set<string>();
   const fetch = async (request: Request) => {
@@ -25,7 +25,7 @@ async function start(limits: NonNullable<ListenOptions["limits"]> = {}) {
     const body = await request.text().catch(() => "cut off");
     return new Response(`${path} done ${body}`);
   };
-  const listener: Listener = await listen({ pages: { fetch } }, { host: "127.0.0.1", port: 0, tls, limits });
+  const listener: Listener = await serve({ fetch }, { host: "127.0.0.1", port: 0, tls, limits });
   const arrival = async (path: string) => {
     await until(() => arrived.has(path));
   };
@@ -123,20 +123,6 @@ for (const scheme of ["http", "https"] as const) {
       await closed;
     });
 
-    test("answers all requests of a pipeline", async () => {
-      const { listener, release, arrival } = await start();
-      const client = await connect(listener);
-      client.write(get("/slow1") + get("/slow2"));
-      await arrival("/slow1");
-      await tick();
-      const closed = listener.close();
-      release();
-      const raw = await client.closed;
-      expect(raw).toContain("/slow1 done");
-      expect(raw).toContain("/slow2 done");
-      await closed;
-    });
-
     test("refuses new connections", async () => {
       const { listener } = await start();
       await listener.close();
@@ -154,48 +140,6 @@ for (const scheme of ["http", "https"] as const) {
     });
   });
 }
-
-test.each([false, true])(
-  "shedding ends each connection with its next answer, and no new one (TLS: %p)",
-  async (isSecure) => {
-    const { listener, release, arrival } = await start();
-    const connect = async () => {
-      const port = isSecure ? (listener.tlsPort ?? 0) : listener.port;
-      const client = await openClient({ port, tls: isSecure });
-      clients.push(client);
-      return client;
-    };
-    const [idle, slow] = [await connect(), await connect()];
-    idle.write(get("/before"));
-    expect(await idle.receives("/before done")).not.toContain("onnection: close");
-    slow.write(get("/slow1") + get("/slow2"));
-    await Promise.all([arrival("/slow1"), arrival("/slow2")]);
-    listener.shed();
-    idle.write(get("/after"));
-    expect(await idle.receives("/after done")).toMatch(/onnection: close[\s\S]*after done/);
-    release();
-    expect((await slow.receives("/slow2 done")).split(/onnection: close/)).toHaveLength(2);
-    const later = await connect();
-    later.write(get("/later"));
-    expect(await later.receives("/later done")).not.toContain("onnection: close");
-    await listener.close();
-  },
-);
-
-test("what a listener has left is told: of its places, and of those of one address", async () => {
-  const { listener } = await start({ maxConnections: 10, maxConnectionsPerAddress: 4 });
-  expect(listener.usedShare()).toBe(0);
-  for (const share of [0.25, 0.5, 0.75]) {
-    const client = await openClient({ port: listener.port });
-    clients.push(client);
-    client.write(get("/one"));
-    await client.receives("/one done");
-    expect(listener.usedShare()).toBe(share);
-  }
-  for (const client of clients.splice(0)) client.socket.destroy();
-  await until(() => listener.usedShare() === 0);
-  await listener.close();
-});
 
 test("closing ends a TLS handshake that has not finished", async () => {
   const { listener } = await start({ drainTimeoutMs: 600_000 });

@@ -1,0 +1,280 @@
+/**
+ * The service's ports, over the runtime's own HTTP server: `Bun.serve` on Bun, which bounds memory, slow clients and
+ * malformed heads by itself, and @hono/node-server elsewhere. The TLS port is a terminator in front of a further listener
+ * of the same server (tls.ts).
+ */
+import { lookup } from "node:dns/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { v7 as uuidv7 } from "uuid";
+import { endsIn } from "../domain/deadline.ts";
+import type { ConnectionInfo } from "./context.ts";
+import { formatAddress, hostUnavailable, toListenError } from "./listen-error.ts";
+import { createAddressTest } from "./peer.ts";
+import { failureHeaders } from "./problem.ts";
+import { maxReadBytes } from "./request-body.ts";
+import { innerHost, openTerminator, type TlsCredentials, type TlsLimits, type TlsTerminator } from "./tls.ts";
+
+/** What answers requests; Hono's apps fit. */
+export type App = {
+  readonly fetch: (request: Request, connection: ConnectionInfo) => Response | Promise<Response>;
+};
+
+/** What clients may cost. */
+export type Limits = TlsLimits & {
+  /** A request or an answer, and a connection without one. Longer than the 60 s after which load balancers let go. */
+  readonly idleTimeoutMs: number;
+  /** How long `close` waits for requests in flight. */
+  readonly drainTimeoutMs: number;
+};
+
+const defaultLimits: Limits = {
+  handshakeTimeoutMs: 10_000,
+  idleTimeoutMs: 65_000,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 1_000,
+  drainTimeoutMs: 9_000,
+};
+
+export type ServeOptions = {
+  /** An address of this machine or a name that resolves to one. */
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** A second port that speaks TLS, on the same host; 0 picks a free one. */
+  readonly tls?: TlsCredentials & { readonly port: number };
+  readonly limits?: Partial<Limits>;
+  /** Addresses and CIDR blocks of proxies, each of which may have any number of the TLS port's connections. */
+  readonly trustedProxies?: readonly string[];
+  /** Called with what the app throws, for the log. */
+  readonly onError?: (error: unknown) => void;
+};
+
+export type Listener = {
+  /** Address of the plain port, `http://HOST:PORT`. */
+  readonly url: string;
+  readonly port: number;
+  readonly tlsPort: number | null;
+  /** Refuses new connections, closes idle ones, and resolves when every request in flight is answered, or cut off. */
+  close(): Promise<void>;
+};
+
+type Peer = { readonly address: string; readonly port: number };
+
+/** Answers a request that came from a peer. */
+type Answer = (request: Request, peer: Peer) => Response | Promise<Response>;
+
+type ServerOptions = {
+  readonly answer: Answer;
+  readonly host: string;
+  readonly port: number;
+  readonly idleTimeoutMs: number;
+  readonly onError: (error: unknown) => void;
+};
+
+/** One port that is open. */
+type Server = {
+  readonly port: number;
+  /** Drains; what is left after `withinMs` is cut off. */
+  close(withinMs: number): Promise<void>;
+};
+
+/**
+ * Opens the service's ports.
+ *
+ * @param app answers each request; while it is only promised, requests wait for it
+ * @throws TvsError REFUSED, with what to do, if a port cannot be opened or the TLS pair is wrong
+ */
+export async function serve(app: App | Promise<App>, options: ServeOptions): Promise<Listener> {
+  const { host, port, tls, trustedProxies = [], onError = () => {} } = options;
+  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const opening = Promise.resolve(app);
+  opening.catch(() => {});
+  let isDraining = false;
+  const call: App["fetch"] = async (request, connection) => {
+    const response = await (await opening).fetch(request, connection);
+    if (isDraining) response.headers.set("Connection", "close");
+    return response;
+  };
+  const server = { host: await resolveHost({ host, port }), idleTimeoutMs: limits.idleTimeoutMs, onError };
+  const answer: Answer = (request, { address }) =>
+    call(request, { remoteAddress: address, tls: false, clientCertificate: null });
+  const plain = await openServer({ ...server, port, answer }).catch((error) => {
+    throw toListenError(error, { host, port });
+  });
+  let secure: Server | undefined;
+  if (tls !== undefined) {
+    const isTrusted = createAddressTest(trustedProxies);
+    secure = await openSecureServer(call, { ...server, tls, limits, isTrusted }).catch(async (error) => {
+      await plain.close(0);
+      throw toListenError(error, { host, port: tls.port });
+    });
+  }
+  return {
+    url: `http://${formatAddress({ host, port: plain.port })}`,
+    port: plain.port,
+    tlsPort: secure?.port ?? null,
+    async close() {
+      isDraining = true;
+      await Promise.all([plain, secure].map((one) => one?.close(limits.drainTimeoutMs)));
+    },
+  };
+}
+
+/** Opens the TLS port and the listener behind it, which answers nobody else. */
+async function openSecureServer(
+  fetch: App["fetch"],
+  {
+    tls,
+    limits,
+    isTrusted,
+    ...server
+  }: Omit<ServerOptions, "port" | "answer"> & {
+    readonly tls: NonNullable<ServeOptions["tls"]>;
+    readonly limits: Limits;
+    readonly isTrusted: (remoteAddress: string) => boolean;
+  },
+): Promise<Server> {
+  let terminator: TlsTerminator | undefined;
+  const inner = await openServer({
+    ...server,
+    host: innerHost,
+    port: 0,
+    answer(request, peer) {
+      const connection = terminator?.peerOf(peer) ?? null;
+      return connection === null
+        ? new Response(null, { status: 403, headers: { Connection: "close" } })
+        : fetch(request, connection);
+    },
+  });
+  try {
+    const at = { host: server.host, port: tls.port };
+    const opened = await openTerminator({ credentials: tls, limits, innerPort: inner.port, isTrusted }, at);
+    terminator = opened;
+    return {
+      port: opened.port,
+      async close(withinMs) {
+        await Promise.all([opened.close(withinMs), inner.close(withinMs)]);
+      },
+    };
+  } catch (error) {
+    await inner.close(0);
+    throw error;
+  }
+}
+
+async function openServer(options: ServerOptions): Promise<Server> {
+  return "Bun" in globalThis ? openBunServer(options) : openNodeServer(options);
+}
+
+function openBunServer({ answer, host, port, idleTimeoutMs, onError }: ServerOptions): Server {
+  const bun = Bun.serve({
+    hostname: host,
+    port,
+    idleTimeout: Math.ceil(idleTimeoutMs / 1000),
+    maxRequestBodySize: maxReadBytes,
+    development: false,
+    async fetch(request: Request, server) {
+      const { url } = request;
+      const peer = server.requestIP(request) ?? nobody;
+      // HTTP/1.0 may leave `Host` out.
+      const isLocal = url.startsWith("/") && !request.headers.has("Host");
+      const whole = isLocal ? new Request(`http://localhost${url}`, request) : request;
+      // With a `Host` that is no URL, a router would find another path in the text.
+      if (!whole.url.startsWith("http://")) return refusal(400);
+      const response = await answer(whole, peer);
+      if (whole.method !== "GET" && !whole.bodyUsed) await discardBody(whole);
+      return response;
+    },
+    error(error) {
+      onError(error);
+      return refusal(500);
+    },
+  });
+  return {
+    port: bun.port as number,
+    async close(withinMs) {
+      await endsIn(withinMs, bun.stop());
+      await bun.stop(true);
+    },
+  };
+}
+
+/** Reads a body that no handler wanted: a client that still sends while its connection is closed loses the answer. */
+async function discardBody({ body }: Request): Promise<void> {
+  try {
+    for await (const _part of body ?? []);
+  } catch {
+    // The client has left, or sends more than the server takes.
+  }
+}
+
+/** A peer that has left. */
+const nobody: Peer = { address: "", port: 0 };
+
+async function openNodeServer({
+  answer,
+  host,
+  port,
+  idleTimeoutMs,
+  onError,
+}: ServerOptions): Promise<Server> {
+  const { getRequestListener, RequestError } = await import("@hono/node-server");
+  const listener = getRequestListener(
+    (request, { incoming: { socket } }) =>
+      answer(request, { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 }),
+    {
+      overrideGlobalObjects: false,
+      hostname: "localhost",
+      errorHandler(error) {
+        if (error instanceof RequestError) return refusal(400);
+        onError(error);
+        return refusal(500);
+      },
+    },
+  );
+  const times = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: idleTimeoutMs };
+  const server = createServer({ ...times, maxHeaderSize: 16 * 1024 }, listener);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close(withinMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await endsIn(withinMs, closed);
+      server.closeAllConnections();
+    },
+  };
+}
+
+const refusals = {
+  400: ["REQUEST_MALFORMED", "the request is not valid HTTP"],
+  500: ["INTERNAL", "an unexpected error occurred; try again later"],
+} as const;
+
+/** An answer to a request that never came to the app, or that the app could not answer, in the contract's shape (C23). */
+function refusal(status: keyof typeof refusals): Response {
+  const [code, message] = refusals[status];
+  // The service's own address is not known here: the help is at the address that was asked.
+  const headers = { ...failureHeaders(code, ""), "Cache-Control": "no-store", "X-Request-Id": uuidv7() };
+  return Response.json({ statusCode: status, message }, { status, headers });
+}
+
+/**
+ * The address of a host. Bun reports a name without an address as a busy port, so names are resolved first; to IPv4
+ * if there is a choice, as `localhost` is commonly understood.
+ */
+async function resolveHost(at: { host: string; port: number }): Promise<string> {
+  try {
+    const addresses = await lookup(at.host, { all: true });
+    const chosen = addresses.find(({ family }) => family === 4) ?? addresses[0];
+    return chosen?.address ?? at.host;
+  } catch (error) {
+    throw hostUnavailable(at, error);
+  }
+}
