@@ -3,7 +3,6 @@
 import { html } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
 import { describeCode } from "../domain/import/report.ts";
-import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
 import {
   type HistoryLine,
   requireTeacher,
@@ -11,6 +10,7 @@ import {
   teacherKeyOf,
 } from "../domain/teachers/changes.ts";
 import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
+import type { ImportDetails, ImportRecord } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";

@@ -18,9 +18,7 @@ import { historyColumns, historyValues } from "./teacher-history.ts";
 
 /** Changes of teachers, each with its history and its events. */
 
-/** A write, and which fields it changes if the others need not be written again. */
-type PlannedWrite = TeacherWrite & { readonly changed?: readonly (keyof TeacherContent)[] | null };
-type IdentifiedWrite = PlannedWrite & { readonly id: number };
+type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
@@ -31,7 +29,7 @@ const selectId = statement(`SELECT ${nextTeacherId} AS id`);
  * Stores writes whose records are as they were read, and whose identifiers nobody else has.
  * The ids of new teachers follow one another.
  */
-export async function storeWrites(tx: Transaction, writes: readonly PlannedWrite[]): Promise<void> {
+export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [[next = {}] = []] = await tx.batch([selectId]);
   let newId = integer(next, "id");

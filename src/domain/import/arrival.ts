@@ -1,5 +1,6 @@
 /** What an extract brings beside its rows: which fields, under which names, and what no longer arrives. */
 
+import type { AppliedImport } from "../../store/imports.ts";
 import { slipsBetween } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
@@ -31,8 +32,8 @@ export type ArrivedNames = {
   readonly unknown: UnknownName[];
   /** The line of a sum below a table, which was left out. */
   readonly totals: number[];
-  /** The columns that are neither read nor left out on purpose, with their words; absent where nobody asks. */
-  readonly unread?: UnreadColumn[];
+  /** The columns that are neither read nor left out on purpose, with their words. */
+  readonly unread: UnreadColumn[];
 };
 
 /** What a file carried, whatever became of its rows. */
@@ -41,16 +42,6 @@ export type Arrival = {
   readonly rows: number;
   readonly fields: ReadonlySet<ArrivedField>;
   readonly unknown: readonly UnknownName[];
-};
-
-/** The last import that was applied, as later ones are compared with it. */
-export type AppliedImport = {
-  readonly rows: number;
-  readonly fields: ReadonlySet<string>;
-  /** Milliseconds since the epoch. */
-  readonly finishedAt: number;
-  /** The digests of its rejections; null where they were too many. */
-  readonly rejections: ReadonlySet<string> | null;
 };
 
 /** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */

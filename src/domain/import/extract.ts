@@ -43,90 +43,73 @@ export type ImportInput = {
 
 export type SheetReader = (file: Uint8Array | string, options: SheetOptions) => Promise<Sheet>;
 
-/** The library is loaded for a workbook alone. */
+/** Reads a workbook in this thread. The library is loaded for a workbook alone. */
 const readHere: SheetReader = async (file, options) =>
   (await import("./workbook.ts")).readWorkbook(file, options);
 
-/** A file that was looked at, and is about to be read. */
-type OpenedExtract =
-  | { readonly format: "ndjson"; readonly bytes: AsyncIterable<Uint8Array> }
-  | (OpenedTable & { readonly layout: TableLayout; readonly mappedBy: "given" | "remembered" | null });
+type MappedBy = "given" | "remembered" | null;
 
-export type OpenedTable = {
-  readonly format: TableLayout["format"];
-  readonly delimiter: Delimiter;
+export type OpenedTable = Omit<TableLayout, "mapping"> & {
   readonly records: AsyncIterable<readonly TableRecord[]>;
   readonly sheet?: string;
 };
+/** A file that was looked at, and is about to be read. */
+type OpenedExtract =
+  | { readonly format: "ndjson"; readonly bytes: AsyncIterable<Uint8Array> }
+  | (OpenedTable & TableLayout & { readonly mappedBy: MappedBy });
 
-/** So much of a text is looked at before it is read. */
+/** Bytes of a text that are looked at before it is read. */
 const beginningBytes = 64 * 1024;
 
 /**
  * Looks at the beginning of a file, and opens it.
  * @throws UnreadableError when it is nothing that can be read, or a given mapping does not fit
- * @throws TvsError REFUSED when the remembered mapping does not fit, nor has the file the register's own columns
+ * @throws TvsError REFUSED when the remembered mapping does not fit, and the file lacks the register's own columns too
  */
 export async function openExtract(input: ImportInput): Promise<OpenedExtract> {
   const { name, reading = {} } = input;
   const { beginning, whole } = await beginningOf(input.bytes);
-  if (isWorkbook(beginning, name)) return openWorkbook(whole, input);
+  if (isWorkbook(beginning, name)) {
+    const sheet = reading.sheet ?? reading.mapping?.sheet;
+    const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
+    const found = await sheetOf(whole, { sheet, preferred }, input);
+    return { ...tableOf(found), ...(await chooseMapping(async () => found.records, reading)) };
+  }
   if (isNdjson(name, beginning)) {
     if (utf16Of(beginning) !== null)
       throw new UnreadableError(1, "the file is UTF-16; save it as UTF-8, as NDJSON is");
     return { format: "ndjson", bytes: whole };
   }
-  const marked = reading.encoding ?? markedEncoding(beginning);
-  const recordsOf = (mapping: CompiledMapping | null) => peek(beginning, { reading, mapping, marked });
-  const { mapping, mappedBy } = await chooseMapping(recordsOf, reading);
-  const encoding = marked ?? mapping?.encoding ?? "utf-8";
-  if (marked === null) refuseOtherSet(beginning, encoding);
-  const delimiter = delimiterOf(beginning, { reading, mapping, marked });
-  const endsInCr = linesEndInCr(beginning);
-  const records = recordsIn(whole, { encoding, delimiter, endsInCr });
-  return {
-    format: "csv",
-    delimiter,
-    records,
-    layout: { format: "csv", delimiter, mapping },
-    mappedBy,
-  };
+  const text = createText(beginning, reading);
+  const chosen = await chooseMapping(text.peek, reading);
+  return { ...text.open(whole, chosen.mapping), ...chosen };
 }
 
-/** Opens a file that nothing is known of, for who looks at it. @throws UnreadableError */
+/** Opens a file of which nothing is known. @throws UnreadableError */
 export async function openTable(input: ImportInput): Promise<OpenedTable> {
   const { name, reading = {} } = input;
   const { beginning, whole } = await beginningOf(input.bytes);
-  if (isWorkbook(beginning, name)) {
-    const sheet = await sheetOf(whole, { sheet: reading.sheet }, input);
-    return { format: "xlsx", delimiter: ",", sheet: sheet.name, records: once(sheet.records) };
-  }
-  if (isNdjson(name, beginning))
-    throw new UnreadableError(
-      1,
-      "this is NDJSON, whose members have the register's own names; it needs no mapping",
-    );
-  const marked = reading.encoding ?? markedEncoding(beginning);
-  const encoding = marked ?? "utf-8";
-  const delimiter = delimiterOf(beginning, { reading, mapping: null, marked });
-  return {
-    format: "csv",
-    delimiter,
-    records: recordsIn(whole, { encoding, delimiter, endsInCr: linesEndInCr(beginning) }),
-  };
+  if (isWorkbook(beginning, name)) return tableOf(await sheetOf(whole, { sheet: reading.sheet }, input));
+  if (!isNdjson(name, beginning)) return createText(beginning, reading).open(whole, null);
+  const words = "this is NDJSON, whose members have the register's own names; it needs no mapping";
+  throw new UnreadableError(1, words);
+}
+
+function tableOf({ name, records }: Sheet): OpenedTable {
+  return { format: "xlsx", delimiter: ",", sheet: name, records: once(records) };
 }
 
 function isNdjson(name: string, beginning: Uint8Array): boolean {
   const named = formatOfName(name);
   if (named === "xlsx") throw new UnreadableError(1, "the file is called .xlsx, and is no Excel workbook");
-  if (named === null && /^\s*\[\s*[{\]]/.test(new TextDecoder().decode(beginning.subarray(0, 1024))))
+  if (named !== null) return named === "ndjson";
+  const text = new TextDecoder().decode(beginning);
+  if (/^\s*\[\s*[{\]]/.test(text.slice(0, 1024)))
     throw new UnreadableError(
       1,
       "this is one JSON array; write NDJSON, one object a line, with the members that the manual names, or CSV",
     );
-  return (
-    named === "ndjson" || (named === null && new TextDecoder().decode(beginning).trimStart().startsWith("{"))
-  );
+  return text.trimStart().startsWith("{");
 }
 
 async function beginningOf(
@@ -156,52 +139,33 @@ async function* joined<T>(first: readonly T[], rest: AsyncIterator<T>): AsyncGen
   }
 }
 
-function recordsIn(
-  bytes: AsyncIterable<Uint8Array>,
-  { encoding, ...how }: { encoding: Encoding; delimiter: Delimiter; endsInCr: boolean },
-): AsyncGenerator<TableRecord[]> {
-  return readCsv(asUtf8(bytes, encoding), { maxRecordBytes: maxRowLength, rules: "strict", ...how });
-}
-
-/** Whether the beginning of a text has lines, and none of them ends in LF. */
-function linesEndInCr(beginning: Uint8Array): boolean {
-  return beginning.includes(0x0d) && !beginning.includes(0x0a);
-}
-
-type Peek = {
-  readonly reading: Reading;
-  readonly mapping: CompiledMapping | null;
-  readonly marked: Encoding | null;
-};
-
-/** The beginning as text. Names are ASCII in nearly every file: what else it holds may be shown wrong here. */
-function textOf(beginning: Uint8Array, { mapping, marked }: Peek): string {
-  const encoding = marked ?? mapping?.encoding ?? "utf-8";
-  return new TextDecoder(encoding).decode(beginning);
-}
-
-function delimiterOf(beginning: Uint8Array, peeked: Peek): Delimiter {
-  const { reading, mapping } = peeked;
-  const isKnown = (name: string) => fieldOfName(name, mapping) != null;
-  return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textOf(beginning, peeked), isKnown);
-}
-
-/** The first rows as a mapping would have them read: enough to find the header. */
-async function peek(beginning: Uint8Array, peeked: Peek): Promise<readonly TableRecord[]> {
-  const text = Buffer.from(textOf(beginning, peeked));
-  const pieces = (async function* () {
-    yield text;
-  })();
-  const delimiter = delimiterOf(beginning, peeked);
-  // Not to its end, which may be in the middle of a row, unless the header alone is all that there is.
-  const rows = readCsv(pieces, {
-    maxRecordBytes: maxRowLength,
-    rules: "strict",
-    delimiter,
-    endsInCr: linesEndInCr(beginning),
-  });
-  for await (const records of rows) if (records.length > 0) return records;
-  return [];
+/** A text whose beginning is known, read as a mapping says. */
+function createText(beginning: Uint8Array, reading: Reading) {
+  const marked = reading.encoding ?? markedEncoding(beginning);
+  const endsInCr = beginning.includes(0x0d) && !beginning.includes(0x0a);
+  const encodingBy = (mapping: CompiledMapping | null) => marked ?? mapping?.encoding ?? "utf-8";
+  // Names are ASCII in nearly every file: other letters may be shown wrong here.
+  const textBy = (mapping: CompiledMapping | null) => new TextDecoder(encodingBy(mapping)).decode(beginning);
+  function delimiterBy(mapping: CompiledMapping | null): Delimiter {
+    const isKnown = (name: string) => fieldOfName(name, mapping) != null;
+    return reading.delimiter ?? mapping?.delimiter ?? sniffDelimiter(textBy(mapping), isKnown);
+  }
+  const recordsIn = (utf8: AsyncIterable<Uint8Array>, delimiter: Delimiter) =>
+    readCsv(utf8, { maxRecordBytes: maxRowLength, rules: "strict", delimiter, endsInCr });
+  return {
+    /** The first rows, enough to find the header. They are not read to the end, which may be in the middle of a row. */
+    async peek(mapping: CompiledMapping | null): Promise<readonly TableRecord[]> {
+      const rows = recordsIn(once(Buffer.from(textBy(mapping))), delimiterBy(mapping));
+      for await (const records of rows) if (records.length > 0) return records;
+      return [];
+    },
+    open(whole: AsyncIterable<Uint8Array>, mapping: CompiledMapping | null) {
+      const encoding = encodingBy(mapping);
+      if (marked === null) refuseOtherSet(beginning, encoding);
+      const delimiter = delimiterBy(mapping);
+      return { format: "csv" as const, delimiter, records: recordsIn(asUtf8(whole, encoding), delimiter) };
+    },
+  };
 }
 
 /** Whether a file is a workbook: of Excel or OpenDocument, an old one, or a table in HTML or XML, whatever its name. */
@@ -216,16 +180,6 @@ function isWorkbook(beginning: Uint8Array, name: string): boolean {
 function isMarkup(beginning: Uint8Array): boolean {
   const encoding = beginning[0] === 0xff ? "utf-16le" : beginning[0] === 0xfe ? "utf-16be" : "utf-8";
   return new TextDecoder(encoding).decode(beginning.subarray(0, 1024)).trimStart().startsWith("<");
-}
-
-async function openWorkbook(bytes: AsyncIterable<Uint8Array>, input: ImportInput): Promise<OpenedExtract> {
-  const { reading = {} } = input;
-  const sheet = reading.sheet ?? reading.mapping?.sheet;
-  const preferred = sheet === undefined ? reading.remembered?.sheet : undefined;
-  const { name, records } = await sheetOf(bytes, { sheet, preferred }, input);
-  const { mapping, mappedBy } = await chooseMapping(async () => records, reading);
-  const layout = { format: "xlsx", delimiter: ",", mapping } as const;
-  return { ...layout, sheet: name, records: once(records), layout, mappedBy };
 }
 
 async function sheetOf(
@@ -260,11 +214,11 @@ async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> 
   return Buffer.concat(pieces);
 }
 
-/** The mapping by which a file is read: the given one, the remembered one where it fits, none where none is needed. */
+/** Chooses the given mapping, the remembered one where it fits, or none where none is needed. */
 async function chooseMapping(
   recordsOf: (mapping: CompiledMapping | null) => Promise<readonly TableRecord[]>,
   { mapping, remembered }: Reading,
-): Promise<{ mapping: CompiledMapping | null; mappedBy: "given" | "remembered" | null }> {
+): Promise<{ mapping: CompiledMapping | null; mappedBy: MappedBy }> {
   if (mapping !== undefined) {
     const given = compileMapping(mapping);
     const lacking = columnsLacking(await recordsOf(given), given);

@@ -50,17 +50,15 @@ export async function* readJsonRows(
       line++;
       if (one.trim() === "") continue;
       const reading = readObject(one);
-      rows.push(
-        "code" in reading
-          ? faulty({ field: null, code: reading.code, text: one }, line)
-          : rowOf(reading.members, line, one),
-      );
-      if ("members" in reading)
-        for (const [name, value] of Object.entries(reading.members)) {
+      if (typeof reading === "string") rows.push(faulty({ field: null, code: reading, text: one }, line));
+      else {
+        rows.push(rowOf(reading, line, one));
+        for (const [name, value] of Object.entries(reading)) {
           find(name);
           count(name, value);
         }
-      hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
+      }
+      hasObject ||= reading !== "JSON_INVALID";
       if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
     }
     yield rows;
@@ -102,14 +100,14 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
       for (const [inner, one] of entries) count(inner, one, false, depth + 1);
       return;
     }
-    if (value === null || value === undefined) return;
+    if (value == null) return;
     const key = name.slice(0, maxUnknown.letters);
     let column = columns.get(key);
     if (column === undefined) {
       if (columns.size >= maxCounted.names) return;
       column = unreadColumn(key, nameLabel(name, `member ${columns.size + 1}`), isOwn);
       columns.set(key, column);
-      unread?.push(column);
+      unread.push(column);
     }
     countWord(column, String(value));
   };
@@ -140,21 +138,22 @@ const faultOf: Readonly<Partial<Record<RefusalReason, Fault>>> = {
   JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
 };
 
-function readObject(text: string): { members: Record<string, unknown> } | { code: Fault } {
+/** Reads the members of a line, or why it has none. */
+function readObject(text: string): Readonly<Record<string, unknown>> | Fault {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
-  if (code !== undefined) return { code };
-  // JSON in UTF-8 has no need of this character: it stands where bytes were none.
-  if (text.includes("\ufffd")) return { code: "TEXT_INVALID" };
+  if (code !== undefined) return code;
+  // JSON in UTF-8 has no need of this character: it stands for bytes that were no character.
+  if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
-  return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
+  return isJsonObject(value) ? value : "JSON_INVALID";
 }
 
 function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
   return { line, format: "ndjson", cells: {}, fault };
 }
 
-function rowOf(found: Record<string, unknown>, line: number, written: string): RawRow {
+function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: string): RawRow {
   const members: Partial<Record<ArrivedField, unknown>> = {};
   for (const [name, value] of Object.entries(found)) {
     const field = memberNamed(name);

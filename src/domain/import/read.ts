@@ -1,59 +1,36 @@
 import { createHash } from "node:crypto";
 import type { BlindIndex } from "../blind-index.ts";
 import { TvsError } from "../errors.ts";
-import { type ArrivedNames, refuseOverlooked, type UnknownName, type UnreadColumn } from "./arrival.ts";
+import { type ArrivedNames, refuseOverlooked, type UnreadColumn } from "./arrival.ts";
 import { type ImportInput, openExtract } from "./extract.ts";
-import { type ArrivedField, type ImportFormat, UnreadableError } from "./fields.ts";
+import { UnreadableError } from "./fields.ts";
 import { readJsonRows } from "./ndjson.ts";
 import type { Explanations } from "./report.ts";
 import { type CheckedRow, checkRow } from "./rows.ts";
 import { readTable } from "./table.ts";
 
-/**
- * The next part of an extract, with the fields and the unknown names that nobody was told of yet, whatever the rows are
- * worth. The last one has no rows, but the hash of the file.
- */
-export type FilePiece = {
-  readonly rows: readonly CheckedRow[];
-  readonly format: ImportFormat;
-  /** Bytes of the file that were read since the piece before. */
-  readonly bytes: number;
-  readonly fields: readonly ArrivedField[];
-  readonly unknown: readonly UnknownName[];
-  /** The line of a sum below the table, which was left out. */
-  readonly totals: readonly number[];
-  /** By which mapping it is read: the one that was given, the one that is remembered, or none. */
-  readonly mappedBy: "given" | "remembered" | null;
-  /** What codes mean where the mapping says how a cell is written. */
-  readonly explanations: Explanations;
-  /** The sheet of a workbook that is read; null for other files. */
-  readonly sheet: string | null;
-  /** Of all bytes, in hex; null until the end. */
-  readonly sha256: string | null;
-};
+/** The next part of an extract, as {@link readPieces} gives it. */
+export type FilePiece = ReturnType<typeof readPieces> extends AsyncIterable<infer Piece> ? Piece : never;
 
 /**
- * Reads an extract and checks each row by itself, in the order of the file. Half of an import's checking is done
- * here, and nothing of it needs the register: so it may run in a thread of its own.
- * @throws TvsError INPUT_UNREADABLE, naming the line, when the file is none that can be read, is not well-formed, or has
- *   no line of NDJSON; the message never repeats what was read
+ * Reads an extract and checks each row by itself, in the order of the file.
+ * @returns pieces, each with the bytes that were read since the piece before, the fields and unknown names that are new
+ *   in it, the lines of sums below a table, and what codes mean where the mapping says how a cell is written. The last
+ *   one has no rows, but the hash of the file, in hex.
+ * @throws TvsError INPUT_UNREADABLE, naming the line, when the file cannot be read, is not well-formed, or has no line of
+ *   NDJSON; the message never repeats what was read
  */
-export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): AsyncGenerator<FilePiece> {
+export async function* readPieces(input: ImportInput, blindIndex: BlindIndex) {
   const digest = createHash("sha256");
   const unread: UnreadColumn[] = [];
   const names: ArrivedNames = { fields: [], unknown: [], totals: [], unread };
   let read = 0;
-  /** What arrived since the piece before. */
-  const arrived = () => {
+  const pieceOf = (rows: readonly CheckedRow[], sha256: string | null) => {
     const { fields, unknown, totals } = names;
-    const piece = {
-      bytes: read,
-      fields: fields.splice(0),
-      unknown: unknown.splice(0),
-      totals: totals.splice(0),
-    };
+    const found = { fields: fields.splice(0), unknown: unknown.splice(0), totals: totals.splice(0) };
+    const bytes = read;
     read = 0;
-    return piece;
+    return { rows, sha256, bytes, ...found };
   };
   async function* watched(): AsyncGenerator<Uint8Array> {
     for await (const chunk of input.bytes) {
@@ -68,16 +45,18 @@ export async function* readPieces(input: ImportInput, blindIndex: BlindIndex): A
     const how = {
       format: opened.format,
       mappedBy: isTable ? opened.mappedBy : null,
-      explanations: (isTable ? opened.layout.mapping?.explanations : undefined) ?? {},
+      explanations: ((isTable ? opened.mapping?.explanations : null) ?? {}) as Explanations,
       sheet: isTable ? (opened.sheet ?? null) : null,
     };
     const rows = isTable
-      ? readTable(opened.records, opened.layout, names)
+      ? readTable(opened.records, opened, names)
       : readJsonRows(asText(opened.bytes), names);
-    for await (const some of rows)
-      yield { ...how, ...arrived(), rows: some.map((row) => checkRow(row, blindIndex)), sha256: null };
+    for await (const some of rows) {
+      const checked = some.map((row) => checkRow(row, blindIndex));
+      yield { ...how, ...pieceOf(checked, null) };
+    }
     refuseOverlooked(unread, { name: input.name, format: opened.format });
-    yield { ...how, ...arrived(), rows: [], sha256: digest.digest("hex") };
+    yield { ...how, ...pieceOf([], digest.digest("hex")) };
   } catch (error) {
     throw unreadable(input.name, error);
   }

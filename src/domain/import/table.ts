@@ -23,7 +23,7 @@ import { type Delimiter, headerLines } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
-  /** What parts its cells, for messages and for quotes that are missing. */
+  /** What separates its cells, for messages and for quotes that are missing. */
   readonly delimiter: Delimiter;
   /** Null where the columns have the register's own names. */
   readonly mapping: CompiledMapping | null;
@@ -44,12 +44,12 @@ type Header = ReturnType<typeof readHeader> & {
   surplus?: number;
 };
 
-/** The field of a column by its name: what the mapping says, else what the register calls so. */
+/** Finds the field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldNamed(name);
-  // "Licence Status" is also what other systems call it, with words of their own: a mapping says what they mean.
+  // Other systems have a "Licence Status" too, with words of their own: a mapping says what they mean.
   return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
@@ -64,21 +64,17 @@ export function findHeader(
   isWhole: boolean,
 ): TableRecord | undefined {
   const filled = records.filter(isFilled);
+  const isPast = (line: number) => isWhole || (filled.at(-1)?.line ?? 0) > line;
   if (mapping?.header !== undefined) {
-    const told = filled.find(({ line }) => line === mapping.header);
-    const isPast = isWhole || (filled.at(-1)?.line ?? 0) > mapping.header;
-    if (told === undefined && isPast)
-      throw new UnreadableError(
-        mapping.header,
-        "the mapping says that the header is here, and the line is empty",
-      );
-    return told;
+    const found = filled.find(({ line }) => line === mapping.header);
+    const words = "the mapping says that the header is here, and the line is empty";
+    if (found === undefined && isPast(mapping.header)) throw new UnreadableError(mapping.header, words);
+    return found;
   }
   const known = (record: TableRecord) =>
     record.cells.filter((name) => fieldOfName(name.trim(), mapping) != null).length;
   const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
-  const isPast = isWhole || (filled.at(-1)?.line ?? 0) > headerLines;
-  return first ?? (isPast ? filled[0] : undefined);
+  return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
 
 /**
@@ -148,28 +144,21 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const fields = headings.map((name) => fieldOfName(name, mapping));
   const parts = headings.map((name) => mapping?.partOf(name) ?? null);
   const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
-  const twice = fields.find(
-    (_, index) => keys[index] !== null && keys.indexOf(keys[index] as string) !== index,
-  );
-  if (twice != null)
-    throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
+  const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);
+  const refusal = (field: ImportField, why: string) =>
+    new UnreadableError(line, `the header names the column ${columnOfField[field]}${why}`);
+  if (twice != null) throw refusal(twice, " twice");
   const both = constants.find(([field]) => fields.includes(field));
-  if (both !== undefined)
-    throw new UnreadableError(
-      line,
-      `the header names the column ${columnOfField[both[0]]}, and the mapping gives it as a constant`,
-    );
+  if (both !== undefined) throw refusal(both[0], ", and the mapping gives it as a constant");
   const absent = requiredFields
     .filter((field) => !fields.includes(field) && !constants.some(([given]) => given === field))
     .map((field) => columnOfField[field]);
   if (absent.length > 0) {
     const columns = absent.length === 1 ? "column" : "columns";
     const parted = format === "csv" ? `, separated by ${delimiterNames[delimiter]},` : "";
-    throw new UnreadableError(
-      line,
-      `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ` +
-        "tvs teachers map FILE proposes how another system's columns are read",
-    );
+    const remedy = "tvs teachers map FILE proposes how another system's columns are read";
+    const words = `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ${remedy}`;
+    throw new UnreadableError(line, words);
   }
   for (const [index, name] of headings.entries()) {
     const field = fields[index];
@@ -178,26 +167,19 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
       names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
-  const unread = (name: string, index: number): UnreadColumn | null => {
+  const columns = headings.map((name, index): Column => {
     const field = fields[index];
     const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    if (field !== undefined && !isOwn) return null;
-    const column = unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn);
-    names.unread?.push(column);
-    return column;
-  };
-  const columns = fields.map(
-    (field = null, index): Column => ({
-      field,
-      part: parts[index] ?? null,
-      unread: unread(headings[index] ?? "", index),
-      translate: field === null ? null : (mapping?.translationOf(field) ?? null),
-    }),
-  );
+    const isUnread = field === undefined || isOwn;
+    const unread = isUnread ? unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn) : null;
+    if (unread !== null) names.unread.push(unread);
+    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
+    return { field: field ?? null, part: parts[index] ?? null, unread, translate };
+  });
   return { line, columns, constants };
 }
 
-/** The name of a column on one line: a header cell may be broken over several. */
+/** A column's name on one line: a header cell may be broken over several. */
 export function oneLine(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }

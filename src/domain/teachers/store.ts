@@ -37,6 +37,8 @@ export type TeacherWrite = {
   readonly history: HistoryEntry | null;
   readonly events: readonly TeacherEvent[];
   readonly at: number;
+  /** The fields that it changes, null for a new teacher; the others are not written again. Absent: all are written. */
+  readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
 /**
