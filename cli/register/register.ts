@@ -14,7 +14,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Config, Environment, Flags } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 
-/** The location for a message: the data directory, or what `--database` named. */
+/** Says where the register is: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
@@ -49,9 +49,8 @@ function look(file: string, dataDir: string): Stats | undefined {
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const owner = ownerOf(dirname(file)) ?? ownerOf(dataDir);
     const advice = owner === undefined ? "run this command as its owner" : asUser(owner);
-    throw new TvsError("REGISTER_CLOSED", `this user may not read ${dirname(file)}; ${advice}`, {
-      cause,
-    });
+    const message = `this user may not read ${dirname(file)}; ${advice}`;
+    throw new TvsError("REGISTER_CLOSED", message, { cause });
   }
 }
 
@@ -78,7 +77,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** The command line to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
+/** The command to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
 function asUser(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -113,10 +112,8 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
     database.kind === "server"
       ? `the database at ${database.url} is empty`
       : `its database ${basename(database.file)} is missing`;
-  const message =
-    `${masterKeyFile} exists, but ${lost}: put the database back, or ` +
-    `restore a backup; for a new register, move ${name} to another place first`;
-  return new TvsError("REFUSED", message);
+  const remedy = `put the database back, or restore a backup; for a new register, move ${name} to another place first`;
+  return new TvsError("REFUSED", `${masterKeyFile} exists, but ${lost}: ${remedy}`);
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
@@ -175,14 +172,15 @@ function openSettings(file: string): number {
   try {
     return openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   } catch (cause) {
-    const user = basename(file, ".env");
-    if (!["EACCES", "EPERM"].includes((cause as { code?: string }).code ?? "")) {
-      throw new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file, not a link`, {
-        cause,
-      });
-    }
-    const message = `this user may not read ${file}, the settings of the service on this machine; use sudo -u ${user} tvs …, or give --data`;
-    throw new TvsError("REGISTER_CLOSED", message, { cause });
+    const isClosed = ["EACCES", "EPERM"].includes((cause as { code?: string }).code ?? "");
+    const remedy = `use sudo -u ${basename(file, ".env")} tvs …, or give --data`;
+    throw isClosed
+      ? new TvsError(
+          "REGISTER_CLOSED",
+          `this user may not read ${file}, the settings of the service on this machine; ${remedy}`,
+          { cause },
+        )
+      : new TvsError("CONFIG_INVALID", `${file} cannot be read; it must be a file, not a link`, { cause });
   }
 }
 

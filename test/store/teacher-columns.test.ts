@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
+import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import {
   contentFields,
   licenseStatusOn,

@@ -72,6 +72,7 @@ export async function checkFile(
   const remarks: ImportIssue[] = [];
   const unchecked: CheckedRow[] = [];
   let sha256 = "";
+  let sheet: string | null = null;
   const checkNext = async () => {
     const startedAt = performance.now();
     const firstSeq = rows - unchecked.length + 1;
@@ -82,9 +83,8 @@ export async function checkFile(
   };
   for await (const piece of pieces) {
     onBytes(piece.bytes);
-    format = piece.format;
+    ({ format, sheet, explanations } = piece);
     rows += piece.rows.length;
-    explanations = piece.explanations;
     for (const field of piece.fields) fields.add(field);
     unknown.push(...piece.unknown);
     for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
@@ -95,7 +95,7 @@ export async function checkFile(
   }
   await checkNext();
   const holdings = await context.teachers.countHoldings(context.today);
-  return { ...tally, format, rows, explanations, fields, unknown, sha256, holdings };
+  return { ...tally, format, rows, explanations, fields, unknown, sha256, sheet, holdings };
 }
 
 type Chunk = {

@@ -75,9 +75,9 @@ export async function importRegister(
   const staging = await dependencies.imports.openStaging();
   try {
     const { checked, tally, ...outcome } = await runImport(input, { ...dependencies, staging }, options);
-    const { sha256, rows, warnings, unknown } = checked;
+    const { sheet, sha256, rows, warnings, unknown } = checked;
     const result = {
-      ...{ file: input.name, sha256, rows, warnings, ...outcome },
+      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows, warnings, ...outcome },
       codes: tally.counts(checked.explanations),
       ...(unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) }),
       ...(options.listRejected === true && outcome.rejected > 0

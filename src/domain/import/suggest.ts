@@ -8,9 +8,9 @@ import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from
 import { lastPlace, placeInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import type { TableRecord } from "./csv.ts";
-import type { OpenedTable } from "./extract.ts";
 import { columnOfField, type ImportField, type RawRow, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
+import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
 import {
   type Ask,
