@@ -1,3 +1,5 @@
+/** The columns of a teacher, from the domain's list of fields, and the rules of the domain that SQL needs too. */
+
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import {
@@ -8,11 +10,6 @@ import {
 } from "../domain/teachers/teachers.ts";
 import type { Row, Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
-
-/**
- * The columns of a teacher, and the rules of the domain that are also needed in SQL. Names, values and readers follow
- * from the domain's list of fields: no value is told apart by where it stands.
- */
 
 type FieldName = keyof StoredTeacher;
 
@@ -48,16 +45,10 @@ function packed(fields: readonly FieldName[]): string {
 /** A field's value as JSON has it; bytes, which it does not have, as hex. */
 function packedValue(field: FieldName): string {
   const column = `teachers.${columnOf(field)}`;
-  switch (teacherFields[field].kind) {
-    case "flag":
-      return `json(iif(${column}, 'true', 'false'))`;
-    case "json":
-      return `json(${column})`;
-    case "bytes":
-      return `hex(${column})`;
-    default:
-      return column;
-  }
+  const { kind } = teacherFields[field];
+  if (kind === "flag") return `json(iif(${column}, 'true', 'false'))`;
+  if (kind === "json") return `json(${column})`;
+  return kind === "bytes" ? `hex(${column})` : column;
 }
 
 /** A teacher as lookups read it: parsed, it is a `Teacher`. */

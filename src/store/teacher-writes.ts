@@ -1,6 +1,10 @@
+/** Changes of teachers, each with its history and its events in one commit. */
+
+import type { Statuses } from "../domain/events.ts";
 import { hexOf } from "../domain/import/patch.ts";
-import type { TeacherWrite } from "../domain/teachers/store.ts";
+import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
 import type { TeacherContent } from "../domain/teachers/teachers.ts";
+import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import {
   insertRows,
@@ -9,14 +13,12 @@ import {
   type Statement,
   statement,
   type Transaction,
+  type Value,
 } from "./driver/driver.ts";
-import { integer, textOrNull } from "./driver/rows.ts";
+import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 import { eventsOf } from "./events.ts";
 import { nextTeacherId } from "./status-lists.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
-import { historyColumns, historyValues } from "./teacher-history.ts";
-
-/** Changes of teachers, each with its history and its events. */
 
 type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
@@ -162,4 +164,41 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
 
 function valueAt(column: string, place: number): string {
   return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
+}
+
+/** The columns behind the teacher's id, each with what is written into it. */
+const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
+  at: ({ at }) => at,
+  action: ({ action }) => action,
+  actor: ({ actor }) => actor,
+  reason: ({ reason }) => reason,
+  license_from: ({ before }) => before?.license ?? null,
+  license_to: ({ after }) => after.license,
+  certificate_from: ({ before }) => before?.certificate ?? null,
+  certificate_to: ({ after }) => after.certificate,
+  active_from: ({ before }) => before?.active ?? null,
+  active_to: ({ after }) => after.active,
+};
+
+const historyColumns = ["teacher_id", ...Object.keys(written)];
+
+/** What {@link historyColumns} hold behind the teacher's id. */
+function historyValues(entry: HistoryEntry): Value[] {
+  return Object.values(written).map((read) => read(entry));
+}
+
+export function historyEntry(row: Row): HistoryEntry {
+  const side = (end: "from" | "to"): Statuses => ({
+    license: text(row, `license_${end}`) as LicenseStatus,
+    certificate: text(row, `certificate_${end}`) as CertificateStatus,
+    active: flag(row, `active_${end}`),
+  });
+  return {
+    at: integer(row, "at"),
+    action: text(row, "action") as HistoryEntry["action"],
+    actor: text(row, "actor"),
+    reason: textOrNull(row, "reason"),
+    before: row.license_from === null ? null : side("from"),
+    after: side("to"),
+  };
 }
