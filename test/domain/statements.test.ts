@@ -89,23 +89,6 @@ describe("a statement over a list", () => {
       );
     }));
 
-  test.each([
-    [2, 3, 66.6],
-    [1, 3, 33.3],
-    [3, 3, 100],
-    [0, 3, 0],
-  ])("of which %i of %i are eligible says %f percent, never more than it is", (eligible, all, percent) =>
-    withVerification(async (world) => {
-      for (let n = 0; n < all; n++)
-        await enrol(world, {
-          regNo: `P/1/B/${n}`,
-          licenseExpiryDate: n < eligible ? "2090-01-01" : "2020-01-01",
-        });
-      const teachers = Array.from({ length: all }, (_, n) => named({ regNo: `P/1/B/${n}` }));
-      expect((await stated(world, teachers)).summary.percentEligible).toBe(percent);
-    }),
-  );
-
   test("a person listed under another name is not eligible, unless another row has the registered one", () =>
     withVerification(async (world) => {
       for (const n of [1, 2, 3]) await enrol(world, { regNo: `N/1/B/${n}`, name: "Ngozi Bello" });

@@ -54,18 +54,6 @@ export function isStatusName(name: string): boolean {
   return statusNames.some((pattern) => pattern.test(letters));
 }
 
-/** Whether a column says whose licence was withdrawn. @param words its different words, and how often each stands there */
-export function isStatusColumn({
-  name,
-  words,
-}: {
-  readonly name: string;
-  readonly words: ReadonlyMap<string, number>;
-}): boolean {
-  if (isStatusName(name)) return true;
-  return words.size <= maxStatusWords && [...words.keys()].some(meansWithdrawn);
-}
-
 /** What is likely meant by a word that is not the register's own; it is proposed, and always asked. */
 const others = {
   source: {

@@ -136,7 +136,6 @@ describe("an extract that comes", () => {
       [lines(member, second), ndjson],
       [column("licenseRevokedOn")],
     ],
-    ["with it in another row", [[lines(member, revoked), ndjson]], [lines(revoked, member), ndjson], []],
     [
       "after imports that were refused, rejected whole or made of a sandbox's teachers, which do not count",
       [
@@ -146,8 +145,6 @@ describe("an extract that comes", () => {
       [csv(rows(4))],
       [column("state")],
     ],
-    ["without a row, the first", [], [header], [{ kind: "rows", rows: 0, before: null }]],
-    ["without a row, later", [[csv(rows(2))]], [header], [{ kind: "rows", rows: 0, before: 2 }]],
     // It brought nothing, so the next is compared with the one before.
     ["after one without a row", [[csv(rows(2))], [header, { allowChange: true }]], [csv([row(1)])], []],
   ])("%s", (_what, before, next, missing) =>
@@ -157,21 +154,6 @@ describe("an extract that comes", () => {
       expect(stopped as object | undefined).toEqual(
         missing.length === 0 ? undefined : { by: "brake", losses: [], missing },
       );
-    }),
-  );
-
-  test.each([
-    ["license_expiry_date", "lisense_expiry_dates", "license_expiry_date"],
-    ["state", "stat", "state"],
-  ])("with %s written as %s is stopped, unless that is allowed", (known, written, meant) =>
-    withImports(async ({ add, count }) => {
-      const extract = csv([row(1, { t_id: "1", state: "Lagos" })]).replace(known, written);
-      expect(await add(extract)).toMatchObject({
-        stopped: { by: "brake", losses: [], missing: [misspelled(written, meant)] },
-        ...{ unknownColumns: [written], inserted: 0 },
-      });
-      expect(await count("SELECT (SELECT count(*) FROM teachers) + (SELECT count(*) FROM imports)")).toBe(0);
-      expect(await add(extract, { allowChange: true })).toMatchObject({ inserted: 1 });
     }),
   );
 
@@ -203,15 +185,6 @@ describe("an extract that comes", () => {
       expect(await add(lacking, { allowChange: true })).toMatchObject({ unchanged: 2 });
       expect((await find("TR/2019/LA/1"))?.licenseExpiryDate).toBe("2090-02-28");
       expect(await add(lacking)).toMatchObject({ unchanged: 2 });
-    }));
-
-  test("first without the licences' column is stopped, and no later one", () =>
-    withImports(async ({ add }) => {
-      const none = csv([row(1)].map(without("license_expiry_date")).map(without("license_issue_date")));
-      const stopped = { missing: [{ kind: "license", column: "license_expiry_date" }] };
-      expect(await add(none, { baseline: true })).toMatchObject({ stopped });
-      expect(await add(none, { allowChange: true })).toMatchObject({ inserted: 1 });
-      expect(await add(none)).toMatchObject({ unchanged: 1 });
     }));
 
   test("is told what is missing together with what would be lost, because one option allows both", () =>

@@ -136,11 +136,6 @@ describe("what map shows", () => {
     const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
     expect(JSON.stringify(found)).not.toContain("08031234567");
   });
-
-  test("holds no registration number that is a phone number", async () => {
-    const found = await suggestionForTable([], [[]], { names: ["Ada"] });
-    expect(found.rows[0]?.reg_no).toBe("TR/2019/LA/000001");
-  });
 });
 
 describe("a name in several columns", () => {

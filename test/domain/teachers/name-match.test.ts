@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nameMatches } from "../../../src/domain/teachers/roster.ts";
+import { nameMatches, percentageOf } from "../../../src/domain/teachers/roster.ts";
 
 describe("a listed name", () => {
   test.each([
@@ -39,4 +39,13 @@ describe("a listed name", () => {
   test.each(["", "  ", "-", ","])("%p is none", (listed) => {
     expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
   });
+});
+
+test.each([
+  [2, 3, 66.6],
+  [3, 3, 100],
+  [0, 3, 0],
+  [0, 0, 0],
+])("%i of %i are %f percent, never rounded up", (eligible, rows, percent) => {
+  expect(percentageOf(eligible, rows)).toBe(percent);
 });
