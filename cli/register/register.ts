@@ -31,10 +31,7 @@ export function noRegister(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/**
- * Whether there is a database to open: opening a file that is missing would make it. A server always counts.
- * @throws TvsError REGISTER_CLOSED when this user may not look
- */
+/** Whether there is a database to open; a server always counts. @throws TvsError REGISTER_CLOSED if this user may not look */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   const found = look(database.file, dataDir);
@@ -54,11 +51,7 @@ function look(file: string, dataDir: string): Stats | undefined {
   }
 }
 
-/**
- * Refuses root over another user's folder. Files that root makes there are not that user's, and a link there could
- * lead root to any file.
- * @throws TvsError REGISTER_CLOSED
- */
+/** Refuses root over another user's folder: a link there could lead root to any file. @throws TvsError REGISTER_CLOSED */
 export function requireOwnFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
@@ -101,9 +94,8 @@ export function userNamed(uid: number): string | undefined {
 }
 
 /**
- * Why no register is made beside a master key that has no database: that was moved away or lost, and a new one would be
- * taken for it. A sandbox may be thrown away like that.
- * @returns the refusal; null where there is no key
+ * Says why no register is made beside a master key without its database: a new one would be taken for the lost one.
+ * @returns null where there is no key, or for a sandbox
  */
 export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
@@ -121,10 +113,9 @@ const settingsFile = "/etc/tvs/tvs.env";
 const locationNames = ["TVS_DATA", "TVS_DATABASE", "TVS_DATABASE_TOKEN", "TVS_MASTER_KEY", "TVS_SANDBOX"];
 
 /**
- * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
- * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else
- * /etc/tvs/tvs.env. Where the current folder has a register too, nobody can know which one is meant.
- * @param all every setting, as the service itself has them, and not only where the register is
+ * Adds the installed service's settings to the environment of a command that says nowhere where the register is. The
+ * file is `TVS_SERVICE_SETTINGS`, else /etc/tvs/tvs.env.
+ * @param all takes every setting, and not only where the register is
  * @returns the file is undefined when the command goes by its own flags and environment
  * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
  *   REGISTER_CLOSED when this user may not read it
@@ -184,10 +175,7 @@ function openSettings(file: string): number {
   }
 }
 
-/**
- * Parses the file as systemd reads it: a setting a line, comments from `#` or `;`, quotes around a value. Paths start
- * at the root.
- */
+/** Parses the file as systemd reads it: comments from `#` or `;`, quotes around a value. Paths start at the root. */
 function parse(text: string): (readonly [name: string, value: string])[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(TVS_[A-Z_]+)\s*=\s*(.*?)\s*$/.exec(line);

@@ -126,10 +126,7 @@ function printStatement(args: object, statement: SignedStatement): void {
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }
 
-/**
- * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
- * @throws TvsError INPUT_UNREADABLE
- */
+/** Reads and checks row by row: a list needs the memory of its results alone. @throws TvsError INPUT_UNREADABLE */
 async function judgeFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   const listed: AskedList["teachers"][number][] = [];
@@ -160,9 +157,8 @@ async function judgeFile(file: string, encoding: Encoding | undefined, dependenc
 }
 
 /**
- * Reads the records of a list without its empty lines. A damaged name would differ from the registered one, and the
- * difference would be signed: text that does not fit its character set is refused.
- * @param encoding the character set; default UTF-8, or the one that the file's byte-order mark names
+ * Reads the records of a list without its empty lines. A damaged name would be signed as a different one, so text that
+ * does not fit its character set is refused.
  * @throws UnreadableError
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {

@@ -71,10 +71,7 @@ const maxNames = 3;
 /** They take about half a millisecond, so that most of the loop's time is left for checks. */
 const rowsInTurn = 24;
 
-/**
- * Looks up all who are listed, and judges them.
- * @throws TvsError REQUEST_INVALID for somebody who is listed under more than a few names
- */
+/** Looks up and judges all who are listed. @throws TvsError REQUEST_INVALID for a person under more than a few names */
 export async function judgeList(
   { purpose, list, teachers: listed }: AskedList,
   judging: Judging,

@@ -53,15 +53,9 @@ export function createImportHistory(driver: Driver) {
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
-    /**
-     * The last import that applied any row; null before the first. Imports that were refused, given up or rejected
-     * whole do not count, nor do the made-up teachers of a sandbox.
-     */
+    /** The last import that applied any row; null before the first. The sandbox's own teachers do not count. */
     lastApplied: () => readLastApplied(driver),
-    /**
-     * What the imports that began since a time have taken away together, since losses were last allowed. An import that
-     * was killed counts with the rows that it had applied.
-     */
+    /** What the imports since a time have taken away together, since losses were last allowed, killed ones included. */
     async losses(since: number): Promise<Losses> {
       const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
       const rows = await driver.query(sql, [since]);
@@ -185,11 +179,7 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         return { run, abandoned: left === undefined ? null : importRecord(left) };
       });
     },
-    /**
-     * @param end `fields` is what the next import must bring too, `rejections` the digests with which it is compared;
-     *   null where they were too many
-     * @returns false when another import has begun
-     */
+    /** @param end `fields` is what the next import must bring too. @returns false when another import has begun */
     finish(
       { id }: Pick<ImportRun, "id">,
       end: Pick<ImportRecord, "rejected" | "warnings"> & {

@@ -27,10 +27,7 @@ const sliceRows = 500;
 
 const selectId = statement(`SELECT ${nextTeacherId} AS id`);
 
-/**
- * Stores writes whose records are as they were read, and whose identifiers nobody else has.
- * The ids of new teachers follow one another.
- */
+/** Stores writes that hold, whose identifiers nobody else has. The ids of new teachers follow one another. */
 export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [[next = {}] = []] = await tx.batch([selectId]);
@@ -123,10 +120,7 @@ function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("teachers", teacherColumns, rows);
 }
 
-/**
- * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
- * its value stays, and the indexes of blind indexes cost most: each entry is on another page of the disk.
- */
+/** Sets only what some row changes: a column that is set is written to its indexes again, and blind indexes cost most. */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);

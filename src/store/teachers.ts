@@ -24,9 +24,8 @@ import {
 import { applyWrites, historyEntry } from "./teacher-writes.ts";
 
 /**
- * Whether an extract was applied to its end. While the first one is applied, only some of its teachers are there. A
- * register without imports may have been filled otherwise. Teachers and finished imports are never deleted, so this
- * still holds in the commit of an answer.
+ * Whether an extract was applied to its end, or the register was filled without one. Teachers and finished imports are
+ * never deleted, so this still holds in the commit of an answer.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
@@ -109,8 +108,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
   const findNamed = (keys: readonly UniqueKey[]) =>
     keys.length === 1 ? findAlone(keys) : findTogether(keys);
 
-  // Lookups of one turn of the event loop are read and answered together, which costs two thirds of answering each by
-  // itself. No lookup waits for others to come, and nothing is cached.
+  // Lookups of one turn of the event loop are read together, at two thirds of the cost. Nothing waits, nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
   const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
@@ -229,10 +227,7 @@ function isUnique(key: TeacherKey): key is UniqueKey {
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 
-/**
- * Many records as one text: each row that comes out of the native driver costs as much as to read it did. They come in
- * the order of the query that they are taken from: a libSQL server knows no ORDER BY of an aggregate's own.
- */
+/** Many records as one text, in the order of their query: each row that the native driver gives is as dear as its read. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
 const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;

@@ -17,10 +17,7 @@ import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
 
-/**
- * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random
- * pages of the blind indexes are written once for many rows. A service that wants to write waits for it.
- */
+/** Milliseconds that a chunk may hold the write lock: a service that writes waits for it; large chunks are cheaper. */
 const lockMs = { alone: 2_000, besideService: 3 };
 /** Beside a service that writes, the lock stays free for so many times as long as the chunk held it. */
 const restFactor = 2;
@@ -123,10 +120,7 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
   return { writes, refused, next };
 }
 
-/**
- * Whether a row would take back a revocation or a deactivation that is newer than the check of the file. The
- * operator's change wins, because the file cannot have known of it.
- */
+/** Whether a row would take back a revocation or deactivation that is newer than the check of the file: that one wins. */
 function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
   // This includes a revocation that the record keeps: it is too late for the warning that it does.
@@ -134,10 +128,7 @@ function takesBack({ set, before, content }: RowEffect, checkedAt: number): bool
   return reinstates || (!before.active && content.active);
 }
 
-/**
- * Reads the records as they are now. What the calendar has changed in them and nobody announced yet is announced
- * first: it happened first, and a renewal must not hide that a licence had ended.
- */
+/** Reads the records as they are now, and announces first what the calendar has changed in them: it happened first. */
 async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,

@@ -73,20 +73,13 @@ export function nearField(name: string): ImportField | null {
   return near?.field ?? null;
 }
 
-/**
- * A name as messages may repeat it. What stands there may be anything, a person's data in a file without a header for
- * example.
- */
+/** A name as messages may repeat it. It may be anything, a person's data in a file without a header for example. */
 export function nameLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
-/**
- * What does not arrive any more, which harms as much as what is taken away: licences would be missing or frozen, and
- * the import would be called done.
- * @param last null when no extract was applied yet
- */
+/** Lists what no longer arrives: licences would be missing or frozen. @param last null when no extract was applied yet */
 export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
   const { rows, fields, unknown, format } = arrival;
   // Beside a column of the known name, one that is nearly called so is another: `phone2` is not meant as `phone`.

@@ -15,10 +15,7 @@ const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
   isOwnWord(field, cell) || otherWord(field, cell) !== undefined;
 
-/**
- * What the values of a field are called, and whether a cell may be one. A cell may be one of several fields: eleven
- * digits are a NIN, and a phone number.
- */
+/** What the values of a field are called, and whether a cell may be one; a cell may be one of several fields. */
 export const looks: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {

@@ -78,10 +78,7 @@ export function formatOfName(name: string): ImportFormat | null {
   return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
 }
 
-/**
- * A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one
- * is cleared.
- */
+/** A row as it was read: trimmed text by field. An absent field is left as it is, an empty one is cleared. */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;

@@ -31,9 +31,8 @@ const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
- * @param names is added to, by the members of all rows together
- * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
- *   not one row of it is to be called a wrong one
+ * @param names gets the members of all rows
+ * @throws UnreadableError when the file has no object in its first thousand lines: then it is no NDJSON
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,

@@ -2,10 +2,7 @@ import type { Staging } from "../../store/staging.ts";
 import type { Missing } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
-/**
- * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
- * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
- */
+/** Why a row was refused, or applied with a remark. Scripts depend on the codes. No explanation repeats a value. */
 const rejectionCodes = {
   COLUMN_COUNT:
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
@@ -90,10 +87,7 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
-/**
- * How many rows a code met, or columns where it is of those, and where the first of them stand. No value of the file is
- * part of it (decision D7.8).
- */
+/** How many rows (or columns) a code met, and where the first of them stand, without any value (decision D7.8). */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
@@ -187,10 +181,7 @@ export type ImportResult = {
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/**
- * The report of an import as JSON text, in pieces: `{file, sha256, …counts, rejected: [{line, field,
- * code}], warnings: [{line, field, code}], codes}`. It holds no value of the file.
- */
+/** Writes the report of an import as JSON text, in pieces. It holds no value of the file. */
 export async function* reportText(result: ImportResult, issues: Staging["issues"]): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;

@@ -36,10 +36,7 @@ type Column = {
   readonly read: (cell: string, blindIndex: BlindIndex) => Read<unknown>;
   /** What stands in it, for those who prepare an extract. */
   readonly explanation: string;
-  /**
-   * Why a row without it is refused; left out where it may be absent. In CSV the header is looked at once, for the whole
-   * file.
-   */
+  /** Why a row without it is refused; left out where it may be absent. In CSV the header decides for the whole file. */
   readonly absent?: RejectionCode;
   /** Whether the row is applied although it cannot be read: the record has none afterwards. */
   readonly isConvenience?: boolean;
@@ -109,9 +106,8 @@ const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
 /**
- * Checks one row by itself, every field of it, so that an operator can correct all faults at once.
- * Contacts and photos are a convenience: what cannot be read of them is left out with a warning. Everything
- * else rejects the row.
+ * Checks every field of one row, so that an operator can correct all faults together. What cannot be read of contacts and
+ * photos is left out with a warning; everything else rejects the row.
  */
 export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   const issues: ImportIssue[] = [];

@@ -1,6 +1,6 @@
 /**
- * A mapping for a file that nobody has seen: what its columns are taken for, and why. What cannot be decided from the
- * file is asked, never guessed: a day that is taken for a month is a licence that ends on another day (decision D7.12).
+ * Proposes a mapping for an unknown file. What the file does not decide is asked, never guessed: a day taken for a month
+ * is a licence that ends on another day (decision D7.12).
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";

@@ -54,8 +54,7 @@ export function fieldOfName(name: string, mapping: CompiledMapping | null): Impo
 }
 
 /**
- * The header of a table: the line that the mapping tells, else the first of its first twenty lines that has two known
- * columns, else the first line at all.
+ * Finds the header: the mapping's line, else the first of twenty lines with two known columns, else the first line.
  * @returns undefined while it may still follow
  */
 export function findHeader(
@@ -77,10 +76,7 @@ export function findHeader(
   return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
 
-/**
- * Reads the rows below the header of a table.
- * @throws UnreadableError when it has no header, or one that lacks a column or names one twice
- */
+/** Reads the rows below the header. @throws UnreadableError when it has none, or one that lacks a column or has it twice */
 export async function* readTable(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,
@@ -191,10 +187,7 @@ export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   "|": "vertical bars",
 };
 
-/**
- * Whether a cell begins and ends as the rest of one row and the beginning of another do: where two rows lack a quote
- * each in one column, what lies between is a cell to every reader, and rows would be lost without a word.
- */
+/** Whether a cell looks like the end of one row and the beginning of another: two rows that lack a quote each. */
 function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
   if (!cell.includes("\n")) return false;
   const parts = (text: string) => text.split(delimiter).length - 1;
@@ -218,10 +211,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
-/**
- * Whether the cells of a row are those of the header. Empty cells at the end of CSV are read only where each row has
- * them: in one row alone a delimiter more, or one fewer, shows that cells have moved.
- */
+/** Whether the cells of a row are those of the header. Empty cells at the end are ignored where each row has them. */
 function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
   const { columns } = header;
   if (format !== "csv") return cells.length <= columns.length;

@@ -19,10 +19,7 @@ const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC
 /** A date as the number of days since 1900, which is how a spreadsheet keeps it. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
-/**
- * White space: whatever shows as a gap; a byte order mark counts as white space in regular expressions, but shows
- * nothing.
- */
+/** White space, without the byte order mark, which shows nothing. */
 const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
 

@@ -43,10 +43,7 @@ const statusNames = [
   /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
 ];
 
-/**
- * Whether a column's name suggests that it says how a licence stands. A certificate's status is none, nor is that of a
- * person's employment.
- */
+/** Whether a column's name suggests that it says how a licence stands; a certificate's or an employment's status does not. */
 export function isStatusName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;

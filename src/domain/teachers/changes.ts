@@ -131,10 +131,7 @@ type ActionRule = {
   readonly refusal: (teacher: StoredTeacher) => string | null;
 };
 
-/**
- * The licence of a deactivated teacher can be revoked: a reactivation must not bring it back. The same holds for a
- * licence that an extract has revoked: the next extract must not bring it back either.
- */
+/** A deactivated teacher's licence can be revoked, and so can one that an extract has revoked: neither must come back. */
 const rules: Readonly<Record<TeacherAction, ActionRule>> = {
   revoke: {
     set: ({ licenseRevokedOn: on }, { reason, today }) => ({
@@ -184,10 +181,7 @@ function changedContent(
   return { ...teacher, ...rules[action].set(teacher, by) };
 }
 
-/**
- * Reads the record as the database gives it after the commit.
- * @throws TvsError STORE_CORRUPT when it does not show what was committed
- */
+/** Reads the record after the commit. @throws TvsError STORE_CORRUPT when it does not show what was committed */
 async function readBack(
   teachers: TeacherStore,
   { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
@@ -207,10 +201,7 @@ export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
   | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
-/**
- * Lists changes and events in the order of time. An event stands at the time at which the status changed, so an
- * expiry that was announced late stands before the sweep that announced it.
- */
+/** Lists changes and events in the order of time; an event stands at the time at which the status changed. */
 export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const lines: HistoryLine[] = [

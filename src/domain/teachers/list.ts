@@ -113,8 +113,8 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Teachers whom a term of the public lookup names, all of them where it names several; else those whose registration
- * number begins with it, or parts of whose name begin with its words.
+ * Finds everybody whom a term of the public lookup names; else those whose registration number begins with it, or parts
+ * of whose name begin with its words.
  * @throws TvsError USAGE when the term can name nobody
  */
 export async function findTeachers(

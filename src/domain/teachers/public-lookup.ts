@@ -36,10 +36,7 @@ export type PublicAnswer =
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
-/**
- * The public lookup by a free-form term.
- * @throws what the store throws: a failed lookup is never answered as "not found"
- */
+/** Makes the public lookup. @throws what the store throws: a failed lookup is never answered as "not found" */
 export function createPublicLookup(dependencies: {
   configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;

@@ -161,9 +161,8 @@ export function percentageOf(eligible: number, rows: number): number {
 }
 
 /**
- * Whether a name as somebody listed it can be the registered one: a number of somebody else's must not pass under
- * another name. Case, marks, spaces, hyphens, apostrophes and the order (`Bello, Ngozi`) say nothing, a letter stands
- * for a name that begins with it, and names that one side leaves out between the first and the last are forgiven.
+ * Whether a listed name can be the registered one. Case, marks, spaces, hyphens, apostrophes and the order (`Bello, Ngozi`)
+ * say nothing, a letter stands for a name, and names left out between the first and the last are forgiven.
  * @returns null when no name is listed
  */
 export function nameMatches(listed: string, registered: string): boolean | null {

@@ -62,10 +62,7 @@ function keysAsTyped(term: string, index: BlindIndex): TeacherKey[] {
 /** Nigerian numbers as nearly everybody writes them. Eleven digits are a possible number too, though most often a NIN. */
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
-/**
- * Makes a phone number's E.164 form; a national number is Nigerian.
- * @returns null when the text is no phone number
- */
+/** Makes a phone number's E.164 form; a national number is Nigerian. @returns null when the text is no phone number */
 export function canonicalPhone(text: string): string | null {
   const plain = plainNigerian.exec(text);
   // The library gives the same for these, and takes much longer.

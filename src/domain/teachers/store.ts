@@ -41,10 +41,7 @@ export type TeacherWrite = {
   readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/**
- * Computes what a change of a record means: its statuses before and after, and the events.
- * @param change `announce` false for a baseline import, which tells partners nothing
- */
+/** Computes what a change means: statuses and events. @param change `announce` false for a baseline, which causes none */
 export function planWrite(
   before: StoredTeacher | null,
   content: TeacherContent,
