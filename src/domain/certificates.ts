@@ -66,12 +66,8 @@ export function readClientCertificate(
   if (presented === null)
     throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
   const { validTo } = presented;
-  if (validTo < options.now) {
-    throw new TvsError(
-      "REFUSED",
-      `the certificate expired at ${isoTime(validTo)}; ask the partner for its new one`,
-    );
-  }
+  const expired = `the certificate expired at ${isoTime(validTo)}; ask the partner for its new one`;
+  if (validTo < options.now) throw new TvsError("REFUSED", expired);
   return {
     ...presented,
     partnerId,
@@ -102,8 +98,6 @@ function soleCertificate(file: Uint8Array): Uint8Array {
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
   if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();
-  throw new TvsError(
-    "USAGE",
-    "the fingerprint must be a SHA-256: 64 hexadecimal digits, with or without colons",
-  );
+  const wanted = "64 hexadecimal digits, with or without colons";
+  throw new TvsError("USAGE", `the fingerprint must be a SHA-256: ${wanted}`);
 }

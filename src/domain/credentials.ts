@@ -164,10 +164,8 @@ export function credentialRefused(fault: keyof typeof refusedCredentials): TvsEr
 }
 
 /**
- * Why a request has no valid credential, as far as its own text says. A well-formed key of this kind needs the
- * database, and nothing of what that says is told: not whether the key or its partner exists, has ended or is
- * disabled.
- * @param presented what {@link authenticate} has refused
+ * Says why a request that {@link authenticate} has refused has no valid credential, by its own text alone. Of a
+ * well-formed key of this kind the caller does not learn whether it or its partner exists, has ended or is disabled.
  */
 export function refusalOf(
   { certificate, forwardedCertificate = null, bearer, otherAuthorization = false, headerKey }: Presented,
@@ -246,13 +244,10 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialBo
 /** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";
+  const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
   return {
-    keyId: key.keyId,
-    partnerId: key.partnerId,
-    state: isLive(key, now) ? "live" : ended,
-    createdAt: isoTime(key.createdAt),
-    expiresAt: isoTime(key.expiresAt),
-    revokedAt: isoTime(key.revokedAt),
+    ...{ keyId, partnerId, state: isLive(key, now) ? "live" : ended, createdAt: isoTime(createdAt) },
+    ...{ expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt) },
   };
 }
 
@@ -265,10 +260,8 @@ async function liveKeys(store: PartnerStore, partnerId: string, now: number): Pr
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
-  const message =
-    `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")}); ` +
-    `revoke one first: tvs partners key revoke ${live[0]?.keyId}`;
-  return new TvsError("REFUSED", message);
+  const found = `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")})`;
+  return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
 /**
@@ -298,10 +291,8 @@ export async function issueApiKey(
  */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
-  if (record === null) {
-    const message =
-      "no API key has this id (the 12 characters after the prefix); `tvs partners key list ID` shows them";
-    throw new TvsError("NOT_KNOWN", message);
-  }
+  const unknown =
+    "no API key has this id (the 12 characters after the prefix); `tvs partners key list ID` shows them";
+  if (record === null) throw new TvsError("NOT_KNOWN", unknown);
   return { record, isLast: (await liveKeys(store, record.partnerId, now)).length === 0 };
 }

@@ -66,18 +66,16 @@ function secretName(partnerId: string): string {
  * @throws TvsError NOT_KNOWN, REFUSED
  */
 export async function setWebhook(
-  dependencies: WebhookDependencies,
-  given: {
-    partnerId: string;
-    url: string;
-    told?: Partial<Told> | undefined;
-    check: EndpointCheck;
-  },
+  { webhooks, partners, secrets, clock }: WebhookDependencies,
+  {
+    check,
+    partnerId,
+    url,
+    told,
+  }: Pick<EndpointTerms, "partnerId" | "url" | "told"> & { check: EndpointCheck },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
-  const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, told } = given;
   await requirePartner(partners, partnerId);
-  await given.check(url);
+  await check(url);
   const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
   const endpoint = await webhooks.set({ partnerId, url, told, secret: sealed, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
@@ -99,9 +97,8 @@ export async function rotateWebhookSecret(
   partnerId: string,
   { overlapMs = defaultSecretOverlapMs }: { overlapMs?: number | undefined } = {},
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
-  if (overlapMs < 0 || overlapMs > maxSecretOverlapMs) {
+  if (overlapMs < 0 || overlapMs > maxSecretOverlapMs)
     throw new TvsError("USAGE", "--overlap must be from 0s to 7d");
-  }
   const { webhooks, secrets, clock } = dependencies;
   const secret = newWebhookSecret();
   const sealed = sealSecret(secrets, secret, partnerId);
@@ -218,16 +215,12 @@ function noEndpoint(partnerId: string): never {
 
 /** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
 export function describeEndpoint(endpoint: WebhookEndpoint, partner: Pick<Partner, "disabledAt" | "told">) {
+  const { partnerId, url, createdAt, disabledAt, disabledReason, previousUntil, failingSince, lastError } =
+    endpoint;
   return {
-    partnerId: endpoint.partnerId,
-    url: endpoint.url,
-    ...partner.told,
-    state: endpoint.disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
-    createdAt: isoTime(endpoint.createdAt),
-    disabledAt: isoTime(endpoint.disabledAt),
-    disabledReason: endpoint.disabledReason,
-    previousSecretUntil: isoTime(endpoint.previousUntil),
-    failingSince: isoTime(endpoint.failingSince),
-    lastError: endpoint.lastError,
+    ...{ partnerId, url, ...partner.told },
+    state: disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
+    ...{ createdAt: isoTime(createdAt), disabledAt: isoTime(disabledAt), disabledReason },
+    ...{ previousSecretUntil: isoTime(previousUntil), failingSince: isoTime(failingSince), lastError },
   };
 }
