@@ -31,7 +31,7 @@ export function noRegister(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/** Whether there is a database to open; a server always counts. @throws TvsError REGISTER_CLOSED if this user may not look */
+/** Whether there is a database to open; a server always counts. @throws TvsError REGISTER_CLOSED */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   const found = look(database.file, dataDir);

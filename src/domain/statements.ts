@@ -39,7 +39,7 @@ export type AskedList = {
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-type Judging = {
+export type Judging = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;

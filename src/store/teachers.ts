@@ -227,7 +227,7 @@ function isUnique(key: TeacherKey): key is UniqueKey {
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 
-/** Many records as one text, in the order of their query: each row that the native driver gives is as dear as its read. */
+/** Many records as one text, in the order of their query: each row that the native driver gives is dear. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
 const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;

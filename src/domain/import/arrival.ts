@@ -89,26 +89,18 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
   // Only an export has `hidden`, and a file without it changes nobody.
   const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
-  const gone = isExport(fields)
-    ? []
-    : [...importFields, "profile" as const].filter((field) => last?.fields.has(field) && lacks(field));
-  const isUnlicensed = last === null && lacks("licenseExpiryDate");
-  return [
-    ...misspelled.map(
-      ({ label, near }): Missing => ({
-        kind: "misspelled",
-        column: label,
-        meant: fieldLabel(near, format),
-      }),
-    ),
-    ...gone.map((field): Missing => ({ kind: "column", column: fieldLabel(field, format) })),
-    ...(isUnlicensed
-      ? [{ kind: "license", column: fieldLabel("licenseExpiryDate", format) } satisfies Missing]
-      : []),
-    ...(rows === 0 || rows * 2 < (last?.rows ?? 0)
-      ? [{ kind: "rows", rows, before: last?.rows ?? null } satisfies Missing]
-      : []),
-  ];
+  const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
+  const missing: Missing[] = misspelled.map(({ label, near }) => {
+    return { kind: "misspelled", column: label, meant: fieldLabel(near, format) };
+  });
+  for (const field of expected)
+    if (last?.fields.has(field) && lacks(field))
+      missing.push({ kind: "column", column: fieldLabel(field, format) });
+  if (last === null && lacks("licenseExpiryDate"))
+    missing.push({ kind: "license", column: fieldLabel("licenseExpiryDate", format) });
+  if (rows === 0 || rows * 2 < (last?.rows ?? 0))
+    missing.push({ kind: "rows", rows, before: last?.rows ?? null });
+  return missing;
 }
 
 /** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
@@ -194,15 +186,15 @@ export function refuseOverlooked(
   const column = columns.find(isOverlooked);
   if (column === undefined) return;
   const { label, isOwn } = column;
-  const thing = format === "ndjson" ? "member" : "column";
   const own = licenseWords.join(", ");
-  const found = isOwn
-    ? `the ${thing} ${label} holds words that are none of ${own}`
-    : `the ${thing} ${label} looks like the status of a licence, and nothing says how it is read`;
+  const says = isOwn
+    ? `holds words that are none of ${own}`
+    : "looks like the status of a licence, and nothing says how it is read";
+  const found = `the ${format === "ndjson" ? "member" : "column"} ${label} ${says}`;
   const remedy =
     format === "ndjson"
       ? `name it licenseStatus, with the words ${own}, or leave it out of the file`
-      : `tvs teachers map FILE proposes a mapping, whose \`columns\` take it for license_status and whose \`values\` give the words' meaning; or name it in the mapping's \`ignore\``;
+      : "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`";
   throw new TvsError(
     "INPUT_UNREADABLE",
     `${name}: ${found}: ${describeWords(column)}. Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`,
@@ -213,14 +205,10 @@ export function refuseOverlooked(
 function describeWords({ words, isMore }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
-  const [shown, hidden] = [
-    all.filter(([word]) => nameLabel(word, "") !== ""),
-    all.filter(([word]) => nameLabel(word, "") === ""),
-  ];
-  const others = hidden.reduce((sum, [, count]) => sum + count, 0);
-  return [
-    ...shown.map(([word, count]) => `${word} (${rows(count)})`),
-    ...(others > 0 ? [`other values (${rows(others)})`] : []),
-    ...(isMore ? ["and more"] : []),
-  ].join(", ");
+  const isShown = ([word]: readonly [string, number]) => nameLabel(word, "") !== "";
+  const others = all.reduce((sum, one) => sum + (isShown(one) ? 0 : one[1]), 0);
+  const parts = all.filter(isShown).map(([word, count]) => `${word} (${rows(count)})`);
+  if (others > 0) parts.push(`other values (${rows(others)})`);
+  if (isMore) parts.push("and more");
+  return parts.join(", ");
 }

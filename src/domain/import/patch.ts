@@ -99,11 +99,8 @@ function withRevocationOf(
   }
   if (set.licenseRevokedOn != null) return set;
   const reason = known === null ? wordReason : (before?.licenseRevokedReason ?? null);
-  return {
-    ...set,
-    licenseRevokedOn: known ?? today,
-    licenseRevokedReason: set.licenseRevokedReason ?? reason,
-  };
+  const licenseRevokedReason = set.licenseRevokedReason ?? reason;
+  return { ...set, licenseRevokedOn: known ?? today, licenseRevokedReason };
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
@@ -125,13 +122,7 @@ function revocationAfter(
 }
 
 function contentOf(teacher: StoredTeacher): TeacherContent {
-  const {
-    id: _id,
-    version: _version,
-    announcedStatus: _announced,
-    updatedAt: _updated,
-    ...content
-  } = teacher;
+  const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = teacher;
   return content;
 }
 

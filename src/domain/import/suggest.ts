@@ -195,12 +195,8 @@ async function askForUneven(
   const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
   const [first] = rejected;
   if (first === undefined) return;
-  const count =
-    rejected.length === maxUneven
-      ? `${maxUneven} rows or more have`
-      : rejected.length === 1
-        ? "1 row has"
-        : `${rejected.length} rows have`;
+  const many = rejected.length === maxUneven ? `${maxUneven} rows or more` : `${rejected.length} rows`;
+  const count = rejected.length === 1 ? "1 row has" : `${many} have`;
   const where = `the first in line ${first.line}, and would be rejected`;
   ask(
     "rows",

@@ -76,7 +76,7 @@ export function findHeader(
   return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
 
-/** Reads the rows below the header. @throws UnreadableError when it has none, or one that lacks a column or has it twice */
+/** Reads the rows below the header. @throws UnreadableError when it has none, or lacks a column or has it twice */
 export async function* readTable(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,

@@ -118,7 +118,7 @@ function linesIn(bytes: Uint8Array): number {
 /** How many of the first lines a header is looked for in (decision D7.10). */
 export const headerLines = 20;
 
-/** Finds the delimiter that leaves the most known names in one of the first lines, else the most cells in the most lines. */
+/** Finds the delimiter that leaves the most known names in one of the first lines, else the most cells in most lines. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
   const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));

@@ -43,7 +43,7 @@ const statusNames = [
   /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
 ];
 
-/** Whether a column's name suggests that it says how a licence stands; a certificate's or an employment's status does not. */
+/** Whether a column's name suggests that it says how a licence stands; the status of a certificate does not. */
 export function isStatusName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;

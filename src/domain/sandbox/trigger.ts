@@ -148,7 +148,7 @@ export async function triggerEvent(
   throw new TvsError("STORE_BUSY", "the teacher is being changed by others; try again");
 }
 
-/** Revokes the licence of the teacher who is there to be changed, for the getting-started page. @throws TvsError STORE_BUSY */
+/** Revokes the licence of the teacher to be changed, for the getting-started page. @throws TvsError STORE_BUSY */
 export async function triggerRevocation(dependencies: {
   readonly stores: { readonly teachers: TeacherStore };
   readonly configuration: Pick<Configuration, "current">;

@@ -1,14 +1,11 @@
 import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
 import type { TeacherReader } from "../../store/teachers.ts";
-import type { BlindIndex } from "../blind-index.ts";
-import type { CalendarDate } from "../clock.ts";
 import { eligibilityResult } from "../eligibility.ts";
 import { TvsError } from "../errors.ts";
 import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
-import type { Policy } from "../policy.ts";
-import type { AskedList } from "../statements.ts";
+import type { AskedList, Judging } from "../statements.ts";
 import { askedNumber, type Identifier, keyOf } from "./identifier.ts";
 import { foldedName, maxNameRead } from "./name-search.ts";
 import { meantTerm } from "./search-term.ts";
@@ -58,13 +55,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-export type RosterDependencies = {
-  readonly teachers: TeacherReader;
-  readonly blindIndex: BlindIndex;
-  readonly purpose: Purpose;
-  readonly policy: Policy;
-  readonly today: CalendarDate;
-};
+export type RosterDependencies = Judging & { readonly purpose: Purpose };
 
 /** Judges one row of a list. Nothing is attested: this is the operator's own lookup. */
 export async function judgeRosterRow(
@@ -113,14 +104,8 @@ export function listedTeacher(
 }
 
 const nobody: Omit<RosterRow, "line" | "error"> = {
-  regNo: null,
-  tId: null,
-  found: false,
-  status: null,
-  eligible: false,
-  reasons: [],
-  name: null,
-  nameMatches: null,
+  ...{ regNo: null, tId: null, found: false, status: null },
+  ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
 
 /** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
@@ -161,8 +146,8 @@ export function percentageOf(eligible: number, rows: number): number {
 }
 
 /**
- * Whether a listed name can be the registered one. Case, marks, spaces, hyphens, apostrophes and the order (`Bello, Ngozi`)
- * say nothing, a letter stands for a name, and names left out between the first and the last are forgiven.
+ * Whether a listed name can be the registered one. Case, marks, spaces, hyphens, apostrophes and the order say nothing,
+ * a letter stands for a name, and names left out between the first and the last are forgiven.
  * @returns null when no name is listed
  */
 export function nameMatches(listed: string, registered: string): boolean | null {

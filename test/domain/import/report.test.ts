@@ -8,6 +8,7 @@ import {
   type ImportResult,
   isRejection,
   reportText,
+  shownIssue,
 } from "../../../src/domain/import/report.ts";
 
 const issue = (line: number, code: ImportIssue["code"], field: string | null = "nin") => ({
@@ -56,6 +57,18 @@ describe("the codes of an import", () => {
     const order = ["DATE_INVALID", "BOOLEAN_INVALID", "NIN_INVALID", "PHONE_INVALID", "EMAIL_INVALID"];
     for (const given of [issues, issues.toReversed()])
       expect(counted(...given).map(({ code }) => code)).toEqual(order as never);
+  });
+
+  test("a row's registration number stands with its place", () => {
+    const numbered = { ...issue(2, "NIN_INVALID"), regNo: "A/B/C/1" };
+    expect(counted(numbered, issue(3, "NIN_INVALID"))[0]?.first).toStrictEqual([
+      { ...place(2), regNo: "A/B/C/1" },
+      place(3),
+    ]);
+    expect([shownIssue(numbered), shownIssue(issue(3, "NIN_INVALID"))]).toStrictEqual([
+      { ...place(2), regNo: "A/B/C/1", code: "NIN_INVALID" },
+      { ...place(3), code: "NIN_INVALID" },
+    ]);
   });
 
   test("a code is shown with its meaning, and rejects or remarks", () => {
