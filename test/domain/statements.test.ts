@@ -115,7 +115,6 @@ describe("a statement over a list", () => {
       await enrol(world, { regNo: "A/1/B/1", name: "Ngozi Amaka Bello-Ọdún" });
       const cases: [string | null, boolean | null][] = [
         ["Ngozi Amaka Bello-Ọdún", true],
-
         ["Chidi Bello-Odun", false],
         ["", null],
         [null, null],

@@ -49,7 +49,6 @@ describe("a mapping that leads to no known word", () => {
     [{ values: { active: { Gone: "maybe" } } }, "none of true, false"],
     [{ values: { license_status: { Ok: "GOOD" } } }, "none of REVOKED, EXPIRED, NONE, VALID"],
     [{ constants: { source: "portal" } }, 'constants has "source": "portal"'],
-
     [{ values: { license_expiry_date: { never: "for ever" } } }, "which is no date"],
     [{ constants: { license_expiry_date: "31/12/2090" }, dates: "D/M/YYYY" }, "which is no date"],
   ])("%j is refused with its entry", (members, message) => {

@@ -143,9 +143,7 @@ describe("a line of NDJSON that is no JSON object", () => {
   const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
   const broken: [string, string | Uint8Array, string][] = [
     ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
-
     ["an array", `[${line(2)}]`, "JSON_INVALID"],
-
     ["with a NUL", line("2\0"), "JSON_INVALID"],
     ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
     ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
@@ -192,7 +190,6 @@ describe("a line of NDJSON that is no JSON object", () => {
     ["blank lines", "\n \n\n"],
     ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
     ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
-
     ["one endless line", `${"x".repeat(3_000_000)}`],
     ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
   ];

@@ -75,9 +75,7 @@ describe("NDJSON", () => {
   const rejected: [object, Issue][] = [
     [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
     [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
-
     [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
-
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
   ];
 
