@@ -19,6 +19,7 @@ import {
   recordFieldOf,
   UnreadableError,
 } from "./fields.ts";
+import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
@@ -127,10 +128,8 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   if (rest !== "") yield [rest];
 }
 
-type Fault = NonNullable<RawRow["fault"]>["code"];
-
 /** What a strict reader refuses and a row cannot be made of; the others are a matter of single members. */
-const faultOf: Readonly<Partial<Record<RefusalReason, Fault>>> = {
+const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
   // Which of two values was meant cannot be known.
@@ -138,7 +137,7 @@ const faultOf: Readonly<Partial<Record<RefusalReason, Fault>>> = {
 };
 
 /** Reads the members of a line, or why it has none. */
-function readObject(text: string): Readonly<Record<string, unknown>> | Fault {
+function readObject(text: string): Readonly<Record<string, unknown>> | RejectionCode {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
   if (code !== undefined) return code;

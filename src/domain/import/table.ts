@@ -18,6 +18,7 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
+import type { RejectionCode } from "./report.ts";
 import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
 
@@ -225,12 +226,9 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
   const joined: string[] = [];
-  const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
-    line,
-    format,
-    cells: {},
-    fault: { field, code, text: cells.join("\u001f") },
-  });
+  const fault = (field: ImportField | null, code: RejectionCode): RawRow => {
+    return { line, format, cells: {}, fault: { field, code, text: cells.join("\u001f") } };
+  };
   refuseFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
   if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");
