@@ -74,13 +74,16 @@ export async function importRegister(
 ): Promise<ImportResult> {
   const staging = await dependencies.imports.openStaging();
   try {
-    const { checked, tally, ...outcome } = await runImport(input, { ...dependencies, staging }, options);
+    const outcome = await runImport(input, { ...dependencies, staging }, options);
+    const { checked, tally, inserted, updated, unchanged, rejected, events, ...marks } = outcome;
     const { sheet, sha256, rows, warnings, unknown } = checked;
     const result = {
-      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows, warnings, ...outcome },
+      ...{ file: input.name, ...(sheet === null ? {} : { sheet }), sha256, rows },
+      ...{ inserted, updated, unchanged, rejected, warnings, events },
       codes: tally.counts(checked.explanations),
+      ...marks,
       ...(unknown.length === 0 ? {} : { unknownColumns: unknown.map(({ label }) => label) }),
-      ...(options.listRejected === true && outcome.rejected > 0
+      ...(options.listRejected === true && rejected > 0
         ? { rejectedRows: [...staging.issues("rejected")].flat().map(shownIssue) }
         : {}),
     };

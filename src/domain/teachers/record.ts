@@ -57,5 +57,6 @@ export async function teacherActivity(
 
 /** A line of the history with its times in ISO 8601. */
 export function describeHistoryLine(line: HistoryLine) {
-  return { ...line, at: isoTime(line.at) };
+  const { at, ...rest } = line;
+  return { at: isoTime(at), ...rest };
 }

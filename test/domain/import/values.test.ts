@@ -15,8 +15,8 @@ const undamaged = "1e x1e5 1e5x x1.0 1.0x 1.01 x1,234 1,234x 1234,567 1,23 a'1 '
 
 // biome-ignore format: a table reads better in rows
 const cases: Case[] = [
-  ["text", (cell) => values.readText(cell, 12), [["", null], ["a  b", "a b"], ["a\t\u3000 b", "a b"], ["\u212b", "\u00c5"], ["e\u0301", "\u00e9"], ...same("Ada", "a b", "twelve chars")], {
-    TEXT_INVALID: ["\ufeffa", "a\u202eb", "\ufffd", "a\u0007"], TEXT_TOO_LONG: ["thirteen char", "\u00e9".repeat(13)], PERSONAL_DATA: ["08031234567", "a@example.ng"] }],
+  ["text", (cell) => values.readText(cell, 12), [["", null], ["a  b", "a b"], ["a\t\u3000 b", "a b"], ["\u212b", "\u00c5"], ["e\u0301", "\u00e9"], [`a${" ".repeat(1046)}b`, "a b"], ...same("Ada", "a b", "twelve chars")], {
+    TEXT_INVALID: ["\ufeffa", "a\u202eb", "\ufffd", "a\u0007"], TEXT_TOO_LONG: ["thirteen char", "\u00e9".repeat(13), `a${" ".repeat(1047)}b`], PERSONAL_DATA: ["08031234567", "a@example.ng"] }],
   ["a registration number", values.readRegNo, [["tr/2019/la/1", "TR/2019/LA/1"]], { REG_NO_INVALID: ["", "A/B/C"], PERSONAL_DATA: ["A/B/C/x@y.ng"] }],
   ["a teacher id", values.readTId, [["", null], ["1", 1], ["007", 7], [String(maxTId), maxTId]], {
     T_ID_INVALID: ["0", "-1", "+1", "12a", "a12", "1 2", "9007199254740992", ...undamaged], SPREADSHEET_DAMAGE: damaged }],
@@ -26,6 +26,7 @@ const cases: Case[] = [
   ["yes or no", values.readBoolean, [...["true", "1", "yes", "y", "Y"].map((cell): [string, unknown] => [cell, true]), ...["false", "0", "no", "n", "NO"].map((cell): [string, unknown] => [cell, false])], { BOOLEAN_INVALID: ["", "2"] }],
   ["a source", values.readSource, [["New System", "new_system"], ["LEGACY", "legacy"], ...same("new_system", "legacy")], { SOURCE_INVALID: ["", "old"] }],
   ["a certificate", values.readCertificateStatus, [["not found", "NOT_FOUND"], ...same("VERIFIED", "CLAIMED", "LEGACY_RECORD")], { CERTIFICATE_STATUS_INVALID: ["", "none"] }],
+  ["a licence", values.readLicenseStatus, [["Revoked", "REVOKED"], ...same("EXPIRED", "NONE", "VALID")], { LICENSE_STATUS_INVALID: ["", "struck off"] }],
   ["an e-mail address", values.readEmail, [["", null], ...same("ab@b.ng", "a.b@bc.co.ng", `${"a".repeat(249)}@b.ng`)], {
     EMAIL_INVALID: [`${"a".repeat(250)}@b.ng`, "a\u200b@b.ng", "a b@c.ng", "a@b c.ng", "a@b.n g", "@a@b.ng", "a@b@c.ng", "a@b.ng@c", "a@b", "a@.ng", "a@b..ng", "a@b.ng.", "@b.ng"] }],
   ["a phone number", values.readPhone, [["", null], ["08031234567", "+2348031234567"]], { PHONE_INVALID: ["12", "'08031234567", "2.34803E+12"] }],
