@@ -121,11 +121,7 @@ export function credentialsOf(book: CredentialBook, partnerId: string, now: numb
   );
 }
 
-/**
- * Finds who calls: certificate, Bearer key, header key, and the first *valid* one counts, so that an
- * unknown certificate does not hide a good key.
- * @returns null when none is valid
- */
+/** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. Null when none is valid. */
 export function authenticate(
   presented: Presented,
   book: CredentialBook,
@@ -221,10 +217,7 @@ type CredentialEnd = {
   readonly endsAt: number;
 };
 
-/**
- * When partners need another key or certificate: those that are not disabled. A kind of which one has no end is left
- * out, and so is what another one has replaced already.
- */
+/** When enabled partners need another key or certificate; kinds of which one has no end are left out. */
 export function credentialEnds({ partners, apiKeys, certificates }: CredentialBook): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
@@ -264,10 +257,7 @@ function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
   return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/**
- * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
- * @throws TvsError REFUSED when two keys live already, naming which to revoke
- */
+/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED when two keys live already */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
@@ -284,11 +274,7 @@ export async function issueApiKey(
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }
 
-/**
- * Revokes a key at once.
- * @returns the key, and whether its partner has another one that lives
- * @throws TvsError NOT_KNOWN
- */
+/** Revokes a key. @returns the key, and whether it was its partner's last live one. @throws TvsError NOT_KNOWN */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
   const unknown =

@@ -144,11 +144,7 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/**
- * Ends the hold that `tvs restore --hold-webhooks` left: `tvs webhooks release`. Enabling one endpoint does
- * not end it, because the hold is there for an operator who has looked at all of them.
- * @returns false when there was no hold
- */
+/** Ends the hold of `tvs restore --hold-webhooks`; enabling one endpoint does not. @returns false when there was no hold */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdSetting) === "true";
   if (held) await settings.write({ [holdSetting]: "false" });

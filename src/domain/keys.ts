@@ -29,11 +29,7 @@ export type SigningKey = {
 const publicExponent = new Uint8Array([1, 0, 1]);
 const allowedBits = [2048, 3072, 4096];
 
-/**
- * Makes a key pair.
- * @param bits modulus length: 2048, 3072 or 4096
- * @throws TvsError USAGE for another length
- */
+/** Makes a key pair. @param bits modulus length: 2048, 3072 or 4096. @throws TvsError USAGE for another length */
 export async function generateKey(secrets: Secrets, bits: number, now: number): Promise<SigningKey> {
   if (!allowedBits.includes(bits)) throw new TvsError("USAGE", "--bits must be 2048, 3072 or 4096");
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: bits, publicExponent };
@@ -178,10 +174,7 @@ export async function signerAs(
       .sign(key);
 }
 
-/**
- * When the ring was changed last, as far as it tells. A service signs its history as of then: RS256 gives the same
- * signature each time, so all nodes serve the same document, and one has the tag that another gave.
- */
+/** When the ring was last changed. Histories are signed as of then, so that all nodes serve the same bytes. */
 export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];

@@ -6,10 +6,7 @@ import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 import type { Told } from "./told.ts";
 
-/**
- * What partners may call: each scope, and the operation that it opens, as the evidence log, the metrics and the
- * console name it.
- */
+/** The scopes, and the operation that each opens, as the evidence log, the metrics and the console name it. */
 export const operationOfScope = {
   eligibility: "eligibility-check",
   lookup_by_reg_no: "lookup-by-reg-no",
@@ -82,10 +79,7 @@ export function checkPartner(partner: Partner): Partner {
   return partner;
 }
 
-/**
- * Checks the members that are about to be changed.
- * @throws TvsError USAGE naming the flag, or saying that nothing was named
- */
+/** Checks the members to be changed. @throws TvsError USAGE naming the flag, or saying that nothing was named */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {

@@ -59,8 +59,7 @@ function secretName(partnerId: string): string {
 }
 
 /**
- * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
- * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
+ * Sets a partner's endpoint, and enables it. The first time it gets a secret; later what is not given stays.
  * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
  * @returns the endpoint, and the secret in clear for the partner
  * @throws TvsError NOT_KNOWN, REFUSED
@@ -87,9 +86,8 @@ export async function setWebhook(
 const maxRotationAttempts = 5;
 
 /**
- * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one
- * first; with an overlap of 0 the old one is out at once, as after a leak. Of two rotations within one
- * overlap the two newest secrets count, also of two at once: the later one replaces the other's.
+ * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one first; an overlap
+ * of 0 ends the old one now, as after a leak. Of several rotations within one overlap the two newest secrets count.
  * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
  */
 export async function rotateWebhookSecret(
@@ -129,11 +127,7 @@ export async function disableWebhook(
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
-/**
- * Lets held deliveries go: each is due now, with its whole schedule before it. A restore's hold over all
- * endpoints stays; `tvs webhooks release` ends that ({@link file://./deliveries.ts}, releaseWebhooks).
- * @throws TvsError NOT_KNOWN
- */
+/** Makes held deliveries due now, with their whole schedule; a restore's hold stays. @throws TvsError NOT_KNOWN */
 export async function enableWebhook(
   { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
@@ -144,11 +138,7 @@ export async function enableWebhook(
   return endpoint;
 }
 
-/**
- * Removes an endpoint. What it was still to be told is dead: nobody is there to be told.
- * @returns how many deliveries died of it
- * @throws TvsError NOT_KNOWN
- */
+/** Removes an endpoint. @returns how many of its deliveries are dead now. @throws TvsError NOT_KNOWN */
 export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
@@ -158,11 +148,7 @@ export async function removeWebhook({ webhooks, partners, clock }: WebhookDepend
   return dead;
 }
 
-/**
- * Sends a signed `license.verified` that names nobody: `tId` and `regNo` are null. It goes the way of every
- * delivery, whatever event types are subscribed to.
- * @throws TvsError NOT_KNOWN, REFUSED while the endpoint or its partner is disabled
- */
+/** Sends a signed `license.verified` without identifiers. @throws TvsError NOT_KNOWN, REFUSED while it is disabled */
 export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
@@ -192,10 +178,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/**
- * The secrets that sign at a time, in clear: one, or during a rotation two, the newest first.
- * @throws TvsError MASTER_KEY_WRONG
- */
+/** The secrets that sign at a time, in clear: one, or two during a rotation, newest first. @throws TvsError MASTER_KEY_WRONG */
 export function signingSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
