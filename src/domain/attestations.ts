@@ -14,7 +14,7 @@ export type AttestedOperation = (typeof operationOfScope)[Scope];
 /** What stands in the place of a licence's status in a statement's row, which speaks of many. */
 export const statementStatus = "STATEMENT";
 
-/** A verification or statement that was answered and signed: a row of the evidence log. Of a statement, `eligible` means all. */
+/** A signed verification or statement: a row of the evidence log. Of a statement, `eligible` means all of them. */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -99,7 +99,7 @@ function cleanRegNo(regNo: string): string {
   return regNo.split("/").map(withoutPersonalData).join("/");
 }
 
-/** The request's context without what looks like a NIN, a phone number or an e-mail address: none of them is ever stored. */
+/** The request's context, without what looks like a NIN, a phone number or an e-mail address. */
 export function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>

@@ -76,7 +76,7 @@ function soleCertificate(file: Uint8Array): Uint8Array {
   return Buffer.from(base64, "base64");
 }
 
-/** Reads a SHA-256 fingerprint in any case, with or without colons. @returns lower case, no colons. @throws TvsError USAGE */
+/** Reads a SHA-256 fingerprint in any form. @returns lower case without colons. @throws TvsError USAGE */
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
   if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();

@@ -121,7 +121,7 @@ export function credentialsOf(book: CredentialBook, partnerId: string, now: numb
   );
 }
 
-/** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. Null when none is valid. */
+/** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. */
 export function authenticate(
   presented: Presented,
   book: CredentialBook,

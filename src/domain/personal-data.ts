@@ -1,4 +1,4 @@
-/** Finds NINs, phone numbers and e-mail addresses in free text, in any digits and groups; none is stored (decision D3.7). */
+/** Finds NINs, phone numbers and e-mail addresses in free text; none of them is ever stored (decision D3.7). */
 
 /** Decimal digits of every script, and what NFKC makes a digit of. */
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";

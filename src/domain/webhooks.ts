@@ -178,7 +178,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/** The secrets that sign at a time, in clear: one, or two during a rotation, newest first. @throws TvsError MASTER_KEY_WRONG */
+/** The secrets that sign at a time, in clear: one, or two during a rotation, newest first. */
 export function signingSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,

@@ -127,7 +127,10 @@ function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
   const fields = writtenFields.filter((field) => changed.has(field));
   const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValue(write, field))]);
-  const set = fields.map((field, index) => `${columnOf(field)} = ${valueAt(columnOf(field), index + 1)}`);
+  const set = fields.map(columnOf).map((column, index) => {
+    const value = `value ->> ${index + 1}`;
+    return `${column} = ${byteColumns.includes(column) ? `unhex(${value})` : value}`;
+  });
   const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
   return [statement(sql, [rowsInJson(rows)])];
@@ -154,10 +157,6 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
     entry === null ? [] : [[id, ...historyValues(entry)]],
   );
   return insertRows("history", historyColumns, entries);
-}
-
-function valueAt(column: string, place: number): string {
-  return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
 }
 
 /** The columns behind the teacher's id, each with what is written into it. */

@@ -151,7 +151,10 @@ export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate):
   );
 }
 
-const noLicense: License = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+export const noLicense = {
+  status: "NOT_FOUND",
+  ...{ issueDate: null, expiryDate: null, daysRemaining: null },
+} as const;
 
 /** The licence as partners see it; a deactivated teacher's has no dates. */
 export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {
