@@ -61,10 +61,7 @@ export const files: Readonly<Record<string, readonly string[]>> = {
   "src/store/idempotency.ts": ["test/store/grounds.test.ts"],
   "src/store/quota.ts": ["test/store/conformance.test.ts", "test/store/grounds.test.ts"],
   // What an extract may change.
-  "src/domain/import/arrival.ts": [
-    "test/domain/import/arrival.test.ts",
-    "test/domain/import/license-status.test.ts",
-  ],
+  "src/domain/import/arrival.ts": ["test/domain/import/arrival.test.ts"],
   "src/domain/import/check.ts": [
     "test/domain/import/check.test.ts",
     "test/domain/import/import.test.ts",

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import {
   type Arrival,
+  countWord,
   describeMissing,
   type Missing,
   missingFrom,
   nameLabel,
   nearField,
+  refuseOverlooked,
+  unreadColumn,
 } from "../../../src/domain/import/arrival.ts";
 import { exportFields, importFields } from "../../../src/domain/import/fields.ts";
 import { type AddOptions, type Cells, csv, row, rows, withImports } from "../../harness/imports.ts";
@@ -34,7 +37,7 @@ describe("a name that is not known", () => {
   test.each<[string, string | null]>([
     ["stat", "state"], ["sttae", "state"], ["staste", "state"], ["statess", null], ["pin", null], ["nn", null], ["nin1", null],
     ["licence_expiry_dat", "licenseExpiryDate"], ["License-Expiri-Dote", "licenseExpiryDate"], ["lisanse expirydates", null],
-    ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_isue_date", "licenseIssueDate"],
+    ["catgory", "category"], ["catgry", "category"], ["ctgry", null], ["phto_url", "photoUrl"], ["license_statuss", null], ["license_isue_date", "licenseIssueDate"],
     [`${"_".repeat(60)}stat`, "state"], [`${"_".repeat(61)}stat`, null],
   ])("%s is meant as %p", (name, field) => {
     expect(nearField(name) as string | null).toBe(field);
@@ -83,6 +86,7 @@ describe("what does not arrive", () => {
     ["nothing", {}, last(), []],
     ["a name beside the known one", { unknown }, last(), []],
     ["a name in the place of the known one", { unknown, fields: but("state") }, last(), [meant]],
+    ["the column hidden", { fields: but("hidden") }, last(), []],
     ["columns", { fields: but("tId", "profile") }, last(), [gone("t_id"), gone("profile")]],
     ["members", { fields: but("tId"), format: "ndjson" }, last(), [gone("tId")]],
     ["what was not there before", { fields: but("state") }, last(but("state")), []],
@@ -110,6 +114,38 @@ describe("what does not arrive", () => {
     [few(4, 10), "there are 4 rows, fewer than half of the last import's 10"],
   ])("is said of %j in words", (missing, words) => {
     expect(describeMissing(missing)).toBe(words);
+  });
+});
+
+describe("the words of a column that nothing reads", () => {
+  const numbered = (word: string, count: number) =>
+    Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
+  const named = (words: readonly string[]) => words.map((word) => `${word} (1 row)`).join(", ");
+  const few = numbered("Word", 20);
+  const many = numbered("Barred", 40);
+  const longest = `Barred ${"x".repeat(57)}`;
+  // biome-ignore format: a table reads better in rows
+  test.each<[what: string, column: [name: string, isOwn: boolean], cells: string[], words: string | null]>([
+    ["stand with the most frequent first", ["Remarks", false], ["Barred", " Good", "Good ", " "], "Good (2 rows), Barred (1 row)"],
+    ["are twenty, and those that mean withdrawn", ["Remarks", false], [...few, "Word 21", "Barred"], `${named([...few, "Barred"])}, and more`],
+    ["that mean withdrawn are forty", ["Remarks", false], many, named(many)],
+    ["that mean withdrawn are not more", ["Remarks", false], [...many, "Barred 41"], `${named(many)}, and more`],
+    ["have 64 letters", ["Remarks", false], [longest], "other values (1 row)"],
+    ["have no more letters", ["Remarks", false], [`${longest}x`], null],
+    ["of a status are refused unseen", ["Status", false], [`${longest}x`], "and more"],
+    ["of a status may be none", ["Status", false], [""], null],
+    ["of license_status itself are all that are not known", ["license_status", true], [...few, "Word 21", "VALID"], `${named([...few, "Word 21"])}, and more`],
+    ["of license_status itself are known", ["license_status", true], ["VALID"], null],
+  ])("%s", (_what, [name, isOwn], cells, words) => {
+    const column = unreadColumn(name, name, isOwn);
+    for (const cell of cells) countWord(column, cell);
+    let message = "";
+    try {
+      refuseOverlooked([column], { name: "a.csv", format: "csv" });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(/: ([^:]*)\. Without it/.exec(message)?.[1] ?? null).toBe(words);
   });
 });
 

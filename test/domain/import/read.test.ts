@@ -2,8 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { createReadStream } from "node:fs";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import { readPieces } from "../../../src/domain/import/read.ts";
-import { readPhone } from "../../../src/domain/import/values.ts";
-import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
 import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -228,13 +226,4 @@ describe("rows that a missing quote draws into one cell", () => {
       const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
       expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
     }));
-});
-
-test("phone numbers are read as a search for them is", () => {
-  // biome-ignore format: a list reads better in rows
-  for (const text of [
-    "08031234567", "2348031234567", "+2348031234567", "+44 20 7946 0958", "0803 123 4567",
-  ]) {
-    expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
-  }
 });
