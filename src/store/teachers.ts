@@ -167,6 +167,9 @@ export function createImportReads(driver: Pick<Driver, "query">) {
       const sql = `${selectStored} WHERE reg_no IN (SELECT value FROM json_each(?))`;
       return (await driver.query(sql, [JSON.stringify(regNos)])).map(unpackStoredTeacher);
     },
+    async isEmpty() {
+      return (await driver.query("SELECT 1 FROM teachers LIMIT 1")).length === 0;
+    },
     /** Whether an extract was applied to its end: without one, nobody is answered as not found. */
     async isLoaded() {
       const [row = {}] = await driver.query(`SELECT ${isLoaded} AS is_loaded`);

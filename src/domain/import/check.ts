@@ -132,7 +132,9 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
 /** @returns the rows that are accepted so far; for the others the reasons are added to `issues` */
 async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
   const { teachers, today, format } = context;
-  const regNos = rows.flatMap(({ patch }) => (patch === null ? [] : [patch.regNo]));
+  // Whoever is added to an empty register from here on is found by the commit, which then fails.
+  const isEmpty = await teachers.isEmpty();
+  const regNos = rows.flatMap(({ patch }) => (patch === null || isEmpty ? [] : [patch.regNo]));
   const known = await findKnown(teachers, regNos);
   const compared: ComparedRow[] = [];
   for (const [index, { line, patch, issues: found }] of rows.entries()) {
@@ -146,7 +148,7 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
       compared.push({ ...effect, seq: firstSeq + index, line, issues: all });
     }
   }
-  const taken = await findTaken(teachers, compared);
+  const taken = isEmpty ? new Map<ComparedRow, never>() : await findTaken(teachers, compared);
   return compared.filter((row) => {
     const duplicate = (taken.get(row) ?? []).map((of) => duplicateIssue({ ...row, format }, of));
     const reasons = [...row.issues.filter(isRejection), ...duplicate];
@@ -159,6 +161,7 @@ export async function findKnown(
   teachers: Pick<TeacherStore, "findMany">,
   regNos: readonly string[],
 ): Promise<Map<string, StoredTeacher>> {
+  if (regNos.length === 0) return new Map();
   return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
