@@ -149,6 +149,18 @@ describe("the words of a column that nothing reads", () => {
   });
 });
 
+// biome-ignore format: a table reads better in rows
+test.each([
+  ["csv", false, "the column Status looks like the status of a licence, and nothing says how it is read", "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`"],
+  ["ndjson", true, "the member Status holds words that are none of REVOKED, EXPIRED, NONE, VALID", "name it licenseStatus, with the words REVOKED, EXPIRED, NONE, VALID, or leave it out of the file"],
+] as const)("a status in %s that nothing reads is refused with the remedy", (format, isOwn, found, remedy) => {
+  const column = unreadColumn("Status", "Status", isOwn);
+  countWord(column, "Gone");
+  const message = `a.x: ${found}: Gone (1 row). Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`;
+  const refusal = expect.objectContaining({ code: "INPUT_UNREADABLE", message });
+  expect(() => refuseOverlooked([column], { name: "a.x", format })).toThrow(refusal);
+});
+
 /** What was imported before, what comes, and what the brake says is missing from that; nothing when it is imported. */
 type Case = [what: string, before: [string, AddOptions?][], next: [string, AddOptions?], missing: object[]];
 
