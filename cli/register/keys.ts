@@ -12,7 +12,7 @@ import { requireRotatable, rotateKeys } from "../../src/domain/rotation.ts";
 import { deriveSecrets, newMasterKey } from "../../src/domain/secrets.ts";
 import { command, configOf, flag, group, operand, option } from "../command.ts";
 import { checkpointOfAll } from "../evidence/open-evidence.ts";
-import { type Operator, type Stores, withOperator } from "../open.ts";
+import { type Stores, withOperator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -58,31 +58,21 @@ const rotateCommand = operatorCommand({
   ...words["keys rotate"],
   args: { now: flag(), ...bitsArg, ...yesArg, ...byArg },
   async act(operator, args) {
-    const { secrets, clock } = operator;
+    const { keys, secrets, clock } = operator;
     const options = { immediately: args.now === true, now: clock.now() };
-    const { active, pending } = await requireRotatable(operator.keys, options);
-    await confirm(
-      args,
-      `${active.kid} stops signing and its private half is destroyed; ${pending.kid} signs from now on. This cannot be undone.`,
-    );
+    const { active, pending } = await requireRotatable(keys, options);
+    const loss = `${active.kid} stops signing and its private half is destroyed`;
+    await confirm(args, `${loss}; ${pending.kid} signs from now on. This cannot be undone.`);
     await checkpointOfAll(operator);
-    const { early, ...kids } = await rotateKeys(operator.keys, secrets, { ...options, bits: args.bits });
-    if (early)
-      note(
-        "warning: the new key has been public for less than 24 h; partners that cache the key set may refuse its envelopes until they fetch it again",
-      );
-    print(args, kids, () =>
-      record({ active: kids.activeKid, retired: kids.previousKid, pending: kids.pendingKid }),
-    );
-    hint(
-      args,
-      "a running service signs with it within a second; for offline verification publish the new tvs keys history > key-history.jose",
-    );
+    const { early, ...kids } = await rotateKeys(keys, secrets, { ...options, bits: args.bits });
+    const refused = "partners that cache the key set may refuse its envelopes until they fetch it again";
+    if (early) note(`warning: the new key has been public for less than 24 h; ${refused}`);
+    const { activeKid: now, previousKid: retired, pendingKid } = kids;
+    print(args, kids, () => record({ active: now, retired, pending: pendingKid }));
+    const publish = "for offline verification publish the new tvs keys history > key-history.jose";
+    hint(args, `a running service signs with it within a second; ${publish}`);
   },
 });
-
-const noteUnsigned = (error: unknown) =>
-  note(`warning: the evidence log could not be signed for before the change: ${(error as Error).message}`);
 
 const compromiseCommand = operatorCommand({
   ...words["keys compromise"],
@@ -99,18 +89,17 @@ const compromiseCommand = operatorCommand({
   async act(operator, args) {
     const { keys, secrets, clock } = operator;
     const { kid, since, bits } = args;
-    await confirm(
-      args,
-      `Every envelope that ${kid} signed from ${isoTime(since)} on will be refused by every verifier, for ever, and its private half is destroyed. This cannot be undone.`,
-    );
+    const from = isoTime(since);
+    const loss = `Every envelope that ${kid} signed from ${from} on will be refused by every verifier, for ever`;
+    await confirm(args, `${loss}, and its private half is destroyed. This cannot be undone.`);
     // A thief does not wait until the log is in order.
-    await checkpointOfAll(operator).catch(noteUnsigned);
+    await checkpointOfAll(operator).catch(({ message }: Error) =>
+      note(`warning: the evidence log could not be signed for before the change: ${message}`),
+    );
     await compromiseKey(keys, secrets, { kid, since, bits, now: clock.now() });
     printList(args, await describeKeys(operator), keyColumns);
-    hint(
-      args,
-      `tell the partners; tvs attestations list --since ${isoTime(since)} --limit 100000 shows what was signed from then on`,
-    );
+    const list = `tvs attestations list --since ${from} --limit 100000 shows what was signed from then on`;
+    hint(args, `tell the partners; ${list}`);
   },
 });
 
@@ -138,9 +127,9 @@ const importCommand = command({
   args: { file: operand(), ...yesArg, ...byArg },
   async run({ args }) {
     const pem = readSmallFile(args.file).toString("utf8");
-    // A wrong key is told before anything is made on the disk.
+    // Refuse a wrong key before anything is made on the disk.
     await importKey(pem, deriveSecrets(newMasterKey()), 0);
-    const act = async ({ keys, secrets, clock }: Operator) => {
+    await withOperator(configOf(args), async ({ keys, secrets, clock }) => {
       const next = await importKey(pem, secrets, clock.now());
       const { pending } = keyRing(await keys.list());
       const lost = `The pending key ${pending.kid} is retired unused and its private half destroyed. This cannot be undone.`;
@@ -148,8 +137,7 @@ const importCommand = command({
       await keys.replacePending({ pending: pending.kid, next, at: clock.now() });
       print(args, describeKey(next), () => `pending ${next.kid}`);
       hint(args, "once it has been public for 24 h, tvs keys rotate makes it the active key");
-    };
-    await withOperator(configOf(args), act);
+    });
   },
 });
 

@@ -21,10 +21,7 @@ export const byFilterArg = {
   by: option("NAME", "Only what this operator changed; service for the service itself", actorNamed),
 } as const;
 
-/**
- * The actor of what this command changes: `cli:` and the name that it was told, or that the system knows.
- * @throws TvsError CONFIG_INVALID for a name that a list could not show
- */
+/** The actor of a command's changes. @throws TvsError CONFIG_INVALID for a name that a list could not show */
 export function actorOf({ operator }: Pick<Config, "operator">): string {
   const name = (operator?.name ?? loginName()).trim();
   if (name !== "" && name.length <= maxLength && !hasHiddenCharacter(name)) return `cli:${name}`;

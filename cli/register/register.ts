@@ -7,7 +7,7 @@ import { TvsError } from "../../src/domain/errors.ts";
 import { optionOf, registerSettings, variableOf } from "../../src/domain/settings.ts";
 import { codeOf } from "../../src/store/driver/files.ts";
 
-/** The location for a message: the data directory, or what `--database` named. */
+/** Says where the register is: the data directory, or what `--database` named. */
 export function locationOf({ dataDir, database }: Config): string {
   if (database.kind === "file") return dirname(database.file) === dataDir ? dataDir : database.file;
   const { protocol, host } = new URL(database.url);
@@ -24,10 +24,7 @@ export function noRegister(config: Config): TvsError {
   return new TvsError("REGISTER_MISSING", `there is no register at ${location}; ${maker} makes one${more}`);
 }
 
-/**
- * Whether there is a database to open: opening a file that is missing would make it. A server always counts.
- * @throws TvsError REGISTER_CLOSED when this user may not look
- */
+/** Whether there is a database to open; a server always counts. @throws TvsError REGISTER_CLOSED */
 export function hasDatabase({ dataDir, database }: Config): boolean {
   if (database.kind === "server") return true;
   try {
@@ -42,11 +39,7 @@ export function hasDatabase({ dataDir, database }: Config): boolean {
   }
 }
 
-/**
- * Refuses root over another user's folder. Files that root makes there are not that user's, and a link there could
- * lead root to any file.
- * @throws TvsError REGISTER_CLOSED
- */
+/** Refuses root over another user's folder: a link there could lead root to any file. @throws TvsError REGISTER_CLOSED */
 export function requireOwnFolder({ dataDir, database }: Config): void {
   if (process.geteuid?.() !== 0) return;
   for (const folder of database.kind === "file" ? [dataDir, dirname(database.file)] : [dataDir]) {
@@ -65,7 +58,7 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** The command line to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
+/** The command to type as a user, up to the first word that may be a value: that could be a secret or a NIN. */
 function asUser(uid: number): string {
   const words = process.argv.slice(2);
   const value = words.findIndex((word) => !/^[a-z-]+$/.test(word));
@@ -87,9 +80,8 @@ export function userNamed(uid: number): string | undefined {
 }
 
 /**
- * Why no register is made beside a master key that has no database: that was moved away or lost, and a new one would be
- * taken for it. A sandbox may be thrown away like that.
- * @returns the refusal; null where there is no key
+ * Says why no register is made beside a master key without its database: a new one would be taken for the lost one.
+ * @returns null where there is no key, or for a sandbox
  */
 export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): TvsError | null {
   if (sandbox || !existsSync(masterKeyFile)) return null;
@@ -98,20 +90,17 @@ export function loneKeyRefusal({ database, masterKeyFile, sandbox }: Config): Tv
     database.kind === "server"
       ? `the database at ${database.url} is empty`
       : `its database ${basename(database.file)} is missing`;
-  const message =
-    `${masterKeyFile} exists, but ${lost}: put the database back, or ` +
-    `restore a backup; for a new register, move ${name} to another place first`;
-  return new TvsError("REFUSED", message);
+  const remedy = `put the database back, or restore a backup; for a new register, move ${name} to another place first`;
+  return new TvsError("REFUSED", `${masterKeyFile} exists, but ${lost}: ${remedy}`);
 }
 
 const settingsFile = "/etc/tvs/tvs.env";
 const registerVariables = Object.keys(registerSettings).map((name) => variableOf(optionOf(name)));
 
 /**
- * Adds the installed service's settings to the environment of a command that was told neither by a flag nor by a
- * variable where the register is. The file is the one that `TVS_SERVICE_SETTINGS` names, else
- * /etc/tvs/tvs.env. Where the current folder has a register too, nobody can know which one is meant.
- * @param all every setting, as the service itself has them, and not only where the register is
+ * Adds the installed service's settings to the environment of a command that says nowhere where the register is. The
+ * file is `TVS_SERVICE_SETTINGS`, else /etc/tvs/tvs.env.
+ * @param all takes every setting, and not only where the register is
  * @returns the file is undefined when the command goes by its own flags and environment
  * @throws TvsError CONFIG_INVALID when it is not clear which register is meant, or the file cannot be trusted;
  *   REGISTER_CLOSED when this user may not read it

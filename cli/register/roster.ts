@@ -31,12 +31,12 @@ import { exitCodes, listing, parseChoice, print } from "../terminal/output.ts";
 import { byArg } from "./operator-name.ts";
 import { readingArgs } from "./teachers-map.ts";
 
-/** Rows that are looked up side by side; a libSQL server answers them in one round trip's time. */
+/** Rows that are looked up together; a libSQL server answers them in one round trip's time. */
 const width = 64;
 const maxRecordBytes = 64 * 1024;
 /** Rows of a list at most: all results are in memory until they are printed. */
 const maxRows = 1_000_000;
-/** Rows of a statement at most; one more is kept, to be refused by. */
+/** Rows of a statement at most; one more is kept, so that a longer list is refused. */
 const maxListed = 2_000;
 
 export const rosterCommand = operatorCommand({
@@ -66,9 +66,8 @@ export const rosterCommand = operatorCommand({
     const today = calendar.dateAt(clock.now());
     const { policy } = settingsInForce;
     const judging = { teachers, blindIndex, purpose, policy, today };
-    const { results, hasNames, listed } = await judgeFile({ file, encoding }, judging);
-    if (results.length === 0)
-      throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has no rows below its header`);
+    const { results, hasNames, listed } = await judgeFile(file, encoding, judging);
+    if (results.length === 0) throw unreadable(`${nameOf(file)} has no rows below its header`);
     if (list !== null) {
       requireSound(file, results);
       const text = await stateOwnList(operator, { purpose, list, teachers: listed });
@@ -79,8 +78,7 @@ export const rosterCommand = operatorCommand({
     const eligible = results.filter((row) => row.eligible).length;
     const percentage = percentageOf(eligible, results.length);
     print(args, { file, purpose, rows: results.length, eligible, percentage, results }, () => {
-      const differing = results.filter((row) => row.nameMatches === false).length;
-      const names = differing === 0 ? "" : `, ${differing} under another name than the registered one`;
+      const names = namesText(results.filter((row) => row.nameMatches === false).length);
       const summary = `${eligible} of ${results.length} eligible for ${purpose} (${percentage} %)${names}`;
       return out === undefined ? `${rosterTable(results, hasNames)}\n${summary}` : summary;
     });
@@ -88,15 +86,14 @@ export const rosterCommand = operatorCommand({
   },
 });
 
-type ListFlags = {
+/** @returns null where no statement is asked for. @throws TvsError USAGE */
+function listOf(args: {
   readonly statement?: boolean | undefined;
   readonly "list-name"?: string | undefined;
   readonly reference?: string | undefined;
   readonly out?: string | undefined;
-};
-
-/** @returns null where no statement is asked for. @throws TvsError USAGE */
-function listOf({ statement = false, "list-name": name, reference, out }: ListFlags): StatementList | null {
+}): StatementList | null {
+  const { statement = false, "list-name": name, reference, out } = args;
   if (!statement && (name !== undefined || reference !== undefined))
     throw new TvsError("USAGE", "--list-name and --reference are for a statement: give --statement as well");
   if (!statement) return null;
@@ -105,19 +102,23 @@ function listOf({ statement = false, "list-name": name, reference, out }: ListFl
   return { name, reference: reference ?? null };
 }
 
+function namesText(differing: number): string {
+  return differing === 0 ? "" : `, ${differing} under another name than the registered one`;
+}
+
 /** What is signed must be about everybody who is listed. @throws TvsError INPUT_UNREADABLE naming the first bad line */
 function requireSound(file: string, results: readonly RosterRow[]): void {
   const bad = results.find(({ error }) => error !== null);
   if (bad === undefined) return;
-  const message = `${nameOf(file)}, line ${bad.line}: ${bad.error}; mend or take out the row, then try again`;
-  throw new TvsError("INPUT_UNREADABLE", message);
+  throw unreadable(
+    `${nameOf(file)}, line ${bad.line}: ${bad.error}; mend or take out the row, then try again`,
+  );
 }
 
 function printStatement(args: object, statement: SignedStatement): void {
   const { statementId, summary, purpose } = statement;
   const { listed, distinct, eligible, percentEligible, byReason } = summary;
-  const differing = byReason.NAME_DIFFERS ?? 0;
-  const names = differing === 0 ? "" : `, ${differing} under another name than the registered one`;
+  const names = namesText(byReason.NAME_DIFFERS ?? 0);
   print(args, statement, () => {
     const people = `of the ${listed} named by the list, ${distinct} different people`;
     return `${people}; ${eligible} of them eligible for ${purpose} (${percentEligible} %)${names}; statement ${statementId}`;
@@ -125,13 +126,8 @@ function printStatement(args: object, statement: SignedStatement): void {
   if (eligible < distinct) process.exitCode = exitCodes.refused;
 }
 
-type ListFile = { readonly file: string; readonly encoding: Encoding | undefined };
-
-/**
- * Reads and judges row by row, so that a list of any length needs the memory of its results alone.
- * @throws TvsError INPUT_UNREADABLE
- */
-async function judgeFile({ file, encoding }: ListFile, dependencies: RosterDependencies) {
+/** Reads and checks row by row: a list needs the memory of its results alone. @throws TvsError INPUT_UNREADABLE */
+async function judgeFile(file: string, encoding: Encoding | undefined, dependencies: RosterDependencies) {
   const results: RosterRow[] = [];
   const listed: AskedList["teachers"][number][] = [];
   let header: RosterHeader | undefined;
@@ -149,7 +145,7 @@ async function judgeFile({ file, encoding }: ListFile, dependencies: RosterDepen
       results.push(...(await Promise.all(judging)));
       judging = [];
       if (results.length >= maxRows)
-        throw new TvsError("INPUT_UNREADABLE", `${nameOf(file)} has more than a million rows; split it`);
+        throw unreadable(`${nameOf(file)} has more than a million rows; split it`);
     }
   } catch (error) {
     await Promise.allSettled(judging);
@@ -161,9 +157,8 @@ async function judgeFile({ file, encoding }: ListFile, dependencies: RosterDepen
 }
 
 /**
- * Reads the records of a list without its empty lines. A damaged name would differ from the registered one, and the
- * difference would be signed: text that does not fit its character set is refused.
- * @param encoding the character set; default UTF-8, or the one that the file's byte-order mark names
+ * Reads the records of a list without its empty lines. A damaged name would be signed as a different one, so text that
+ * does not fit its character set is refused.
  * @throws UnreadableError
  */
 async function* readRecords(file: string, encoding: Encoding | undefined): AsyncGenerator<TableRecord> {
@@ -182,9 +177,13 @@ async function* readRecords(file: string, encoding: Encoding | undefined): Async
 
 function explainUnreadable(file: string, error: unknown): unknown {
   if (error instanceof UnreadableError)
-    return new TvsError("INPUT_UNREADABLE", `${nameOf(file)}, line ${error.line}: ${error.message}`);
+    return unreadable(`${nameOf(file)}, line ${error.line}: ${error.message}`);
   const isOfFile = !(error instanceof TvsError) && typeof (error as { code?: unknown }).code === "string";
-  return isOfFile ? new TvsError("INPUT_UNREADABLE", `${nameOf(file)} cannot be read`) : error;
+  return isOfFile ? unreadable(`${nameOf(file)} cannot be read`) : error;
+}
+
+function unreadable(message: string): TvsError {
+  return new TvsError("INPUT_UNREADABLE", message);
 }
 
 function nameOf(file: string): string {
@@ -230,12 +229,9 @@ async function stateOwnList(operator: Operator, asked: AskedList): Promise<strin
   requireStateable(asked);
   const { settingsInForce: defaults, issuerTold, keyKind } = operator;
   // A sandbox signs as the address at which it listens.
-  if (!issuerTold && keyKind === "live")
-    throw new TvsError(
-      "REFUSED",
-      "no issuer was ever told: start tvs serve --issuer URL once, then try again",
-    );
-  // A register that has lost what was signed for is not signed upon, as by a service.
+  const untold = "no issuer was ever told: start tvs serve --issuer URL once, then try again";
+  if (!issuerTold && keyKind === "live") throw new TvsError("REFUSED", untold);
+  // As a service does, refuse a register that has lost what was signed for.
   await openLog(operator);
   const configuration = await createConfiguration({ ...operator, defaults });
   const text = await untilStored(configuration, (snapshot) => attempt(operator, asked, snapshot));
@@ -263,12 +259,11 @@ async function attempt(operator: Operator, asked: AskedList, snapshot: Snapshot)
   const today = snapshot.calendar.dateAt(at * 1000);
   const judged = await judgeList(asked, { teachers, blindIndex, policy, today });
   const { kid } = snapshot.keys.active;
-  const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential };
+  const requestId = uuidv7();
+  const making = { issuer, audience: issuer, at, kid, policyVersion: policy.version, credential, requestId };
   const key = await privateKeyOf(snapshot.keys.active, secrets);
-  const { attestation, answer } = await sealStatement(
-    judged,
-    { ...making, requestId: uuidv7() },
-    async (_kid, inputs) => Promise.all(inputs.map((input) => signature(key, input))),
+  const { attestation, answer } = await sealStatement(judged, making, async (_kid, inputs) =>
+    Promise.all(inputs.map((input) => signature(key, input))),
   );
   const { people, read } = judged;
   const starts = openWindows(clock.now());

@@ -5,10 +5,10 @@ import words from "../../data/commands.json" with { type: "json" };
 import type { Config } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeMissing } from "../../src/domain/import/arrival.ts";
-import { type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
+import { type ImportOptions, type ImportPhase, importRegister } from "../../src/domain/import/import.ts";
 import { describeLosses, maxLostPercent } from "../../src/domain/import/losses.ts";
 import { refuseOpen } from "../../src/domain/import/mapping.ts";
-import { type FilePiece, readPieces } from "../../src/domain/import/read.ts";
+import { type FilePiece, type Reading, readPieces } from "../../src/domain/import/read.ts";
 import {
   describeCode,
   firstRejected,
@@ -18,9 +18,9 @@ import {
 import { emptyExtract, templateColumns } from "../../src/domain/import/rows.ts";
 import { type ArgsOf, command, configOf, flag, operand, option } from "../command.ts";
 import { requireWholeLog } from "../evidence/open-evidence.ts";
-import { importDependencies, openOperator, requireRegister } from "../open.ts";
+import { importDependencies, requireRegister, withOperator } from "../open.ts";
 import { workerEntry } from "../program.ts";
-import { type OutputFile, prepareIfNamed } from "../safe/output-file.ts";
+import { prepareIfNamed } from "../safe/output-file.ts";
 import {
   type Columns,
   exitCodes,
@@ -40,22 +40,16 @@ import { sheetReaderIn } from "./workbook-process.ts";
 const readBytes = 256 * 1024;
 
 const importArgs = {
-  file: { ...operand("The extract"), required: false },
-  template: flag("Print an empty extract, and on stderr what stands in each column; nothing is imported"),
-  "dry-run": flag("Check everything, count what would happen, change nothing"),
-  baseline: flag("Emit no events: partners know these statuses already"),
-  report: option("FILE", "Write the rejected rows and the warnings, as JSON, to a new file"),
-  force: flag("Replace the file that --report names"),
-  "allow-change": flag(
-    `Continue even if more than ${maxLostPercent} % of the valid licences, of the verified certificates or of the ` +
-      "revocations would be lost, or if columns or rows no longer arrive: a misspelled name, a column that the last " +
-      "import had, a first load without licences, no rows or fewer than half of the last import's",
-  ),
-  "lift-revocations": flag(
-    "Let the extract lift or change revocations that were made by tvs teachers revoke; otherwise they are kept",
-  ),
-  strict: flag("Apply nothing when any row is rejected"),
-  map: option("FILE", "Read the extract by this mapping, and later ones like it, too"),
+  file: { ...operand(), required: false },
+  template: flag(),
+  "dry-run": flag(),
+  baseline: flag(),
+  report: option("FILE"),
+  force: flag(),
+  "allow-change": flag(),
+  "lift-revocations": flag(),
+  strict: flag(),
+  map: option("FILE"),
   ...readingArgs,
   ...byArg,
 } as const;
@@ -68,17 +62,30 @@ export const importCommand = command({
     const { file } = args;
     if (file === undefined)
       throw new TvsError("USAGE", "name the extract, or give --template for an empty one to fill in");
-    const how = howToImport(args);
+    const reading = readingOf(args);
     const config = configOf(args);
-    sizeOf(file);
+    const totalBytes = sizeOf(file);
     await requireRegister(config);
     // A report that cannot be written is noticed before anything is read or changed.
     const { report: path, force } = args;
     const report = prepareIfNamed({ flag: "--report", path, force, config, inputs: [file] });
     const stopping = stopAtSignals();
-    const importing = { ...how, config, report, stop: stopping.signal, listRejected: args.json === true };
-    const result = await importExtract(file, importing).finally(stopping.end);
-    tellRemarks(args, result);
+    const progress = createProgress(totalBytes);
+    const result = await importExtract(file, reading, config, {
+      dryRun: args["dry-run"] === true,
+      allowChange: args["allow-change"] === true,
+      liftRevocations: args["lift-revocations"] === true,
+      baseline: args.baseline === true,
+      strict: args.strict === true,
+      listRejected: args.json === true,
+      stop: stopping.signal,
+      onProgress: progress.show,
+      ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
+    }).finally(() => {
+      stopping.end();
+      progress.stop();
+    });
+    noteRemarks(args, result);
     const { codes: _codes, ...counts } = result;
     print(args, counts, () => importSummary(result));
     if (result.dryRun) hint(args, "the same command without --dry-run applies it");
@@ -88,73 +95,47 @@ export const importCommand = command({
   },
 });
 
-/** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, and USAGE while it has open questions */
-function howToImport(args: ArgsOf<typeof importArgs>) {
-  const { delimiter, encoding, sheet, map } = args;
+/** @throws TvsError INPUT_UNREADABLE for a mapping that cannot be used, or has open questions */
+function readingOf({ delimiter, encoding, sheet, map }: ArgsOf<typeof importArgs>): Reading {
   const mapping = map === undefined ? undefined : readMappingFile(map);
   if (mapping !== undefined) refuseOpen(mapping, basename(map as string));
-  return {
-    reading: { delimiter, encoding, sheet, mapping },
-    dryRun: args["dry-run"] === true,
-    allowChange: args["allow-change"] === true,
-    liftRevocations: args["lift-revocations"] === true,
-    baseline: args.baseline === true,
-    strict: args.strict === true,
-  };
+  return { delimiter, encoding, sheet, mapping };
 }
 
-type Importing = ReturnType<typeof howToImport> & {
-  readonly config: Config;
-  readonly report: OutputFile | undefined;
-  readonly listRejected: boolean;
-  readonly stop: AbortSignal;
-};
-
-async function importExtract(file: string, how: Importing): Promise<ImportResult> {
-  const { config, reading, report, stop, dryRun, ...options } = how;
-  const progress = createProgress(sizeOf(file));
-  const operator = await openOperator(config);
-  try {
+function importExtract(
+  file: string,
+  reading: Reading,
+  config: Config,
+  options: ImportOptions,
+): Promise<ImportResult> {
+  return withOperator(config, async (operator) => {
     await requireWholeLog(operator);
-    const name = basename(file);
+    const { settings, blindIndex } = operator;
     const input = {
-      name,
+      name: basename(file),
       bytes: createReadStream(file, { highWaterMark: readBytes }),
-      reading: { ...reading, remembered: await rememberedMapping(operator.settings) },
+      reading: { ...reading, remembered: await rememberedMapping(settings) },
       readSheet: sheetReaderIn(workerEntry()),
     };
-    let sheet: string | null = null;
-    const pieces = tellingMapping(readPieces(input, operator.blindIndex), (name) => {
-      sheet = name;
-    });
-    const result = await importRegister({ name, pieces }, importDependencies(operator), {
-      ...{ ...options, dryRun, stop, onProgress: progress.show },
-      ...(report === undefined ? {} : { writeReport: (text) => report.write(text) }),
-    });
+    const pieces = notingMapping(readPieces(input, blindIndex));
+    const result = await importRegister({ name: input.name, pieces }, importDependencies(operator), options);
     const isApplied = result.dryRun !== true && result.stopped === undefined;
-    if (isApplied && reading.mapping !== undefined) await rememberMapping(operator.settings, reading.mapping);
-    return sheet === null ? result : { ...result, sheet };
-  } finally {
-    progress.stop();
-    await operator.driver.close();
-  }
+    if (isApplied && reading.mapping !== undefined) await rememberMapping(settings, reading.mapping);
+    return result;
+  });
 }
 
-async function* tellingMapping(
-  pieces: AsyncIterable<FilePiece>,
-  tellSheet: (name: string | null) => void,
-): AsyncGenerator<FilePiece> {
-  let isTold = false;
+async function* notingMapping(pieces: AsyncIterable<FilePiece>): AsyncGenerator<FilePiece> {
+  let isNoted = false;
   for await (const piece of pieces) {
-    tellSheet(piece.sheet);
-    if (!isTold && piece.mappedBy === "remembered")
+    if (!isNoted && piece.mappedBy === "remembered")
       note("read by the remembered mapping; tvs teachers map --show prints it");
-    isTold = true;
+    isNoted = true;
     yield piece;
   }
 }
 
-/** A signal that is aborted at the first one from outside, so that the commit under way is finished; a second kills. */
+/** Aborts at the first signal, so that the commit under way is finished; a second signal ends the process. */
 function stopAtSignals(): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
@@ -187,9 +168,7 @@ function createProgress(totalBytes: number): { show(phase: ImportPhase): void; s
         shown?.bar.stop();
         const words =
           phase === "check" ? { label: "checking", unit: "MB" } : { label: "applying", unit: "rows" };
-        // A run that goes on has not applied the rows before.
-        const from = phase === "apply" ? done : 0;
-        shown = { phase, bar: createBar({ ...words, total: total ?? totalBytes, from }) };
+        shown = { phase, bar: createBar({ ...words, total: total ?? totalBytes }) };
       }
       shown.bar.show(done);
     },
@@ -197,19 +176,15 @@ function createProgress(totalBytes: number): { show(phase: ImportPhase): void; s
   };
 }
 
-/** What an import says to people: beside --json, the report and the console. */
-
 const shownRows = 5;
 
-/** Says on stderr what is to be known beside the figures, and at a terminal what shows more. */
-function tellRemarks(
+function noteRemarks(
   args: { json?: boolean | undefined; report?: string | undefined },
   { stopped, abandoned, rejected, warnings, sameRejections }: ImportResult,
 ): void {
   if (abandoned !== undefined) {
-    note(
-      `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}; import that file again if it is needed`,
-    );
+    const left = `an unfinished import of ${abandoned.file} was left at row ${abandoned.row}`;
+    note(`${left}; import that file again if it is needed`);
   }
   if (sameRejections === true && stopped === undefined)
     note(`${rejected} ${rejected === 1 ? "row" : "rows"} rejected, the same as last time`);
@@ -232,32 +207,23 @@ function whyStopped(stopped: NonNullable<ImportResult["stopped"]>): string {
 
 /** The figures of an import, the codes of its rows, and where the first rejected ones stand. */
 function importSummary(result: ImportResult): string {
-  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events, codes } =
-    result;
-  const counts = { rows, inserted, updated, unchanged, rejected, warnings, events };
+  const { file, sheet, sha256, rows, inserted, updated, unchanged, rejected, warnings, events } = result;
+  const { codes, stopped, dryRun, unknownColumns, sameRejections, firstRevokes } = result;
   const done = rows > 0 && rejected === rows ? "nothing changed, every row was rejected" : "done";
-  const mode =
-    result.stopped !== undefined
-      ? "stopped, nothing changed"
-      : result.dryRun
-        ? "dry run, nothing changed"
-        : done;
-  const unknown = result.unknownColumns?.join(", ");
   const figures = record({
     file,
     ...(sheet === undefined ? {} : { sheet }),
-    ...{ sha256, ...counts },
-    ...(unknown === undefined ? {} : { "not known": unknown }),
-    ...(result.sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
-    ...(result.firstRevokes === undefined ? {} : { revocations: revokes[result.firstRevokes] }),
-    import: mode,
+    ...{ sha256, rows, inserted, updated, unchanged, rejected, warnings, events },
+    ...(unknownColumns === undefined ? {} : { "not known": unknownColumns.join(", ") }),
+    ...(sameRejections === true ? { "rejected rows": "the same as last time" } : {}),
+    ...(firstRevokes === undefined ? {} : { revocations: revokes[firstRevokes] }),
+    import: stopped !== undefined ? "stopped, nothing changed" : dryRun ? "dry run, nothing changed" : done,
   });
   const first = firstRejected(codes, shownRows);
-  const parts = [
-    ...(codes.length === 0 ? [] : [listing(codes.map(describeCode), codeColumns)]),
-    ...(first.length === 0 ? [] : [`the first rejected rows:\n${listing(first, issueColumns)}`]),
-  ];
-  return [figures, ...parts].join("\n\n");
+  const parts = [figures];
+  if (codes.length > 0) parts.push(listing(codes.map(describeCode), codeColumns));
+  if (first.length > 0) parts.push(`the first rejected rows:\n${listing(first, issueColumns)}`);
+  return parts.join("\n\n");
 }
 
 const revokes: Readonly<Record<NonNullable<ImportResult["firstRevokes"]>, string>> = {

@@ -2,10 +2,9 @@ import { createReadStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { TvsError } from "../../src/domain/errors.ts";
-import { openTable, type Reading } from "../../src/domain/import/extract.ts";
 import { UnreadableError } from "../../src/domain/import/fields.ts";
 import { type Mapping, parseMapping } from "../../src/domain/import/mapping.ts";
-import { unreadable } from "../../src/domain/import/read.ts";
+import { openTable, type Reading, unreadable } from "../../src/domain/import/read.ts";
 import { type Suggestion, suggestMapping } from "../../src/domain/import/suggest.ts";
 import { delimiterNames } from "../../src/domain/import/table.ts";
 import { type Delimiter, delimiters, type Encoding, encodings } from "../../src/domain/import/text.ts";
@@ -17,32 +16,28 @@ import { exitCodes, hint, note, noteTable, print, printableJson } from "../termi
 import { byArg } from "./operator-name.ts";
 import { sheetReaderIn } from "./workbook-process.ts";
 
-/** What the operator says of a file that the file does not say itself. */
+/** Options for what a file does not say of itself. */
 export const readingArgs = {
   delimiter: option(
     "CHARACTER",
     "What parts the columns of CSV: , ; | or tab (default what the header shows)",
-    readDelimiter,
+    (text, flag): Delimiter => {
+      const found = delimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
+      if (found !== undefined) return found;
+      throw new TvsError("USAGE", `${flag} is one of , ; | or tab`);
+    },
   ),
   encoding: option(
     "NAME",
     `Character set of CSV: ${encodings.join(", ")} (default utf-8, or what its mark says)`,
-    readEncoding,
+    (text, flag): Encoding => {
+      const found = encodings.find((one) => one === text.toLowerCase());
+      if (found !== undefined) return found;
+      throw new TvsError("USAGE", `${flag} is one of ${encodings.join(", ")}`);
+    },
   ),
   sheet: option("NAME", "The sheet of an Excel workbook (default the first one that is shown and has cells)"),
 };
-
-function readDelimiter(text: string, flag: string): Delimiter {
-  const found = delimiters.find((one) => one === (text === "tab" || text === "\\t" ? "\t" : text));
-  if (found !== undefined) return found;
-  throw new TvsError("USAGE", `${flag} is one of , ; | or tab`);
-}
-
-function readEncoding(text: string, flag: string): Encoding {
-  const found = encodings.find((one) => one === text.toLowerCase());
-  if (found !== undefined) return found;
-  throw new TvsError("USAGE", `${flag} is one of ${encodings.join(", ")}`);
-}
 
 /** The setting with which a register remembers the mapping of its last mapped import; empty when it was forgotten. */
 const mappingName = "import_mapping";
@@ -108,7 +103,7 @@ function withoutEmpty(mapping: Mapping): Partial<Mapping> {
   return Object.fromEntries(Object.entries(mapping).filter(([, value]) => !isEmpty(value)));
 }
 
-/** Prints what was found beside the mapping: the columns, the first rows, and the questions. */
+/** Prints on stderr what the columns are taken for, the first rows and the questions. */
 function explain({ mapping, columns, questions, rows }: Suggestion): void {
   noteTable(
     ["column", "taken for", "why"],
@@ -117,24 +112,13 @@ function explain({ mapping, columns, questions, rows }: Suggestion): void {
       .map(({ name, taken, why }) => [name, taken ?? "left out", why]),
   );
   const { delimiter } = mapping;
-  note(
-    [
-      ...(delimiter === undefined ? [] : [`The columns are separated by ${delimiterNames[delimiter]}.`]),
-      "The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:",
-      ...rows.map(
-        (row) =>
-          `  ${Object.entries(row)
-            .map((pair) => pair.join(" "))
-            .join("; ")}`,
-      ),
-      ...(questions.length === 0
-        ? ["No questions."]
-        : [
-            'Questions. Answer each in mapping.json, then delete it from the list "open":',
-            ...questions.map(({ about, question }) => `  ${about}: ${question}`),
-          ]),
-    ].join("\n"),
-  );
+  if (delimiter !== undefined) note(`The columns are separated by ${delimiterNames[delimiter]}.`);
+  note("The first rows, as they would be read, without NINs, e-mail addresses and phone numbers:");
+  const cells = (row: Record<string, string>) => Object.entries(row).map((pair) => pair.join(" "));
+  for (const row of rows) note(`  ${cells(row).join("; ")}`);
+  if (questions.length === 0) note("No questions.");
+  else note('Questions. Answer each in mapping.json, then delete it from the list "open":');
+  for (const { about, question } of questions) note(`  ${about}: ${question}`);
 }
 
 /** Shows the remembered mapping, or forgets it. @throws TvsError NOT_KNOWN */
@@ -142,10 +126,10 @@ async function remembered(
   { settings }: Operator,
   args: { forget?: boolean | undefined; json?: boolean | undefined },
 ) {
-  const mapping = await rememberedMapping(settings);
-  if (mapping === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
-  if (args.forget !== true)
-    return print(args, withoutEmpty(mapping), () => printableJson(withoutEmpty(mapping)));
+  const found = await rememberedMapping(settings);
+  if (found === undefined) throw new TvsError("NOT_KNOWN", "no mapping is remembered");
+  const mapping = withoutEmpty(found);
+  if (args.forget !== true) return print(args, mapping, () => printableJson(mapping));
   await rememberMapping(settings, null);
   const next = "forgotten; the next extract needs the register's own columns, or --map";
   print(args, { forgotten: true }, () => next);

@@ -30,6 +30,7 @@ import { prepareOutput } from "../safe/output-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import {
   type Cell,
+  type Columns,
   hint,
   listing,
   note,
@@ -37,18 +38,14 @@ import {
   printable,
   printableJson,
   record,
-  table,
 } from "../terminal/output.ts";
 import { createBar, hasProgress } from "../terminal/progress.ts";
 import { byArg, byFilterArg } from "./operator-name.ts";
 import { filterArgs, filterOf } from "./teachers-list.ts";
 
-/** Names under which other programs expect something else than CSV or NDJSON. */
-const otherFormats = /\.(xlsx?|ods|json|pdf|zip|gz)$/i;
-
 /** @throws TvsError USAGE for a name that says a format which is not written */
 function formatOf(file: string): ImportFormat {
-  if (otherFormats.test(file))
+  if (/\.(xlsx?|ods|json|pdf|zip|gz)$/i.test(file))
     throw new TvsError("USAGE", "the file must be named .csv, or .ndjson or .jsonl with profiles");
   return formatOfName(file) ?? "csv";
 }
@@ -77,14 +74,10 @@ const exportCommand = operatorCommand({
     }
     await output.write(text()).finally(bar.stop);
     const { teachers, profilesLeftOut } = counts;
-    print(args, { file: output.path, format, teachers }, () => {
-      const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
-      return `${written} written to ${args.file}`;
-    });
-    if (profilesLeftOut > 0)
-      note(
-        `CSV has no column for profiles, and ${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`,
-      );
+    const written = teachers === 1 ? "1 teacher" : `${teachers} teachers`;
+    print(args, { file: output.path, format, teachers }, () => `${written} written to ${args.file}`);
+    const left = `${profilesLeftOut} were left out; NDJSON (.ndjson) keeps them`;
+    if (profilesLeftOut > 0) note(`CSV has no column for profiles, and ${left}`);
     hint(args, "what a spreadsheet saves it may have changed: import its file with --dry-run first");
   },
 });
@@ -108,51 +101,39 @@ function exportText(held: SubjectExport): string {
   const { exportedAt, record: stored, history, lookups, verifiedBy, watchedBy, notes } = held;
   const names = (partners: readonly string[]) => partners.map(printable).join("\n") || "no partner";
   const { profile = null, ...fields } = stored ?? {};
-  const sections = [
-    `exported at ${exportedAt}`,
-    heading(
-      "RECORD",
+  const sections: Record<string, string> = {
+    RECORD:
       stored === null ? "none; only lookups of this NIN are stored" : record(fields as Record<string, Cell>),
-    ),
-    ...(profile === null ? [] : [heading("PROFILE", printableJson(profile))]),
-    heading("HISTORY", historyText(history)),
-    heading("LOOKUPS BY PARTNERS", lookupText(lookups)),
-    heading("VERIFIED BY", names(verifiedBy)),
-    heading("WATCHED BY", names(watchedBy)),
-    heading("NOTES", notes.join("\n")),
-  ];
-  return sections.join("\n\n");
+    ...(profile === null ? {} : { PROFILE: printableJson(profile) }),
+    HISTORY: history.length === 0 ? "none" : listing(history, subjectHistoryColumns),
+    "LOOKUPS BY PARTNERS": lookups.length === 0 ? "none" : listing(lookups, lookupColumns),
+    "VERIFIED BY": names(verifiedBy),
+    "WATCHED BY": names(watchedBy),
+    NOTES: notes.join("\n"),
+  };
+  const texts = Object.entries(sections).map(([title, text]) => `${title}\n${text}`);
+  return [`exported at ${exportedAt}`, ...texts].join("\n\n");
 }
 
-function heading(title: string, text: string): string {
-  return `${title}\n${text}`;
-}
+const subjectHistoryColumns: Columns<SubjectExport["history"][number]> = {
+  TIME: "at",
+  WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
+  "STATUS AFTER": (line) =>
+    line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
+  REASON: (line) => (line.type === "event" ? null : line.reason),
+};
 
-function historyText(history: SubjectExport["history"]): string {
-  if (history.length === 0) return "none";
-  return listing(history, {
-    TIME: "at",
-    WHAT: (line) => (line.type === "event" ? line.eventType : line.action),
-    "STATUS AFTER": (line) =>
-      line.type === "event" ? null : `licence ${line.after?.license}, certificate ${line.after?.certificate}`,
-    REASON: (line) => (line.type === "event" ? null : line.reason),
-  });
-}
-
-function lookupText(lookups: SubjectExport["lookups"]): string {
-  if (lookups.length === 0) return "none";
-  return listing(lookups, {
-    TIME: "verifiedAt",
-    PARTNER: "partnerId",
-    ENDPOINT: "endpoint",
-    PURPOSE: "purpose",
-    ASKED: "reference",
-    STATUS: "status",
-    ELIGIBLE: ({ eligible }) => (eligible ? "yes" : "no"),
-    CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
-    "VERIFICATION ID": "verificationId",
-  });
-}
+const lookupColumns: Columns<SubjectExport["lookups"][number]> = {
+  TIME: "verifiedAt",
+  PARTNER: "partnerId",
+  ENDPOINT: "endpoint",
+  PURPOSE: "purpose",
+  ASKED: "reference",
+  STATUS: "status",
+  ELIGIBLE: ({ eligible }) => yesNo(eligible),
+  CONTEXT: ({ context }) => (context === null ? null : JSON.stringify(context)),
+  "VERIFICATION ID": "verificationId",
+};
 
 /** How far back `revoke` looks for partners that were told VALID. */
 const toldValidMs = 90 * 86_400_000;
@@ -172,8 +153,6 @@ const reasonArg = {
   },
 } as const;
 
-type Described = ReturnType<typeof describeTeacher>;
-
 const showCommand = operatorCommand({
   ...words["teachers show"],
   args: refArg,
@@ -187,13 +166,12 @@ const showCommand = operatorCommand({
   },
 });
 
-function teacherText({
-  profile,
-  lastEvent,
-  attestations,
-  ...teacher
-}: Described & Awaited<ReturnType<typeof teacherActivity>>) {
+type DescribedTeacher = ReturnType<typeof describeTeacher> & Awaited<ReturnType<typeof teacherActivity>>;
+
+function teacherText({ profile, lastEvent, attestations, ...teacher }: DescribedTeacher): string {
   const { ninOnFile, ninVerified, emailOnFile, phoneOnFile } = teacher;
+  const profileText = () =>
+    `${profile?.qualifications.length} qualifications, ${profile?.employment.length} employments`;
   return record({
     "registration number": teacher.regNo,
     "teacher id": teacher.tId,
@@ -215,10 +193,7 @@ function teacherText({
     "e-mail on file": yesNo(emailOnFile),
     "phone on file": yesNo(phoneOnFile),
     photo: teacher.photoUrl,
-    profile:
-      profile === null
-        ? "no"
-        : `${profile.qualifications.length} qualifications, ${profile.employment.length} employments`,
+    profile: profile === null ? "no" : profileText(),
     attestations,
     "last event": lastEvent === null ? null : `${lastEvent.eventType} at ${lastEvent.occurredAt}`,
     "record changed": `${teacher.updatedAt} (version ${teacher.version})`,
@@ -229,7 +204,6 @@ function yesNo(flag: boolean): string {
   return flag ? "yes" : "no";
 }
 
-/** What a change is called with: where it takes nothing away, without a question. */
 type ChangeArgs = ArgsOf<typeof refArg & typeof reasonArg & typeof commonArgs> & {
   yes?: boolean | undefined;
 };
@@ -251,38 +225,34 @@ async function change(action: TeacherAction, operator: Operator, args: ChangeArg
 
 type ToldValid = Awaited<ReturnType<typeof toldValid>>;
 
-/**
- * The partners who were told VALID. Asked after the change, so that an answer which left just before it is not
- * missed.
- */
+/** Reads the partners who were told VALID, after the change, so that an answer sent just before it is included. */
 async function toldValid({ attestations, clock }: Operator, teacherId: number) {
   const told = await attestations.toldValid(teacherId, clock.now() - toldValidMs);
   return told.map(({ lastAt, ...partner }) => ({ ...partner, lastAt: isoTime(lastAt) }));
 }
 
 function changeText({ teacher, before, after, events }: TeacherChange, told: ToldValid | undefined): string {
-  const moved = (from: string, to: string) => (from === to ? `${to} (unchanged)` : `${from} -> ${to}`);
+  const isHidden = before.hidden && after.hidden;
   // A revocation shows in no status of a teacher who is out of service or hidden.
-  const pending =
-    before.hidden && after.hidden
-      ? "; recorded, and counts when the teacher is shown again"
-      : before.active || after.active
-        ? ""
-        : "; recorded, and counts when the teacher is reactivated";
+  const again = isHidden ? "shown again" : before.active || after.active ? null : "reactivated";
+  const pending = again === null ? "" : `; recorded, and counts when the teacher is ${again}`;
+  const hidden = { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) };
   const text = record({
     teacher: `${teacher.regNo}, ${teacher.name}`,
     licence: `${moved(before.license, after.license)}${pending}`,
     certificate: after.certificate,
     active: moved(yesNo(before.active), yesNo(after.active)),
-    ...(before.hidden || after.hidden
-      ? { hidden: moved(yesNo(before.hidden === true), yesNo(after.hidden === true)) }
-      : {}),
+    ...(before.hidden || after.hidden ? hidden : {}),
     events: events.map(({ eventType }) => eventType).join(", ") || "none",
   });
   if (told === undefined) return text;
   if (told.length === 0) return `${text}\n\nNo partner was told VALID in the last 90 days.`;
   const rows = listing(told, { PARTNER: "partnerId", TIMES: "times", LAST: "lastAt" });
   return `${text}\n\nTold VALID in the last 90 days:\n${rows}`;
+}
+
+function moved(from: string, to: string): string {
+  return from === to ? `${to} (unchanged)` : `${from} -> ${to}`;
 }
 
 function changeCommand(action: TeacherAction) {
@@ -302,27 +272,27 @@ const historyCommand = operatorCommand({
     // An event is what followed from a change, and nobody's own doing.
     const isBy = (line: HistoryLine) => line.type === "change" && line.actor === args.by;
     const lines = args.by === undefined ? all : all.filter(isBy);
-    const head = ["TIME", "WHAT", "LICENCE", "CERTIFICATE", "ACTIVE", "BY", "REASON OR EVENT ID"];
-    print(args, lines.map(describeHistoryLine), () => table(head, lines.map(historyRow)));
+    print(args, lines.map(describeHistoryLine), () => listing(lines, historyColumns));
   },
 });
 
-function historyRow(line: HistoryLine): Cell[] {
-  if (line.type === "event")
-    return [isoTime(line.at), `event ${line.eventType}`, "", "", "", "", line.eventId];
-  const { at, action, actor, reason, before, after } = line;
-  const moved = (from: string | undefined, to: string) =>
-    from === undefined || from === to ? to : `${from} -> ${to}`;
-  return [
-    isoTime(at),
-    action,
-    moved(before?.license, after.license),
-    moved(before?.certificate, after.certificate),
-    moved(before === null ? undefined : yesNo(before.active), yesNo(after.active)),
-    actor,
-    reason,
-  ];
-}
+const movedTo = (from: string | undefined, to: string) =>
+  from === undefined || from === to ? to : `${from} -> ${to}`;
+/** Cells of a change; those of an event are empty. */
+const ofChange = (cell: (line: HistoryLine & { type: "change" }) => Cell) => (line: HistoryLine) =>
+  line.type === "event" ? "" : cell(line);
+
+const historyColumns: Columns<HistoryLine> = {
+  TIME: ({ at }) => isoTime(at),
+  WHAT: (line) => (line.type === "event" ? `event ${line.eventType}` : line.action),
+  LICENCE: ofChange(({ before, after }) => movedTo(before?.license, after.license)),
+  CERTIFICATE: ofChange(({ before, after }) => movedTo(before?.certificate, after.certificate)),
+  ACTIVE: ofChange(({ before, after }) =>
+    movedTo(before ? yesNo(before.active) : undefined, yesNo(after.active)),
+  ),
+  BY: ofChange(({ actor }) => actor),
+  "REASON OR EVENT ID": (line) => (line.type === "event" ? line.eventId : line.reason),
+};
 
 const sweepCommand = operatorCommand({
   ...words["teachers sweep"],

@@ -6,7 +6,7 @@ import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import { codeOf, placeNew, placeOver, writeBeside } from "../../src/store/driver/files.ts";
 
 /** A file that a command is to write, by the name that the operator gave it. */
-export type OutputFile = {
+type OutputFile = {
   readonly path: string;
   /** Writes it whole, under its name only when it is complete. @throws TvsError REFUSED */
   write(content: string | AsyncIterable<string>): Promise<void>;

@@ -20,28 +20,26 @@ type BarOptions = {
   /** What its rate counts; MB for bytes. */
   readonly unit: string;
   readonly total?: number;
-  /** Where it began, when part was done before: that says nothing about how fast it is. */
-  readonly from?: number;
 };
 
 /** A bar that is there from the first step on. */
-export function createBar({ label, unit, total: known = 0, from = 0 }: BarOptions): Bar {
+export function createBar({ label, unit, total: known = 0 }: BarOptions): Bar {
   if (!hasProgress()) return silent;
   const startedAt = performance.now();
   let bar: SingleBar | undefined;
   return {
-    show(done, { total = known, counted = done - from } = {}) {
-      if (total <= from) return;
-      bar ??= startBar(label, total, from);
+    show(done, { total = known, counted = done } = {}) {
+      if (total === 0) return;
+      bar ??= startBar(label, total);
       const perSecond = counted / Math.max(0.001, (performance.now() - startedAt) / 1_000);
       // Before the first step nobody knows how long there is left.
-      if (done > from) bar.update(Math.min(done, total), { text: rateText(perSecond, unit) });
+      if (done > 0) bar.update(Math.min(done, total), { text: rateText(perSecond, unit) });
     },
     stop: () => bar?.stop(),
   };
 }
 
-function startBar(label: string, total: number, from: number): SingleBar {
+function startBar(label: string, total: number): SingleBar {
   const bar = new SingleBar(
     {
       format: `${label} [{bar}] {percentage} %  {text}  {eta_formatted} left`,
@@ -54,7 +52,7 @@ function startBar(label: string, total: number, from: number): SingleBar {
     },
     Presets.legacy,
   );
-  bar.start(total, from, { text: "" });
+  bar.start(total, 0, { text: "" });
   return bar;
 }
 

@@ -5,7 +5,6 @@ import { describeSpan } from "../domain/clock.ts";
 import { credentialsOf } from "../domain/credentials.ts";
 import { TvsError } from "../domain/errors.ts";
 import { describeCode } from "../domain/import/report.ts";
-import type { ImportDetails, ImportRecord } from "../domain/import/store.ts";
 import {
   type HistoryLine,
   requireTeacher,
@@ -13,6 +12,7 @@ import {
   teacherKeyOf,
 } from "../domain/teachers/changes.ts";
 import { describeTeacher, revocationText } from "../domain/teachers/record.ts";
+import type { ImportDetails, ImportRecord } from "../store/imports.ts";
 import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";

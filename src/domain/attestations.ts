@@ -14,10 +14,7 @@ export type AttestedOperation = (typeof operationOfScope)[Scope];
 /** What stands in the place of a licence's status in a statement's row, which speaks of many. */
 export const statementStatus = "STATEMENT";
 
-/**
- * One verification, or one statement over a list, that was answered and signed: a row of the evidence log, never changed.
- * Of a statement, `eligible` says whether all are.
- */
+/** A signed verification or statement: a row of the evidence log. Of a statement, `eligible` means all of them. */
 export type Attestation = {
   readonly verificationId: string;
   readonly partnerId: string;
@@ -42,10 +39,7 @@ export type Attestation = {
   readonly jws: string;
 };
 
-/**
- * An answered call: all that it leaves behind, committed together before the answer leaves, and what its truth rests on
- * (decision D4.8).
- */
+/** An answered call: what it leaves behind, committed before the answer leaves, and its preconditions (decision D4.8). */
 export type AnsweredCall = {
   /** Of the snapshot that it was judged by: it moves with settings, partners, credentials and signing keys. */
   readonly revision: number;
@@ -76,37 +70,26 @@ export type CredentialUses = {
 
 /** An attestation as the commands list it, without its signature; its time in ISO 8601. */
 export function describeAttestation(one: Attestation) {
+  const { verificationId, issuedAt, partnerId, endpoint, credential, purpose, reference } = one;
+  const { status, eligible, kid } = one;
   return {
-    verificationId: one.verificationId,
-    verifiedAt: isoSeconds(one.issuedAt),
-    partnerId: one.partnerId,
-    endpoint: one.endpoint,
-    credential: one.credential,
-    purpose: one.purpose,
-    reference: one.reference,
-    status: one.status,
-    eligible: one.eligible,
-    kid: one.kid,
+    ...{ verificationId, verifiedAt: isoSeconds(issuedAt), partnerId, endpoint },
+    ...{ credential, purpose, reference, status, eligible, kid },
   };
 }
 
-/**
- * What was asked, for the evidence log. A number that named nobody may be a NIN or a phone number that was sent
- * in the wrong member, so what looks like one is not kept; of a NIN there remains its blind index.
- */
+/** What was asked, for the evidence log. An unknown number may be a NIN or a phone number, and then it is not kept. */
 export function askedFor(
   key: TeacherKey,
   teacher: Teacher | null,
   index: BlindIndex,
 ): Pick<Attestation, "reference" | "ninIndex"> {
-  if (key.by === "regNo") {
+  if (key.by === "regNo")
     return { reference: `regNo:${teacher?.regNo ?? cleanRegNo(key.value)}`, ninIndex: null };
-  }
   if (key.by !== "tId") return { reference: key.by, ninIndex: key.value };
   const digits = String(key.value);
-  if (teacher === null && digits.length >= personalDigits) {
+  if (teacher === null && digits.length >= personalDigits)
     return { reference: "tId", ninIndex: ninPattern.test(digits) ? index.nin(digits) : null };
-  }
   return { reference: `tId:${digits}`, ninIndex: null };
 }
 
@@ -116,10 +99,7 @@ function cleanRegNo(regNo: string): string {
   return regNo.split("/").map(withoutPersonalData).join("/");
 }
 
-/**
- * The context is free text that partners use to find a call again. What looks like a NIN, a phone number
- * or an e-mail address in it is left out, because none of them is ever stored.
- */
+/** The request's context, without what looks like a NIN, a phone number or an e-mail address. */
 export function contextForEvidence(context: object | undefined): string | null {
   if (context === undefined) return null;
   const clean = (_name: string, value: unknown) =>

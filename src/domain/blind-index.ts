@@ -6,9 +6,8 @@ const indexBytes = 16;
 export type BlindIndex = ReturnType<typeof createBlindIndex>;
 
 /**
- * Keyed hashes by which a person is found from a NIN, an e-mail address or a phone number, none of which
- * is ever stored. Eleven digits are quickly guessed, so a plain hash would hide nothing: without the key,
- * which comes from the master key, an index tells nobody anything.
+ * Makes keyed hashes by which a person is found from a NIN, an e-mail address or a phone number, none of which is stored.
+ * A plain hash of eleven digits is quickly guessed.
  * @param key 32 bytes, derived for this use alone
  */
 export function createBlindIndex(key: Uint8Array) {

@@ -1,9 +1,4 @@
-/**
- * Reads X.509 certificates for what counts here: fingerprint and dates.
- *
- * A certificate is only ever an identity by its fingerprint (contract C17): no chain is built,
- * and the name in it is shown to the operator but decides nothing.
- */
+/** Reads fingerprint and dates of X.509 certificates. The fingerprint alone decides (contract C17); no chain is built. */
 import { Buffer } from "node:buffer";
 import { createHash, X509Certificate } from "node:crypto";
 import { isoTime } from "./clock.ts";
@@ -16,11 +11,7 @@ export type PresentedCertificate = Pick<ClientCertificate, "fingerprint" | "vali
 /** Larger than any certificate in use; bounds the work that one header can cause. */
 export const maxDerBytes = 16 * 1024;
 
-/**
- * Reads a DER certificate.
- * @param der the bytes, one certificate and nothing else
- * @returns the certificate, or `null` when the bytes are anything else; it never throws
- */
+/** Reads a DER certificate. @returns `null` when the bytes are anything but one certificate; it never throws */
 export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   if (!isWholeSequence(der)) return null;
   try {
@@ -33,10 +24,7 @@ export function readCertificate(der: Uint8Array): PresentedCertificate | null {
   }
 }
 
-/**
- * Whether the outer DER SEQUENCE spans the bytes exactly. The runtimes' parsers ignore what follows it (and Bun's
- * takes PEM text as well), which would give one certificate many fingerprints.
- */
+/** Whether the outer DER SEQUENCE spans the bytes exactly: what follows it would give one certificate many fingerprints. */
 function isWholeSequence(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der.length > maxDerBytes) return false;
   const first = der[1] ?? 0;
@@ -49,10 +37,8 @@ function isWholeSequence(der: Uint8Array): boolean {
 }
 
 /**
- * Reads the one certificate of a file, PEM or DER. A private key beside it is not looked at.
- *
- * A chain is refused rather than guessed at: whoever holds a certificate of the chain's upper end would
- * otherwise become the partner.
+ * Reads the one certificate of a file, PEM or DER. A chain is refused: whoever holds its upper certificate would otherwise
+ * become the partner.
  * @param options `now` in milliseconds since the epoch
  * @throws TvsError INPUT_UNREADABLE when there is no certificate, REFUSED for several and for an expired one
  */
@@ -66,12 +52,8 @@ export function readClientCertificate(
   if (presented === null)
     throw new TvsError("INPUT_UNREADABLE", "the file contains no readable X.509 certificate");
   const { validTo } = presented;
-  if (validTo < options.now) {
-    throw new TvsError(
-      "REFUSED",
-      `the certificate expired at ${isoTime(validTo)}; ask the partner for its new one`,
-    );
-  }
+  const expired = `the certificate expired at ${isoTime(validTo)}; ask the partner for its new one`;
+  if (validTo < options.now) throw new TvsError("REFUSED", expired);
   return {
     ...presented,
     partnerId,
@@ -94,16 +76,10 @@ function soleCertificate(file: Uint8Array): Uint8Array {
   return Buffer.from(base64, "base64");
 }
 
-/**
- * Reads a fingerprint as people copy it: 64 hexadecimal digits of any case, with or without colons.
- * @returns lower case without colons
- * @throws TvsError USAGE
- */
+/** Reads a SHA-256 fingerprint in any form. @returns lower case without colons. @throws TvsError USAGE */
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256 fingerprint=/i, "").replace(/[:\s]/g, "");
   if (/^[0-9a-fA-F]{64}$/.test(digits)) return digits.toLowerCase();
-  throw new TvsError(
-    "USAGE",
-    "the fingerprint must be a SHA-256: 64 hexadecimal digits, with or without colons",
-  );
+  const wanted = "64 hexadecimal digits, with or without colons";
+  throw new TvsError("USAGE", `the fingerprint must be a SHA-256: ${wanted}`);
 }

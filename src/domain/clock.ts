@@ -41,8 +41,7 @@ const maxOffsetMs = 16 * 3_600_000;
 const maxSetBackQuarters = 12;
 
 /**
- * A calendar of one time zone. Offsets and their changes fall on quarter hours everywhere, so a date is
- * computed once a quarter hour and remembered: formatting costs microseconds, and every answer needs it.
+ * Makes the calendar of one time zone. Offsets change on quarter hours everywhere, so a date is formatted once a quarter.
  * @param timeZone IANA name, for example `Africa/Lagos`
  * @throws RangeError for an unknown time zone
  */
@@ -63,10 +62,7 @@ export function createCalendar(timeZone: string) {
     return remembered.date;
   }
 
-  /**
-   * The first moment of a day, in milliseconds since the epoch. Where the clocks skip midnight it is the
-   * moment that they skip to; where they skip the whole day, the first moment of the day after.
-   */
+  /** The first moment of a day, in milliseconds since the epoch; where the clocks skip it, the moment that they skip to. */
   function startOfDay(date: CalendarDate): number {
     const reached = (quarter: number) => format.format(quarter * quarterHourMs) >= date;
     let before = Math.floor((Date.parse(date) - maxOffsetMs) / quarterHourMs);
@@ -127,12 +123,7 @@ export function describeSpan(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
-/**
- * The time that a UUID of version 7 begins with (RFC 9562, 5.7). Verification ids and request ids are such: they sort
- * by time, so that an id is enough to know where to look for it.
- * @param id hexadecimal in groups, as RFC 9562 writes it
- * @returns milliseconds since the epoch; null for an id of another kind, which this service never gave
- */
+/** The time of a UUIDv7 (RFC 9562, 5.7), in milliseconds since the epoch; null for an id of another kind. */
 export function timeOfUuid(id: string): number | null {
   const match = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.exec(id);
   return match === null ? null : Number.parseInt(`${match[1]}${match[2]}`, 16);
@@ -141,10 +132,7 @@ export function timeOfUuid(id: string): number | null {
 /** The latest time that fits into a UUID. */
 const maxUuidTime = 2 ** 48 - 1;
 
-/**
- * A text that no id of a time or later sorts before, and no earlier id after.
- * @param time milliseconds since the epoch
- */
+/** A text that no id of `time` (milliseconds since the epoch) or later sorts before, and no earlier id after. */
 export function uuidFrom(time: number): string {
   const hex = Math.min(maxUuidTime, Math.max(0, Math.ceil(time)))
     .toString(16)

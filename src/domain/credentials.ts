@@ -121,11 +121,7 @@ export function credentialsOf(book: CredentialBook, partnerId: string, now: numb
   );
 }
 
-/**
- * Finds who calls: certificate, Bearer key, header key, and the first *valid* one counts, so that an
- * unknown certificate does not hide a good key.
- * @returns null when none is valid
- */
+/** Finds who calls, by the first *valid* credential: an unknown certificate does not hide a good key. */
 export function authenticate(
   presented: Presented,
   book: CredentialBook,
@@ -164,10 +160,8 @@ export function credentialRefused(fault: keyof typeof refusedCredentials): TvsEr
 }
 
 /**
- * Why a request has no valid credential, as far as its own text says. A well-formed key of this kind needs the
- * database, and nothing of what that says is told: not whether the key or its partner exists, has ended or is
- * disabled.
- * @param presented what {@link authenticate} has refused
+ * Says why a request that {@link authenticate} has refused has no valid credential, by its own text alone. Of a
+ * well-formed key of this kind the caller does not learn whether it or its partner exists, has ended or is disabled.
  */
 export function refusalOf(
   { certificate, forwardedCertificate = null, bearer, otherAuthorization = false, headerKey }: Presented,
@@ -223,10 +217,7 @@ type CredentialEnd = {
   readonly endsAt: number;
 };
 
-/**
- * When partners need another key or certificate: those that are not disabled. A kind of which one has no end is left
- * out, and so is what another one has replaced already.
- */
+/** When enabled partners need another key or certificate; kinds of which one has no end are left out. */
 export function credentialEnds({ partners, apiKeys, certificates }: CredentialBook): CredentialEnd[] {
   const never = Number.POSITIVE_INFINITY;
   const ends = new Map<string, CredentialEnd>();
@@ -246,13 +237,10 @@ export function credentialEnds({ partners, apiKeys, certificates }: CredentialBo
 /** A key as the commands show it, without anything that opens the service; times in ISO 8601. */
 export function describeApiKey(key: ApiKey, now: number) {
   const ended = key.revokedAt === null ? "expired" : "revoked";
+  const { keyId, partnerId, createdAt, expiresAt, revokedAt } = key;
   return {
-    keyId: key.keyId,
-    partnerId: key.partnerId,
-    state: isLive(key, now) ? "live" : ended,
-    createdAt: isoTime(key.createdAt),
-    expiresAt: isoTime(key.expiresAt),
-    revokedAt: isoTime(key.revokedAt),
+    ...{ keyId, partnerId, state: isLive(key, now) ? "live" : ended, createdAt: isoTime(createdAt) },
+    ...{ expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt) },
   };
 }
 
@@ -265,16 +253,11 @@ async function liveKeys(store: PartnerStore, partnerId: string, now: number): Pr
 }
 
 function tooManyKeys(partnerId: string, live: readonly ApiKey[]): TvsError {
-  const message =
-    `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")}); ` +
-    `revoke one first: tvs partners key revoke ${live[0]?.keyId}`;
-  return new TvsError("REFUSED", message);
+  const found = `partner "${partnerId}" has two live keys (${live.map((key) => key.keyId).join(", ")})`;
+  return new TvsError("REFUSED", `${found}; revoke one first: tvs partners key revoke ${live[0]?.keyId}`);
 }
 
-/**
- * Issues a further key; the one in use ends after the overlap, or earlier when it was to end anyway.
- * @throws TvsError REFUSED when two keys live already, naming which to revoke
- */
+/** Issues a further key; the current one ends after the overlap. @throws TvsError REFUSED when two keys live already */
 export async function issueApiKey(
   store: PartnerStore,
   partnerId: string,
@@ -291,17 +274,11 @@ export async function issueApiKey(
   throw tooManyKeys(partnerId, await liveKeys(store, partnerId, options.now));
 }
 
-/**
- * Revokes a key at once.
- * @returns the key, and whether its partner has another one that lives
- * @throws TvsError NOT_KNOWN
- */
+/** Revokes a key. @returns the key, and whether it was its partner's last live one. @throws TvsError NOT_KNOWN */
 export async function revokeApiKey(store: PartnerStore, keyId: string, now: number) {
   const record = await store.revokeKey(keyId, now);
-  if (record === null) {
-    const message =
-      "no API key has this id (the 12 characters after the prefix); `tvs partners key list ID` shows them";
-    throw new TvsError("NOT_KNOWN", message);
-  }
+  const unknown =
+    "no API key has this id (the 12 characters after the prefix); `tvs partners key list ID` shows them";
+  if (record === null) throw new TvsError("NOT_KNOWN", unknown);
   return { record, isLast: (await liveKeys(store, record.partnerId, now)).length === 0 };
 }

@@ -3,14 +3,12 @@ import type { DeliveryStore } from "../store/deliveries.ts";
 import type { SettingsStore } from "../store/settings.ts";
 import { type Clock, isoTime } from "./clock.ts";
 import { TvsError } from "./errors.ts";
+import type { WebhookEndpoint } from "./webhooks.ts";
 
 export const deliveryStates = ["pending", "delivered", "dead"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/**
- * Why a pending delivery is not sent: its endpoint is disabled or gone, its partner is disabled, or the
- * database was restored with `--hold-webhooks`.
- */
+/** Why a pending delivery is not sent: its endpoint or partner is disabled, or a restore holds all webhooks. */
 export type HeldBy = "endpoint" | "partner" | "restore";
 
 /** One event for one partner's endpoint. Times are milliseconds since the epoch. */
@@ -73,13 +71,10 @@ export type PartnerBacklog = {
 /** `leased`: an attempt is in progress, so there is nothing to send sooner. */
 export type RetryOutcome = "retried" | "leased" | "delivered" | "no endpoint" | "not known";
 
-export type OpenEndpoint = {
-  readonly partnerId: string;
-  readonly url: string;
-  readonly secret: Uint8Array;
-  readonly previousSecret: Uint8Array | null;
-  readonly previousUntil: number | null;
-  readonly failingSince: number | null;
+export type OpenEndpoint = Pick<
+  WebhookEndpoint,
+  "partnerId" | "url" | "secret" | "previousSecret" | "previousUntil" | "failingSince"
+> & {
   /** When its next delivery is due or a lease of it ends; 0 for at once, null when nothing is pending. */
   readonly nextDueAt: number | null;
 };
@@ -94,29 +89,21 @@ export type LeaseRequest = {
 /** By which token deliveries are held, and until when. */
 export type Lease = { readonly token: string; readonly now: number; readonly until: number };
 
-export type LeasedDelivery = {
-  readonly id: number;
+export type LeasedDelivery = Pick<
+  DeliveryDetail,
+  "id" | "deliveryId" | "partnerId" | "eventId" | "eventType" | "body"
+> & {
   readonly lease: string;
-  readonly deliveryId: string;
-  readonly partnerId: string;
-  readonly eventId: string;
-  readonly eventType: EventType;
-  readonly body: string;
   /** Attempts made before this lease, in all and since the current schedule began. */
   readonly attempts: number;
   readonly scheduledAttempts: number;
 };
 
-export type FinishedAttempt = {
+export type FinishedAttempt = Omit<DeliveryAttempt, "number"> & {
   readonly delivery: LeasedDelivery;
   /** The address that the attempt went to: another one's failure is not held against a new one. */
   readonly url: string;
-  readonly at: number;
   readonly finishedAt: number;
-  readonly status: number | null;
-  /** Null when it was acknowledged. */
-  readonly error: string | null;
-  readonly durationMs: number;
   /** What comes next after a failure: a time in milliseconds since the epoch, or no further attempt. */
   readonly next: { readonly dueAt: number } | "delivered" | "dead";
   /** Whether the answer disables the endpoint (410). */
@@ -157,11 +144,7 @@ function unknownDelivery(): TvsError {
   return new TvsError("NOT_KNOWN", "no delivery has this id; `tvs webhooks list` shows them");
 }
 
-/**
- * Ends the hold that `tvs restore --hold-webhooks` left: `tvs webhooks release`. Enabling one endpoint does
- * not end it, because the hold is there for an operator who has looked at all of them.
- * @returns false when there was no hold
- */
+/** Ends the hold of `tvs restore --hold-webhooks`; enabling one endpoint does not. @returns false when there was no hold */
 export async function releaseWebhooks(settings: SettingsStore): Promise<boolean> {
   const held = (await settings.read()).get(holdSetting) === "true";
   if (held) await settings.write({ [holdSetting]: "false" });
@@ -185,20 +168,11 @@ export async function webhookBacklog(store: Pick<DeliveryStore, "backlog">, now:
 
 /** A delivery as the commands show it; times in ISO 8601. */
 export function describeDelivery(delivery: Delivery) {
-  const { createdAt, dueAt, finishedAt, ...rest } = delivery;
+  const { deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError } = delivery;
+  const { createdAt, dueAt, heldBy, finishedAt } = delivery;
   return {
-    deliveryId: rest.deliveryId,
-    state: rest.state,
-    partnerId: rest.partnerId,
-    eventType: rest.eventType,
-    eventId: rest.eventId,
-    attempts: rest.attempts,
-    lastStatus: rest.lastStatus,
-    lastError: rest.lastError,
-    createdAt: isoTime(createdAt),
-    dueAt: isoTime(dueAt),
-    heldBy: rest.heldBy,
-    finishedAt: isoTime(finishedAt),
+    ...{ deliveryId, state, partnerId, eventType, eventId, attempts, lastStatus, lastError },
+    ...{ createdAt: isoTime(createdAt), dueAt: isoTime(dueAt), heldBy, finishedAt: isoTime(finishedAt) },
   };
 }
 

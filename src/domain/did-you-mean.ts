@@ -1,16 +1,10 @@
 /** The word that was probably meant, for messages about a word that is none. */
 import { distance } from "fastest-levenshtein";
 
-/**
- * Characters of a word that is compared, at most: longer ones are not typed by hand, and comparing them all would
- * cost for nothing.
- */
+/** Characters of a word that is compared, at most: longer ones are not typed by hand. */
 const maxLength = 64;
 
-/**
- * The known word that differs least from the given one, when it differs by no more than about a third of it.
- * Case and `-`/`_` do not count: `Dead` and `per_minute` are slips too.
- */
+/** The known word that differs least, by about a third at most. Case and `-`/`_` do not count: `Dead` is a slip too. */
 export function didYouMean(given: string, known: readonly string[]): string | null {
   if (given.length > maxLength) return null;
   const folded = fold(given);
@@ -33,11 +27,7 @@ function fold(word: string): string {
   return word.toLowerCase().replaceAll("_", "-");
 }
 
-/**
- * How many slips of a hand make one word of the other. Two neighbours swapped are the commonest slip and count as one,
- * where the plain distance counts two.
- * @returns for a text that is too long for a word, the longer length: the two are never alike
- */
+/** Counts the slips of a hand between two words; swapped neighbours are one slip. Of a long text, the longer length. */
 export function slipsBetween(one: string, other: string): number {
   const longer = Math.max(one.length, other.length);
   if (longer > maxLength) return longer;

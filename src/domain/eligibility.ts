@@ -53,13 +53,11 @@ export function ineligibilityReasons(
   const reasons: Reason[] = ofLicense === null ? [] : [ofLicense];
   if (rule === undefined) return [...reasons, "POLICY_MISSING"];
 
-  if (!rule.certificate.includes(teacher.certificateStatus)) {
+  if (!rule.certificate.includes(teacher.certificateStatus))
     reasons.push(certificateReasons[teacher.certificateStatus]);
-  }
   if (!rule.sources.includes(teacher.source)) reasons.push("SOURCE_NOT_ACCEPTED");
-  if (rule.categories.length > 0 && !rule.categories.includes(teacher.category ?? "")) {
+  if (rule.categories.length > 0 && !rule.categories.includes(teacher.category ?? ""))
     reasons.push("CATEGORY_NOT_ACCEPTED");
-  }
   return reasons;
 }
 

@@ -23,10 +23,7 @@ export type Statuses = {
 
 type StatusFields = Parameters<typeof licenseStatusOn>[0] & Pick<Teacher, "certificateStatus">;
 
-/**
- * The statuses that a change is a change from. A newcomer's licence and certificate were NOT_FOUND; nobody was
- * told that the person was active, so one who arrives deactivated is no deactivation.
- */
+/** The statuses before a change. A newcomer's are NOT_FOUND; one who arrives deactivated is no deactivation. */
 export function statusesBefore(teacher: Teacher | null, after: Statuses): Statuses {
   if (teacher !== null) return announcedStatuses(teacher);
   return { ...after, license: "NOT_FOUND", certificate: "NOT_FOUND" };
@@ -49,9 +46,8 @@ function statusesWith({ certificateStatus, active, hidden }: StatusFields, licen
 type Transition = { eventType: EventType; previousStatus: LicenseStatus | CertificateStatus };
 
 /**
- * The events that a change causes, licence first (decision D7.5).
- * A deactivation and the hiding of a record are announced alone. What changes while a record is hidden, and what is not
- * in the table, is not announced.
+ * The events that a change causes, licence first (decision D7.5). A deactivation and a hiding are announced alone; what
+ * changes while a record is hidden is not announced.
  */
 export function transitions(before: Statuses, after: Statuses): Transition[] {
   if (before.hidden && after.hidden) return [];
@@ -88,10 +84,7 @@ function certificateEvent(before: CertificateStatus, after: CertificateStatus): 
   return before === "VERIFIED" ? "certificate.revoked" : null;
 }
 
-/**
- * Events with their ids and exact bytes.
- * @param subject the public identifiers, both null in a test delivery
- */
+/** Makes events with their ids and exact bytes. @param subject the public identifiers, both null in a test delivery */
 export function createEvents(
   before: Statuses,
   after: Statuses,

@@ -29,11 +29,7 @@ export type SigningKey = {
 const publicExponent = new Uint8Array([1, 0, 1]);
 const allowedBits = [2048, 3072, 4096];
 
-/**
- * Makes a key pair.
- * @param bits modulus length: 2048, 3072 or 4096
- * @throws TvsError USAGE for another length
- */
+/** Makes a key pair. @param bits modulus length: 2048, 3072 or 4096. @throws TvsError USAGE for another length */
 export async function generateKey(secrets: Secrets, bits: number, now: number): Promise<SigningKey> {
   if (!allowedBits.includes(bits)) throw new TvsError("USAGE", "--bits must be 2048, 3072 or 4096");
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: bits, publicExponent };
@@ -54,9 +50,8 @@ export async function importKey(pem: string, secrets: Secrets, now: number): Pro
   if (bits < 2048 || bits > 4096) throw new TvsError("REFUSED", "the key must have 2048 to 4096 bits");
   if (e !== "AQAB") throw new TvsError("REFUSED", "the key must have the public exponent 65537");
   // Partners refuse a whole key set for one such key, and a key that was published stays in the set.
-  if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`))) {
+  if (hasRocaFingerprint(BigInt(`0x${Buffer.from(n, "base64url").toString("hex")}`)))
     throw new TvsError("REFUSED", "the key was made by a generator that is known to be broken (ROCA)");
-  }
   if (!signs(privateKey, pem))
     throw new TvsError("REFUSED", "signatures made with the key do not verify; the key is damaged");
   const pkcs8 = new Uint8Array(privateKey.export({ type: "pkcs8", format: "der" }));
@@ -79,28 +74,22 @@ function readPem(pem: string) {
     if (privateKey.asymmetricKeyType !== "rsa") throw new Error("not RSA");
     return { privateKey, jwk: createPublicKey(pem).export({ format: "jwk" }) };
   } catch (cause) {
-    throw new TvsError("INPUT_UNREADABLE", "the file contains no unencrypted RSA private key in PEM form", {
-      cause,
-    });
+    const message = "the file contains no unencrypted RSA private key in PEM form";
+    throw new TvsError("INPUT_UNREADABLE", message, { cause });
   }
 }
 
-type KeyMaterial = { n: string; e: string; pkcs8: Uint8Array };
-
-async function pendingKey({ n, e, pkcs8 }: KeyMaterial, secrets: Secrets, now: number): Promise<SigningKey> {
+async function pendingKey(
+  { n, e, pkcs8 }: { n: string; e: string; pkcs8: Uint8Array },
+  secrets: Secrets,
+  now: number,
+): Promise<SigningKey> {
   const kid = await calculateJwkThumbprint({ kty: "RSA", n, e }, "sha256");
   const sealed = secrets.seal(pkcs8, kid);
   pkcs8.fill(0);
   return {
-    kid,
-    state: "pending",
-    jwk: { kty: "RSA", use: "sig", alg: "RS256", kid, n, e },
-    sealed,
-    createdAt: now,
-    publishedAt: now,
-    activatedAt: null,
-    retiredAt: null,
-    compromisedSince: null,
+    ...{ kid, state: "pending", jwk: { kty: "RSA", use: "sig", alg: "RS256", kid, n, e }, sealed },
+    ...{ createdAt: now, publishedAt: now, activatedAt: null, retiredAt: null, compromisedSince: null },
   };
 }
 
@@ -124,9 +113,8 @@ export type KeyRing = {
 export function keyRing(keys: readonly SigningKey[]): KeyRing {
   const active = keys.find((key) => key.state === "active");
   const pending = keys.find((key) => key.state === "pending");
-  if (active === undefined || pending === undefined) {
+  if (active === undefined || pending === undefined)
     throw new TvsError("INTERNAL", "the key ring has no active or no pending key; restore a backup");
-  }
   return { keys, active, pending };
 }
 
@@ -186,10 +174,7 @@ export async function signerAs(
       .sign(key);
 }
 
-/**
- * When the ring was changed last, as far as it tells. A service signs its history as of then: RS256 gives the same
- * signature each time, so all nodes serve the same document, and one has the tag that another gave.
- */
+/** When the ring was last changed. Histories are signed as of then, so that all nodes serve the same bytes. */
 export function lastChangeOf({ keys }: Pick<KeyRing, "keys">): number {
   const times = keys.flatMap(({ createdAt, publishedAt, activatedAt, retiredAt }) => {
     return [createdAt, publishedAt, activatedAt ?? 0, retiredAt ?? 0];

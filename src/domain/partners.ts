@@ -6,10 +6,7 @@ import { holdsPersonalData } from "./personal-data.ts";
 import { hasHiddenCharacter } from "./plain-text.ts";
 import type { Told } from "./told.ts";
 
-/**
- * What partners may call: each scope, and the operation that it opens, as the evidence log, the metrics and the
- * console name it.
- */
+/** The scopes, and the operation that each opens, as the evidence log, the metrics and the console name it. */
 export const operationOfScope = {
   eligibility: "eligibility-check",
   lookup_by_reg_no: "lookup-by-reg-no",
@@ -76,20 +73,13 @@ const maxWatchLimit = 10_000_000;
 
 /** Checks a partner record before it is stored. @throws TvsError USAGE naming the field */
 export function checkPartner(partner: Partner): Partner {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(partner.partnerId)) {
-    throw new TvsError(
-      "USAGE",
-      "the partner id must be 1 to 64 letters, digits, dots, dashes or underscores",
-    );
-  }
+  const wanted = "the partner id must be 1 to 64 letters, digits, dots, dashes or underscores";
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(partner.partnerId)) throw new TvsError("USAGE", wanted);
   checkPartnerChange(partner);
   return partner;
 }
 
-/**
- * Checks the members that are about to be changed.
- * @throws TvsError USAGE naming the flag, or saying that nothing was named
- */
+/** Checks the members to be changed. @throws TvsError USAGE naming the flag, or saying that nothing was named */
 export function checkPartnerChange(change: PartnerChange): void {
   const { name, perMinute, perDay, watchLimit } = change;
   if (Object.keys(change).length === 0) {
@@ -97,48 +87,34 @@ export function checkPartnerChange(change: PartnerChange): void {
       "--name, --scopes, --purposes, --per-minute, --per-day, --batch-cost, --events, --teachers or --watch-limit";
     throw new TvsError("USAGE", `nothing to change: give at least one of ${flags}`);
   }
-  if (name !== undefined && (name.trim() === "" || name.length > 200 || hasHiddenCharacter(name))) {
+  if (name !== undefined && (name.trim() === "" || name.length > 200 || hasHiddenCharacter(name)))
     throw new TvsError("USAGE", "--name must be 1 to 200 printable characters, in one line");
-  }
-  if (name !== undefined && holdsPersonalData(name)) {
+  if (name !== undefined && holdsPersonalData(name))
     throw new TvsError("USAGE", "--name must not hold an e-mail address or a phone number; name the agency");
-  }
   if (perMinute !== undefined) checkCount("--per-minute", perMinute, maxQuota);
   if (perDay !== undefined) checkCount("--per-day", perDay, maxQuota);
   if (watchLimit !== undefined) checkCount("--watch-limit", watchLimit, maxWatchLimit);
 }
 
 function checkCount(flag: string, value: number, most: number): void {
-  if (!Number.isInteger(value) || value < 0 || value > most) {
+  if (!Number.isInteger(value) || value < 0 || value > most)
     throw new TvsError("USAGE", `${flag} must be a whole number from 0 to ${most}`);
-  }
 }
 
 /** @throws TvsError NOT_KNOWN */
 export async function requirePartner(store: PartnerStore, partnerId: string): Promise<Partner> {
   const partner = (await store.partners()).find((one) => one.partnerId === partnerId);
-  if (partner === undefined) {
+  if (partner === undefined)
     throw new TvsError("NOT_KNOWN", `no partner "${partnerId}"; \`tvs partners list\` shows them`);
-  }
   return partner;
 }
 
 export function describePartner(partner: Partner) {
   const { createdAt, disabledAt, ...terms } = partner;
-  return {
-    ...terms,
-    createdAt: isoTime(createdAt),
-    disabledAt: isoTime(disabledAt),
-  };
+  return { ...terms, createdAt: isoTime(createdAt), disabledAt: isoTime(disabledAt) };
 }
 
-export function describeCertificate(certificate: ClientCertificate) {
-  return {
-    fingerprint: certificate.fingerprint,
-    partnerId: certificate.partnerId,
-    subject: certificate.subject,
-    validFrom: isoTime(certificate.validFrom),
-    validTo: isoTime(certificate.validTo),
-    addedAt: isoTime(certificate.addedAt),
-  };
+export function describeCertificate({ validFrom, validTo, addedAt, ...named }: ClientCertificate) {
+  const dates = { validFrom: isoTime(validFrom), validTo: isoTime(validTo), addedAt: isoTime(addedAt) };
+  return { ...named, ...dates };
 }

@@ -1,7 +1,4 @@
-/**
- * Personal data in free text: what looks like a NIN, a phone number or an e-mail address. None of them is ever stored
- * as it is (decision D3.7), whatever digits it is written in and however they are grouped.
- */
+/** Finds NINs, phone numbers and e-mail addresses in free text; none of them is ever stored (decision D3.7). */
 
 /** Decimal digits of every script, and what NFKC makes a digit of. */
 const digit = "[\\p{Nd}⁰¹²³⁴-⁹₀-₉⓪①-⑨]";
@@ -10,10 +7,7 @@ const joint = "(?:[\\s\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pc}\\p{DI}−.．·/／'’\\u20e
 /** An id of software: a tenth of them hold eleven digits in a row or in groups, and say nothing of anybody. */
 const uuid = "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])";
 
-/**
- * An e-mail address, bounded in length: without that, a long text would keep the expression busy for the square of
- * its length.
- */
+/** An e-mail address, bounded in length: the expression would take the square of a long text's length. */
 const email = /(?:[^\s"@＠﹫]{1,64}|"[^"@＠﹫]{1,64}")[@＠﹫][^\s"@＠﹫]{1,255}/gu;
 const number = new RegExp(`${uuid}|[+＋]?\\p{Ps}?${digit}(?:(?:${joint})?${digit})*`, "giu");
 const groups = new RegExp(`${digit}+`, "gu");
@@ -38,10 +32,7 @@ const plainText = /^[ -~]*$/;
 /** Characters of a text that is searched, at most: those that are kept have a tenth. */
 const maxSearched = 40_000;
 
-/**
- * The text with what looks like a NIN, a phone number or an e-mail address taken out.
- * @returns of a text that is too long to be searched nothing is kept
- */
+/** Takes NINs, phone numbers and e-mail addresses out of a text. Of a text that is too long nothing is kept. */
 export function withoutPersonalData(text: string): string {
   if (text.length > maxSearched) return removed;
   const rest = anyAt.test(text) ? text.replace(email, removed) : text;
@@ -95,10 +86,7 @@ function isPersonal(run: string): boolean {
   return usualGrouping.test(grouped(all)) || withoutYears(all).some(isNumber);
 }
 
-/**
- * The groups in which phone numbers and NINs are mostly written: of a hundred that are, one has a group that looks like
- * a year, and it must not part them.
- */
+/** Groups in which phone numbers and NINs are mostly written; one of them may look like a year. */
 const usualGrouping =
   /(?<!\d)(?:(?:234-?0?|0)[789]-?[01](?:-?\d){8}|[789][01]\d-\d{3}-\d{4}|\d{3}-\d{4}-\d{4}|\d{4}-\d{3}-\d{4}|\d{4}-\d{4}-\d{3})(?!\d)/;
 

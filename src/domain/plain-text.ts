@@ -1,7 +1,4 @@
-/**
- * Text for people: names, places, reasons. What nobody sees must not tell two of them apart, nor turn the letters of
- * one around.
- */
+/** Text for people: what nobody sees must not tell two names apart, nor turn letters around. */
 
 /**
  * Control, format, private and unassigned characters, line separators, whatever a renderer may leave out (zero-width
@@ -15,10 +12,7 @@ const joining = [
   ...["Telugu", "Kannada", "Malayalam", "Sinhala"],
 ];
 const joiningLetter = `[${joining.map((script) => `\\p{Script_Extensions=${script}}`).join("")}]`;
-/**
- * A zero-width joiner or non-joiner is spelling between two letters of a script that joins or stacks its letters, and
- * shows there. Anywhere else it hides.
- */
+/** A zero-width (non-)joiner is spelling between letters of a script that joins them. Anywhere else it hides. */
 const joiner = new RegExp(`(?<=${joiningLetter})[\\u200c\\u200d](?=${joiningLetter})`, "gu");
 
 /** Whether the text holds a character that cannot be seen, or was damaged on its way. */

@@ -16,9 +16,9 @@ type RotationOptions = {
 };
 
 /**
- * Asked before an operator is, who need not confirm in vain (decision D5.2).
- * @returns the two keys, and whether partners may not have seen the pending one yet, which only `immediately` allows
- * @throws TvsError REFUSED while partners may not have seen the pending key yet
+ * Reads the two keys of a rotation, before an operator is asked to confirm it (decision D5.2).
+ * @returns also `early`: partners may not have seen the pending key yet, which only `immediately` allows
+ * @throws TvsError REFUSED while they may not have seen it
  */
 export async function requireRotatable(keys: KeyStore, options: RotationOptions) {
   const { active, pending } = keyRing(await keys.list());
@@ -38,10 +38,7 @@ function requirePublic(pending: SigningKey, { immediately, now }: RotationOption
   return early;
 }
 
-/**
- * Promotes the pending key (decision D5.2).
- * @throws TvsError as {@link requireRotatable} does, REFUSED also when another rotation was faster
- */
+/** Promotes the pending key (decision D5.2). @throws TvsError as {@link requireRotatable}, and if another was faster */
 export async function rotateKeys(
   keys: KeyStore,
   secrets: Secrets,
@@ -53,10 +50,7 @@ export async function rotateKeys(
   return { activeKid: pending.kid, previousKid: active.kid, pendingKid: next.kid, early };
 }
 
-/**
- * How long a signing key serves before the console and the metrics say that a rotation is due. Nothing breaks when it
- * serves longer; a habit that is practised four times a year is one that works when a key must go at once.
- */
+/** How long a signing key serves before a rotation is due. Nothing breaks later; practised habits work in need. */
 const rotateAfterMs = 90 * 24 * 3_600_000;
 
 /** When the next rotation is due and from when it is possible without `--now`. Milliseconds since the epoch. */

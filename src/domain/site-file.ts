@@ -51,14 +51,12 @@ export function parseSite(text: string, readFile: (name: string) => Uint8Array):
 
 /** Members of an object, none of them unknown; a misspelt one would be left out silently. */
 function membersOf(value: unknown, place: string, known: readonly string[]): Members {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
     return refuse(`${place} must be an object with ${known.join(", ")}`);
-  }
   const unknown = Object.keys(value).find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    const where = place === "the document" ? "" : ` in ${place}`;
+  const where = place === "the document" ? "" : ` in ${place}`;
+  if (unknown !== undefined)
     refuse(`${JSON.stringify(unknown)} is not known${where}; there are ${known.join(", ")}`);
-  }
   return value as Members;
 }
 
@@ -73,25 +71,20 @@ function line(value: unknown, place: string, max: number): string {
 
 function readLogo(value: unknown, readFile: (name: string) => Uint8Array): Logo {
   const name = line(value, "logo", 255);
-  if (/[/\\]/.test(name) || name.startsWith(".")) {
+  if (/[/\\]/.test(name) || name.startsWith("."))
     refuse("logo must be the name of a file beside the site's own, without a folder");
-  }
-  const checked = checkLogo(readFile(name));
-  return "problem" in checked ? refuse(`the logo ${name} ${checked.problem}`) : checked.logo;
+  const logo = checkLogo(readFile(name));
+  return typeof logo === "string" ? refuse(`the logo ${name} ${logo}`) : logo;
 }
 
 function readAccent(value: unknown): string {
-  if (typeof value !== "string" || !/^#[0-9a-f]{6}$/i.test(value)) {
+  if (typeof value !== "string" || !/^#[0-9a-f]{6}$/i.test(value))
     return refuse("accent must be a colour of the form #rrggbb");
-  }
   const contrast = 1.05 / (luminance(value) + 0.05);
-  if (contrast < leastContrast) {
-    // Rounded down: 4.49 must not be reported as 4.5.
-    const reached = (Math.floor(contrast * 10) / 10).toFixed(1);
-    refuse(
-      `accent ${value}: white text on it has a contrast of ${reached}:1, and needs ${leastContrast}:1; darken it`,
-    );
-  }
+  // Rounded down: 4.49 must not be reported as 4.5.
+  const reached = `a contrast of ${(Math.floor(contrast * 10) / 10).toFixed(1)}:1`;
+  if (contrast < leastContrast)
+    refuse(`accent ${value}: white text on it has ${reached}, and needs ${leastContrast}:1; darken it`);
   return value.toLowerCase();
 }
 
@@ -115,17 +108,15 @@ function readContact(value: unknown): Contact {
 
 function readEmail(value: unknown): string {
   const email = line(value, "contact.email", 254);
-  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(email)) {
+  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(email))
     refuse("contact.email must be an e-mail address, such as help@registry.example");
-  }
   return email;
 }
 
 function readPhone(value: unknown): string {
   const phone = line(value, "contact.phone", 40);
-  if (!/^\+?[\d ()./-]{3,}$/.test(phone) || !/\d{3}/.test(phone.replace(/\D/g, ""))) {
+  if (!/^\+?[\d ()./-]{3,}$/.test(phone) || !/\d{3}/.test(phone.replace(/\D/g, "")))
     refuse("contact.phone must be a phone number, such as +234 9 000 0000");
-  }
   return phone;
 }
 
@@ -145,20 +136,17 @@ const maxLogoBytes = 64 * 1024;
 /** Sixteen times what any screen shows of it; decoding it takes four bytes a pixel. */
 const maxPngSide = 2_048;
 
-/** What is wrong with the picture, in words that follow its name; or the checked picture. */
-type CheckedLogo = { readonly logo: Logo } | { readonly problem: string };
-
-/** Checks a picture that strangers' browsers will be given: a PNG, which can neither run a script nor load anything. */
-function checkLogo(bytes: Uint8Array): CheckedLogo {
-  if (bytes.length === 0) return { problem: "is empty" };
-  if (bytes.length > maxLogoBytes) return { problem: "is larger than 64 KiB" };
+/**
+ * Checks a picture that strangers' browsers will be given: a PNG, which can neither run a script nor load anything.
+ * @returns the picture, or what is wrong with it, in words that follow its name
+ */
+function checkLogo(bytes: Uint8Array): Logo | string {
+  if (bytes.length === 0) return "is empty";
+  if (bytes.length > maxLogoBytes) return "is larger than 64 KiB";
   const file = Buffer.from(bytes);
-  const isPng = file.toString("latin1", 0, 8) === "\x89PNG\r\n\x1a\n";
-  const problem = isPng
-    ? pngProblem(file)
-    : "is no PNG; save it as one (an SVG, for example, in any browser or drawing program)";
-  if (problem !== null) return { problem };
-  return { logo: { type: "image/png", data: file.toString("base64") } };
+  if (file.toString("latin1", 0, 8) !== "\x89PNG\r\n\x1a\n")
+    return "is no PNG; save it as one (an SVG, for example, in any browser or drawing program)";
+  return pngProblem(file) ?? { type: "image/png", data: file.toString("base64") };
 }
 
 type PngChunk = { readonly name: string; readonly content: Buffer };
@@ -240,9 +228,8 @@ function pngProblem(file: Buffer): string | null {
   const isFramed =
     chunks[0] === header && chunks.at(-1) === end && furtherHeaders.length + furtherEnds.length === 0;
   if (header?.content.length !== 13 || !isFramed) return "is a damaged PNG";
-  if (Math.max(header.content.readUInt32BE(0), header.content.readUInt32BE(4)) > maxPngSide) {
+  if (Math.max(header.content.readUInt32BE(0), header.content.readUInt32BE(4)) > maxPngSide)
     return "is more than 2048 pixels wide or high";
-  }
   const rows = rowsOf(header.content);
   const hasPalette = header.content[9] !== 3 || named("PLTE").length === 1;
   const packed = Buffer.concat(named("IDAT").map(({ content }) => content));

@@ -40,10 +40,7 @@ export const defaultSite: Site = {
 
 let lastRead = { text: "", site: defaultSite };
 
-/**
- * A site as the database remembers it. While its text stays the same it is the same object, so that pages which were
- * made with it can be kept.
- */
+/** A site as the database remembers it: the same object while its text stays, so that pages made with it can be kept. */
 export function rememberedSite(text: string): Site {
   if (text !== lastRead.text) lastRead = { text, site: { ...defaultSite, ...JSON.parse(text) } };
   return lastRead.site;

@@ -1,5 +1,6 @@
 /**
- * Statements over whole lists (decision D16.1): one signature for all rows. A list is read and judged some rows at a time, between which others are answered; its commit holds it to the versions that were read.
+ * Statements over whole lists (decision D16.1): one signature for all rows. A list is read some rows at a time, between
+ * which other calls are answered; the commit requires the versions that were read.
  */
 
 import { Buffer } from "node:buffer";
@@ -38,7 +39,7 @@ export type AskedList = {
   readonly teachers: readonly { readonly identifier: Identifier; readonly name: string | null }[];
 };
 
-type Judging = {
+export type Judging = {
   readonly teachers: TeacherReader;
   readonly blindIndex: BlindIndex;
   readonly policy: Policy;
@@ -65,15 +66,12 @@ type Person = {
   readonly names: Set<string>;
 };
 
-/** So many spellings of one person's name are no accident: whoever tries more wants to learn the registered one. */
+/** Spellings of one person's name at most: whoever tries more wants to learn the registered one. */
 const maxNames = 3;
-/** They take about half a millisecond, where a turn of the signing loop takes one: most of the time is the checks'. */
+/** They take about half a millisecond, so that most of the loop's time is left for checks. */
 const rowsInTurn = 24;
 
-/**
- * Looks up all who are listed, and judges them.
- * @throws TvsError REQUEST_INVALID for somebody who is listed under more than a few names
- */
+/** Looks up and judges all who are listed. @throws TvsError REQUEST_INVALID for a person under more than a few names */
 export async function judgeList(
   { purpose, list, teachers: listed }: AskedList,
   judging: Judging,
@@ -103,7 +101,10 @@ export async function judgeList(
       if (judged.eligible) person.verdict = judged;
       people.set(who, person);
       if (listedName !== null && teacher !== null) person.names.add(listedName);
-      if (person.names.size > maxNames) throw tooManyNames(judged);
+      if (person.names.size > maxNames) {
+        const message = `teachers[${judged.row - 1}] is listed under ${maxNames} other names already`;
+        throw new TvsError("REQUEST_INVALID", message);
+      }
     }
     await nextTurn();
   }
@@ -117,7 +118,7 @@ export async function judgeList(
   };
 }
 
-/** Looks up each key as it stands, and a number that nobody has as it may be meant: without a full stop at its end. */
+/** Looks up each key, and a number that nobody has as it may be meant: without a full stop at its end. */
 async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): Promise<(Teacher | null)[]> {
   const found = await teachers.findEach(keys);
   const places = keys.flatMap((key, place) => {
@@ -129,11 +130,6 @@ async function findMeant(teachers: TeacherReader, keys: readonly UniqueKey[]): P
   const meant = await teachers.findEach(places.map(({ regNo }) => ({ by: "regNo", value: regNo })));
   const others = new Map(places.map(({ place }, at) => [place, meant[at] ?? null]));
   return found.map((teacher, place) => teacher ?? others.get(place) ?? null);
-}
-
-function tooManyNames({ row }: StatementRow): TvsError {
-  const message = `teachers[${row - 1}] is listed under ${maxNames} other names already`;
-  return new TvsError("REQUEST_INVALID", message);
 }
 
 /** The hash of a row's leaf (RFC 6962, 2.1): of a fixed line, and of the row as RFC 8785 JSON. */
@@ -150,9 +146,9 @@ function nameOf({ by, value }: UniqueKey, teacher: Teacher | null): string {
 function summaryOf(people: readonly Person[], listed: number): StatementSummary {
   const distinct = people.length;
   const eligible = people.filter(({ verdict }) => verdict.eligible).length;
-  const counts = reasons.map((reason) => {
-    return [reason, people.filter(({ verdict }) => verdict.reasons.includes(reason)).length] as const;
-  });
+  const withReason = (reason: StatementRow["reasons"][number]) =>
+    people.filter(({ verdict }) => verdict.reasons.includes(reason)).length;
+  const counts = reasons.map((reason) => [reason, withReason(reason)] as const);
   return {
     ...{ listed, distinct },
     found: people.filter(({ teacher }) => teacher !== null).length,

@@ -11,12 +11,9 @@ const chunkRows = 50;
 const lookMs = 1_000;
 
 /**
- * Announces what the calendar has changed since it was last announced, however many days ago that was.
- *
- * Every write is bound to the version of the record that it was computed from, so two sweeps at once, or a
- * sweep and a command, announce each change exactly once: whoever is second finds nothing left to do.
- * @param options `actor` stands in the history; `isStopped` ends the sweep early, between two commits;
- *   `onProgress` is told after each how many licences were announced
+ * Announces what the calendar has changed since it was last announced. Every write is bound to the version of its record,
+ * so two sweeps at the same time, or a sweep and a command, announce each change once.
+ * @param options `actor` stands in the history; `isStopped` ends the sweep between two commits; `onProgress` gets the count
  * @returns the date, licences that ended, licences that began, and how many events told of them
  * @throws TvsError INTERNAL when a record that is due cannot be written
  */
@@ -66,9 +63,8 @@ export function isDueByCalendar(teacher: StoredTeacher, today: CalendarDate): bo
 }
 
 /**
- * The next step of a licence that is due, as of the day on which it came about: one that began and ended
- * while nobody swept is announced twice, in order. What is recorded carries the time of the recording; the
- * event carries the time at which the status changed.
+ * The next step of a licence that is due, as of its own day: one that began and ended between two sweeps is announced
+ * twice, in order. The history carries the time of the recording, the event that of the change.
  */
 export function planCalendarStep(
   teacher: StoredTeacher,
@@ -88,9 +84,8 @@ function stepDate({ announcedStatus, licenseIssueDate, licenseExpiryDate }: Stor
 }
 
 /**
- * Sweeps now and after every local midnight: the date is looked at once a second, so that neither a clock that was set
- * nor a machine that slept can make a day go missing. A sweep that failed is tried again at the next look.
- * @param dependencies `onError` is told of a sweep that failed
+ * Sweeps now and after every local midnight. The date is read once a second, so that a clock that was set or a machine
+ * that slept loses no day. A failed sweep is retried a second later.
  * @returns stops it, when a sweep that is under way has ended
  */
 export function startSweeping(dependencies: {

@@ -16,11 +16,7 @@ export function watchedRegNo(text: string): string | null {
   return canonicalRegNo(meantTerm(cleanTerm(text)));
 }
 
-/**
- * Changes whom a partner watches.
- * @returns how many it watches now
- * @throws TvsError WATCH_LIMIT, having changed nothing
- */
+/** Changes whom a partner watches. @returns how many it watches now. @throws TvsError WATCH_LIMIT */
 export async function changeWatches(
   watches: WatchStore,
   { partnerId, watchLimit }: Partner,

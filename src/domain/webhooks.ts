@@ -59,25 +59,22 @@ function secretName(partnerId: string): string {
 }
 
 /**
- * Sets a partner's endpoint. The first time it gets a secret; later the secret stays, what is not given
- * stays, and an endpoint that was disabled is enabled: who sets an address wants it to be used.
+ * Sets a partner's endpoint, and enables it. The first time it gets a secret; later what is not given stays.
  * @param given `told` changes what the partner is told of; `check` refuses an address that must not be used
  * @returns the endpoint, and the secret in clear for the partner
  * @throws TvsError NOT_KNOWN, REFUSED
  */
 export async function setWebhook(
-  dependencies: WebhookDependencies,
-  given: {
-    partnerId: string;
-    url: string;
-    told?: Partial<Told> | undefined;
-    check: EndpointCheck;
-  },
+  { webhooks, partners, secrets, clock }: WebhookDependencies,
+  {
+    check,
+    partnerId,
+    url,
+    told,
+  }: Pick<EndpointTerms, "partnerId" | "url" | "told"> & { check: EndpointCheck },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
-  const { webhooks, partners, secrets, clock } = dependencies;
-  const { partnerId, url, told } = given;
   await requirePartner(partners, partnerId);
-  await given.check(url);
+  await check(url);
   const sealed = sealSecret(secrets, newWebhookSecret(), partnerId);
   const endpoint = await webhooks.set({ partnerId, url, told, secret: sealed, at: clock.now() });
   await webhooks.makeDue(partnerId, clock.now());
@@ -89,9 +86,8 @@ export async function setWebhook(
 const maxRotationAttempts = 5;
 
 /**
- * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one
- * first; with an overlap of 0 the old one is out at once, as after a leak. Of two rotations within one
- * overlap the two newest secrets count, also of two at once: the later one replaces the other's.
+ * Gives an endpoint a new secret. Until the overlap is over each attempt is signed with both, the new one first; an overlap
+ * of 0 ends the old one now, as after a leak. Of several rotations within one overlap the two newest secrets count.
  * @throws TvsError USAGE for an overlap above seven days, NOT_KNOWN, STORE_BUSY
  */
 export async function rotateWebhookSecret(
@@ -99,9 +95,8 @@ export async function rotateWebhookSecret(
   partnerId: string,
   { overlapMs = defaultSecretOverlapMs }: { overlapMs?: number | undefined } = {},
 ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
-  if (overlapMs < 0 || overlapMs > maxSecretOverlapMs) {
+  if (overlapMs < 0 || overlapMs > maxSecretOverlapMs)
     throw new TvsError("USAGE", "--overlap must be from 0s to 7d");
-  }
   const { webhooks, secrets, clock } = dependencies;
   const secret = newWebhookSecret();
   const sealed = sealSecret(secrets, secret, partnerId);
@@ -132,11 +127,7 @@ export async function disableWebhook(
   return (await webhooks.disable(partnerId, clock.now())) ?? noEndpoint(partnerId);
 }
 
-/**
- * Lets held deliveries go: each is due now, with its whole schedule before it. A restore's hold over all
- * endpoints stays; `tvs webhooks release` ends that ({@link file://./deliveries.ts}, releaseWebhooks).
- * @throws TvsError NOT_KNOWN
- */
+/** Makes held deliveries due now, with their whole schedule; a restore's hold stays. @throws TvsError NOT_KNOWN */
 export async function enableWebhook(
   { webhooks, partners, clock }: WebhookDependencies,
   partnerId: string,
@@ -147,11 +138,7 @@ export async function enableWebhook(
   return endpoint;
 }
 
-/**
- * Removes an endpoint. What it was still to be told is dead: nobody is there to be told.
- * @returns how many deliveries died of it
- * @throws TvsError NOT_KNOWN
- */
+/** Removes an endpoint. @returns how many of its deliveries are dead now. @throws TvsError NOT_KNOWN */
 export async function removeWebhook({ webhooks, partners, clock }: WebhookDependencies, partnerId: string) {
   await requirePartner(partners, partnerId);
   const removed = await webhooks.remove(partnerId);
@@ -161,11 +148,7 @@ export async function removeWebhook({ webhooks, partners, clock }: WebhookDepend
   return dead;
 }
 
-/**
- * Sends a signed `license.verified` that names nobody: `tId` and `regNo` are null. It goes the way of every
- * delivery, whatever event types are subscribed to.
- * @throws TvsError NOT_KNOWN, REFUSED while the endpoint or its partner is disabled
- */
+/** Sends a signed `license.verified` without identifiers. @throws TvsError NOT_KNOWN, REFUSED while it is disabled */
 export async function testWebhook(dependencies: WebhookDependencies, partnerId: string) {
   const { webhooks, clock } = dependencies;
   await requireEndpoint(dependencies, partnerId);
@@ -195,10 +178,7 @@ function sealSecret(secrets: Secrets, secret: string, partnerId: string): Uint8A
   return secrets.seal(new TextEncoder().encode(secret), secretName(partnerId));
 }
 
-/**
- * The secrets that sign at a time, in clear: one, or during a rotation two, the newest first.
- * @throws TvsError MASTER_KEY_WRONG
- */
+/** The secrets that sign at a time, in clear: one, or two during a rotation, newest first. */
 export function signingSecrets(
   secrets: Secrets,
   endpoint: Pick<WebhookEndpoint, "partnerId" | "secret" | "previousSecret" | "previousUntil">,
@@ -218,16 +198,12 @@ function noEndpoint(partnerId: string): never {
 
 /** An endpoint as the commands show it, never with a secret; times in ISO 8601. */
 export function describeEndpoint(endpoint: WebhookEndpoint, partner: Pick<Partner, "disabledAt" | "told">) {
+  const { partnerId, url, createdAt, disabledAt, disabledReason, previousUntil, failingSince, lastError } =
+    endpoint;
   return {
-    partnerId: endpoint.partnerId,
-    url: endpoint.url,
-    ...partner.told,
-    state: endpoint.disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
-    createdAt: isoTime(endpoint.createdAt),
-    disabledAt: isoTime(endpoint.disabledAt),
-    disabledReason: endpoint.disabledReason,
-    previousSecretUntil: isoTime(endpoint.previousUntil),
-    failingSince: isoTime(endpoint.failingSince),
-    lastError: endpoint.lastError,
+    ...{ partnerId, url, ...partner.told },
+    state: disabledAt === null && partner.disabledAt === null ? "enabled" : "disabled",
+    ...{ createdAt: isoTime(createdAt), disabledAt: isoTime(disabledAt), disabledReason },
+    ...{ previousSecretUntil: isoTime(previousUntil), failingSince: isoTime(failingSince), lastError },
   };
 }

@@ -1,18 +1,16 @@
 import { service } from "../domain/changes.ts";
-import type { AppliedImport } from "../domain/import/arrival.ts";
 import { type Losses, type RecordedLosses, sumLosses } from "../domain/import/losses.ts";
 import { type CodeCount, inOrder } from "../domain/import/report.ts";
-import type {
-  ImportEnd,
-  ImportedTeachers,
-  ImportProgress,
-  ImportRecord,
-  ImportRun,
-  ImportStart,
-  PlannedChunk,
-} from "../domain/import/store.ts";
+import type { TeacherWrite } from "../domain/teachers/store.ts";
 import { createRecorder } from "./changes.ts";
-import { type Driver, type Row, type Statement, statement, type Transaction } from "./driver/driver.ts";
+import {
+  type Driver,
+  insertRows,
+  type Row,
+  type Statement,
+  statement,
+  type Transaction,
+} from "./driver/driver.ts";
 import { integer, integerOrNull, text, textOrNull } from "./driver/rows.ts";
 import { openStaging } from "./staging.ts";
 import { applyWrites, storeWrites } from "./teacher-writes.ts";
@@ -26,9 +24,22 @@ const usualCheckpointPages = 1_000;
 /** Looking for a service opens a file; this often is enough. */
 const lookMs = 500;
 
+/** An import as it is recorded. Times are milliseconds since the epoch. */
+export type ImportRecord = ReturnType<typeof importRecord>;
+/** An import under way: all rows up to `applied` are in the register, and `losses` is what they took away. */
+export type ImportRun = Pick<
+  ImportRecord,
+  "id" | "applied" | "inserted" | "updated" | "unchanged" | "events"
+> & { readonly losses: RecordedLosses };
+/** The last import that was applied, with which later ones are compared. */
+export type AppliedImport = NonNullable<Awaited<ReturnType<typeof readLastApplied>>>;
+/** The teachers as the transaction of a chunk has them. */
+export type ImportedTeachers = ReturnType<typeof teachersIn>;
 export type ImportHistory = ReturnType<typeof createImportHistory>;
+/** An import and how its rows were judged: {@link firstRejected} and {@link describeCode} show it. */
+export type ImportDetails = NonNullable<Awaited<ReturnType<ImportHistory["find"]>>>;
 
-/** The imports that were run, for whoever shows them. */
+/** Reads the imports that were run. */
 export function createImportHistory(driver: Driver) {
   return {
     async latest(limit: number) {
@@ -42,37 +53,30 @@ export function createImportHistory(driver: Driver) {
       const codes = await driver.query("SELECT * FROM import_codes WHERE import_id = ?", [id]);
       return { ...importRecord(row), codes: inOrder(codes.map(codeCount)) };
     },
-    /**
-     * The last import of which any row stood; null before the first. What was refused, given up or rejected whole is
-     * none, nor are the made-up teachers of a sandbox.
-     */
+    /** The last import that applied any row; null before the first. The sandbox's own teachers do not count. */
     lastApplied: () => readLastApplied(driver),
-    /**
-     * What the imports that began since a time have taken away together, since losses were last allowed. An import that
-     * was killed counts with the rows that it had applied.
-     */
-    losses: (since: number) => readLosses(driver, since),
+    /** What the imports since a time have taken away together, since losses were last allowed, killed ones included. */
+    async losses(since: number): Promise<Losses> {
+      const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
+      const rows = await driver.query(sql, [since]);
+      return sumLosses(rows.map((row) => JSON.parse(text(row, "losses")) as RecordedLosses));
+    },
   };
-}
-
-async function readLosses(driver: Driver, since: number): Promise<Losses> {
-  const sql = "SELECT losses FROM imports WHERE started_at >= ? ORDER BY id DESC";
-  const rows = await driver.query(sql, [since]);
-  return sumLosses(rows.map((row) => JSON.parse(text(row, "losses")) as RecordedLosses));
 }
 
 const lastAppliedImport = `SELECT * FROM imports WHERE finished_at IS NOT NULL
   AND inserted + updated + unchanged > 0 AND is_sample = 0 ORDER BY id DESC LIMIT 1`;
 
-async function readLastApplied(driver: Driver): Promise<AppliedImport | null> {
+async function readLastApplied(driver: Driver) {
   const [row] = await driver.query(lastAppliedImport);
   if (row === undefined) return null;
   const rejections = textOrNull(row, "rejections");
   return {
     rows: integer(row, "applied"),
-    fields: new Set(JSON.parse(text(row, "fields")) as string[]),
+    fields: new Set(JSON.parse(text(row, "fields")) as string[]) as ReadonlySet<string>,
     finishedAt: integer(row, "finished_at"),
-    rejections: rejections === null ? null : new Set(JSON.parse(rejections) as string[]),
+    /** The digests of its rejections; null where they were too many. */
+    rejections: rejections === null ? null : (new Set(JSON.parse(rejections)) as ReadonlySet<string>),
   };
 }
 
@@ -85,16 +89,12 @@ function codeCount(row: Row): CodeCount {
   };
 }
 
-const keepCodes = `INSERT OR REPLACE INTO import_codes (import_id, code, row_count, first_rows)
-  SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`;
-
-function keptCodes(id: number, codes: readonly CodeCount[]): Statement {
-  const rows = codes.map(({ code, rows, first }) => [
-    code,
-    rows,
-    JSON.stringify(first.map(({ line, field }) => [line, field])),
-  ]);
-  return statement(keepCodes, [id, JSON.stringify(rows)]);
+function insertCodes(id: number, codes: readonly CodeCount[]): Statement[] {
+  const rows = codes.map(({ code, rows, first }) => {
+    const places = JSON.stringify(first.map(({ line, field }) => [line, field]));
+    return [id, code, rows, places];
+  });
+  return insertRows("import_codes", ["import_id", "code", "row_count", "first_rows"], rows);
 }
 
 const selectUnderWay = "SELECT 1 FROM imports WHERE id = ? AND abandoned_at IS NULL";
@@ -116,10 +116,18 @@ export type ImportStore = ReturnType<typeof createImportStore>;
 export function createImportStore(driver: Driver, stagingFolder: string, acting = service) {
   const recorded = createRecorder(acting);
   const isFile = driver.kind === "embedded";
-  const othersWrote = createWriterWatch();
-  const isBesideService = createServiceWatch(driver);
+  let lastVersion: number | null = null;
+  let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
+
+  /** Whether another connection has committed since the last commit: only that moves `data_version`. */
+  function othersWrote(row: Row = {}): boolean {
+    const before = lastVersion;
+    lastVersion = integer(row, "data_version");
+    return before !== null && before !== lastVersion;
+  }
 
   return {
+    ...createImportHistory(driver),
     openStaging: () => openStaging(stagingFolder),
     /**
      * Plans a chunk, writes it and moves the progress, in one transaction, all of it or nothing.
@@ -127,8 +135,8 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
      * @returns null, having written nothing, when another import has begun; else `heldMs` how long the commit kept everybody
      *   else from writing, and `othersWrote` whether another connection has written since the last one
      */
-    async commit<P extends PlannedChunk>(
-      { id }: ImportRun,
+    async commit<P extends { readonly writes: readonly TeacherWrite[]; readonly next: ImportRun }>(
+      { id }: Pick<ImportRun, "id">,
       plan: (teachers: ImportedTeachers) => Promise<P>,
     ) {
       let begunAt = 0;
@@ -141,7 +149,9 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         if (underWay.length === 0) return null;
         const planned = await plan(teachersIn(tx));
         await storeWrites(tx, planned.writes);
-        await tx.batch([statement(advance, [...progressValues(planned.next), id])]);
+        const { inserted, updated, unchanged, events, losses, applied } = planned.next;
+        const progress = [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
+        await tx.batch([statement(advance, [...progress, id])]);
         return { planned, version };
       });
       if (done === null) return null;
@@ -150,8 +160,15 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
       if (isFile) await driver.query("PRAGMA wal_checkpoint(PASSIVE)");
       return { planned: done.planned, heldMs, othersWrote: isFile && othersWrote(done.version) };
     },
-    /** Begins an import, and gives up an unfinished one. */
-    begin({ file, sha256, isSample, unchanged, losses, at }: ImportStart) {
+    /** Begins an import, and gives up an unfinished one. @param start `isSample` for the made-up teachers of a sandbox */
+    begin(
+      start: Pick<ImportRecord, "file" | "sha256" | "unchanged"> & {
+        readonly isSample: boolean;
+        readonly losses: RecordedLosses;
+        readonly at: number;
+      },
+    ) {
+      const { file, sha256, isSample, unchanged, losses, at } = start;
       return driver.write(async (tx) => {
         const [[left] = [], [begun = {}] = []] = await tx.batch([
           statement(giveUp, [at]),
@@ -159,74 +176,66 @@ export function createImportStore(driver: Driver, stagingFolder: string, acting 
         ]);
         const id = integer(begun, "id");
         await tx.batch([recorded({ action: "import", kind: "import", id: String(id), detail: sha256 })]);
-        const run = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
+        const run: ImportRun = { id, applied: 0, inserted: 0, updated: 0, unchanged, events: 0, losses };
         return { run, abandoned: left === undefined ? null : importRecord(left) };
       });
     },
-    /** @returns false when another import has begun */
-    finish({ id }: ImportRun, { rows, rejected, warnings, codes, fields, rejections, at }: ImportEnd) {
+    /** @param end `fields` is what the next import must bring too. @returns false when another import has begun */
+    finish(
+      { id }: Pick<ImportRun, "id">,
+      end: Pick<ImportRecord, "rejected" | "warnings"> & {
+        readonly rows: number;
+        readonly codes: readonly CodeCount[];
+        readonly fields: readonly string[];
+        readonly rejections: readonly string[] | null;
+        readonly at: number;
+      },
+    ) {
+      const { rows, rejected, warnings, codes, fields, rejections, at } = end;
       const digests = rejections === null ? null : JSON.stringify(rejections);
       const args = [at, rows, rejected, warnings, JSON.stringify(fields), digests, id];
       return driver.write(async (tx) => {
         const [underWay = []] = await tx.batch([statement(selectUnderWay, [id])]);
         if (underWay.length === 0) return false;
-        await tx.batch([statement(finishImport, args), keptCodes(id, codes)]);
+        await tx.batch([statement(finishImport, args), ...insertCodes(id, codes)]);
         return true;
       });
     },
-    lastApplied: () => readLastApplied(driver),
-    losses: (since: number) => readLosses(driver, since),
-    isBesideService,
-    async tune(isBulk: boolean) {
-      if (!isFile) return;
-      const pages = isBulk ? 0 : usualCheckpointPages;
-      const kib = isBulk ? bulkCacheKib : usualCacheKib;
-      await driver.batch([
-        statement(`PRAGMA wal_autocheckpoint = ${pages}`),
-        statement(`PRAGMA cache_size = -${kib}`),
-      ]);
+    /** Whether a service uses the same file. */
+    async isBesideService() {
+      const at = performance.now();
+      if (isFile && at - looked.at > lookMs) looked = { at, runs: await driver.serviceRunning() };
+      return looked.runs;
     },
+    tune: (isBulk: boolean) => tune(driver, isBulk),
   };
 }
 
-/** Sees whether another connection has committed since the last commit: only that moves `data_version`. */
-function createWriterWatch(): (row: Row | undefined) => boolean {
-  let last: number | null = null;
-  return (row = {}) => {
-    const before = last;
-    last = integer(row, "data_version");
-    return before !== null && before !== last;
-  };
-}
-
-/** Looks whether a service uses the same file. */
-function createServiceWatch(driver: Driver): () => Promise<boolean> {
-  let looked = { at: Number.NEGATIVE_INFINITY, runs: false };
-  return async () => {
-    const at = performance.now();
-    if (driver.kind === "embedded" && at - looked.at > lookMs)
-      looked = { at, runs: await driver.serviceRunning() };
-    return looked.runs;
-  };
+async function tune(driver: Driver, isBulk: boolean): Promise<void> {
+  if (driver.kind !== "embedded") return;
+  const pages = isBulk ? 0 : usualCheckpointPages;
+  const kib = isBulk ? bulkCacheKib : usualCacheKib;
+  await driver.batch([
+    statement(`PRAGMA wal_autocheckpoint = ${pages}`),
+    statement(`PRAGMA cache_size = -${kib}`),
+  ]);
 }
 
 /** The teachers as a transaction has them. */
-function teachersIn(tx: Transaction): ImportedTeachers {
+function teachersIn(tx: Transaction) {
   const query: Driver["query"] = async (sql, args = []) => (await tx.batch([statement(sql, args)]))[0] ?? [];
-  return { ...createImportReads({ query }), apply: (writes) => applyWrites(tx, writes) };
+  const { findMany, findOwners } = createImportReads({ query });
+  return { findMany, findOwners, apply: (writes: readonly TeacherWrite[]) => applyWrites(tx, writes) };
 }
 
-function progressValues({ inserted, updated, unchanged, events, losses, applied }: ImportProgress) {
-  return [inserted, updated, unchanged, events, JSON.stringify(losses), applied];
-}
-
-function importRecord(row: Row): ImportRecord {
+function importRecord(row: Row) {
   return {
     id: integer(row, "id"),
     file: text(row, "file"),
     sha256: text(row, "sha256"),
     startedAt: integer(row, "started_at"),
     finishedAt: integerOrNull(row, "finished_at"),
+    /** When another import began before this one was finished. */
     abandonedAt: integerOrNull(row, "abandoned_at"),
     applied: integer(row, "applied"),
     inserted: integer(row, "inserted"),

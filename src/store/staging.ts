@@ -1,8 +1,8 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { StagedRow, TakenIdentifier } from "../domain/import/check.ts";
 import { changesNothing, hexOf } from "../domain/import/patch.ts";
 import { type ImportIssue, isRejection } from "../domain/import/report.ts";
-import type { Duplicate, PendingRow, StagedRow, Staging } from "../domain/import/store.ts";
 import { openConnection } from "./driver/connection.ts";
 import { type Row, storeError, type Value } from "./driver/driver.ts";
 import { integer, text, textOrNull } from "./driver/rows.ts";
@@ -17,7 +17,7 @@ const settings = [
 ];
 
 const schema = [
-  // A row that changes nothing waits without a patch, for its identifiers.
+  // A row that changes nothing has no patch; it is kept for its identifiers.
   `CREATE TABLE rows (
     seq INTEGER PRIMARY KEY,
     reg_no TEXT NOT NULL UNIQUE,
@@ -44,17 +44,21 @@ const addIssues = `INSERT INTO issues (rejected, line, field, code, reg_no)
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)`;
 const selectPending = `SELECT seq, line, patch FROM rows
   WHERE seq > ? AND patch IS NOT NULL ORDER BY seq LIMIT ?`;
-const selectIssues = "SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER BY id LIMIT ?";
+const pageRows = 1000;
+const selectIssues = `SELECT * FROM issues WHERE rejected = ? AND id > ? ORDER BY id LIMIT ${pageRows}`;
 
 let opened = 0;
 
+/** Where checked rows wait until all of them are checked, outside of memory. Gone when it is closed. */
+export type Staging = Awaited<ReturnType<typeof openStaging>>;
+
 /**
- * A private database for one import: names and blind indexes, never a raw NIN, e-mail address or phone
- * number. It lies beside the real database and not in the temp folder, which may be memory, and its name
- * is removed as soon as it is open: however the process ends, nothing stays behind.
+ * Opens a private database for one import. It holds names and blind indexes, never a raw NIN, e-mail address or phone
+ * number. It lies beside the real database and not in the temp folder, which may be memory. Its name is removed once
+ * the file is open, so that nothing stays behind however the process ends.
  * @throws TvsError STORE_*
  */
-export async function openStaging(folder: string): Promise<Staging> {
+export async function openStaging(folder: string) {
   const file = join(folder, `import-${process.pid}-${++opened}.db`);
   try {
     rmSync(file, { force: true });
@@ -79,57 +83,59 @@ export async function openStaging(folder: string): Promise<Staging> {
 
 type Run = (sql: string, args?: readonly Value[]) => Row[];
 
-function createStaging(run: Run): Omit<Staging, "close"> {
+function createStaging(run: Run) {
   return {
-    add(rows) {
-      run(addRows, [JSON.stringify(rows.map(valuesOf))]);
+    /** Stores rows. @returns those that stay out, by `seq`, with the identifier that an earlier row has */
+    add(rows: readonly StagedRow[]): ReadonlyMap<number, TakenIdentifier> {
+      const values = rows.map((row) => {
+        const { regNo, tId, ninIndex } = row.content;
+        const patch = changesNothing(row) ? null : JSON.stringify(row.patch);
+        return [row.seq, regNo, tId, hexOf(ninIndex), row.line, patch];
+      });
+      run(addRows, [JSON.stringify(values)]);
       const [added = {}] = run("SELECT changes() AS n");
-      if (integer(added, "n") === rows.length) return [];
-      return rows
-        .filter((row) => run("SELECT 1 FROM rows WHERE seq = ?", [row.seq]).length === 0)
-        .map((row) => ({ seq: row.seq, of: identifierTaken(row, run) }));
+      if (integer(added, "n") === rows.length) return new Map();
+      const isThere = (column: string, value: Value) =>
+        value !== null && run(`SELECT 1 FROM rows WHERE ${column} = ?`, [value]).length > 0;
+      // The registration number comes first, because the others follow from it.
+      const takenOf = ({ content: { regNo, tId } }: StagedRow) =>
+        isThere("reg_no", regNo) ? "regNo" : isThere("t_id", tId) ? "tId" : "nin";
+      const out = rows.filter(({ seq }) => !isThere("seq", seq));
+      return new Map(out.map((row) => [row.seq, takenOf(row)]));
     },
-    addIssues(issues) {
+    addIssues(issues: readonly ImportIssue[]): void {
       if (issues.length === 0) return;
-      const values = issues.map((issue) => [
-        Number(isRejection(issue)),
-        issue.line,
-        issue.field,
-        issue.code,
-        issue.regNo ?? null,
-      ]);
+      const values = issues.map((issue) => {
+        const { line, field, code, regNo = null } = issue;
+        return [Number(isRejection(issue)), line, field, code, regNo];
+      });
       run(addIssues, [JSON.stringify(values)]);
     },
-    pending: (afterSeq, limit) => run(selectPending, [afterSeq, limit]).map(pendingRow),
-    async issues(kind, { after, limit }) {
-      return run(selectIssues, [kind === "rejected", after, limit]).map((row) => ({
-        id: integer(row, "id"),
+    /** Reads rows that change something, in the order of the file. */
+    pending(afterSeq: number, limit: number): Pick<StagedRow, "seq" | "line" | "patch">[] {
+      return run(selectPending, [afterSeq, limit]).map((row) => ({
+        seq: integer(row, "seq"),
         line: integer(row, "line"),
-        field: textOrNull(row, "field"),
-        code: text(row, "code") as ImportIssue["code"],
-        regNo: textOrNull(row, "reg_no") ?? undefined,
+        patch: JSON.parse(text(row, "patch")),
       }));
+    },
+    /** Reads the rejections or the warnings a page at a time, in the order in which they were added. */
+    *issues(kind: "rejected" | "warnings"): Generator<ImportIssue[]> {
+      let page: Row[] = [];
+      do {
+        const [last] = page.slice(-1);
+        page = run(selectIssues, [kind === "rejected", last === undefined ? 0 : integer(last, "id")]);
+        if (page.length > 0) yield page.map(issueOf);
+      } while (page.length === pageRows);
     },
   };
 }
 
-function valuesOf(row: StagedRow): (string | number | null)[] {
-  const { regNo, tId, ninIndex } = row.content;
-  const patch = changesNothing(row) ? null : JSON.stringify(row.patch);
-  return [row.seq, regNo, tId, hexOf(ninIndex), row.line, patch];
-}
-
-function pendingRow(row: Row): PendingRow {
+function issueOf(row: Row): ImportIssue {
   return {
-    seq: integer(row, "seq"),
     line: integer(row, "line"),
-    patch: JSON.parse(text(row, "patch")),
+    field: textOrNull(row, "field"),
+    code: text(row, "code") as ImportIssue["code"],
+    regNo: textOrNull(row, "reg_no") ?? undefined,
   };
-}
-
-/** Which of its identifiers kept a row out; the registration number first, because the others follow from it. */
-function identifierTaken({ content: { regNo, tId } }: StagedRow, run: Run): Duplicate["of"] {
-  if (run("SELECT 1 FROM rows WHERE reg_no = ?", [regNo]).length > 0) return "regNo";
-  if (tId !== null && run("SELECT 1 FROM rows WHERE t_id = ?", [tId]).length > 0) return "tId";
-  return "nin";
 }

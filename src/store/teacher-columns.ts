@@ -1,3 +1,5 @@
+/** The columns of a teacher, from the domain's list of fields, and the rules of the domain that SQL needs too. */
+
 import { Buffer } from "node:buffer";
 import type { TeacherWrite } from "../domain/teachers/store.ts";
 import {
@@ -8,11 +10,6 @@ import {
 } from "../domain/teachers/teachers.ts";
 import type { Row, Value } from "./driver/driver.ts";
 import { text } from "./driver/rows.ts";
-
-/**
- * The columns of a teacher, and the rules of the domain that are also needed in SQL. Names, values and readers follow
- * from the domain's list of fields: no value is told apart by where it stands.
- */
 
 type FieldName = keyof StoredTeacher;
 
@@ -37,10 +34,7 @@ export function writtenValue({ content, announcedStatus, at }: TeacherWrite, fie
   return JSON.stringify(value);
 }
 
-/**
- * A teacher as one JSON text, an object of its fields: each further column that comes out of the native driver costs
- * as much as reading the row did. The order of the members means nothing.
- */
+/** A teacher as one JSON text: each further column that the native driver gives costs as much as reading the row. */
 function packed(fields: readonly FieldName[]): string {
   return `json_object(${fields.map((field) => `'${field}', ${packedValue(field)}`).join(", ")})`;
 }
@@ -48,16 +42,10 @@ function packed(fields: readonly FieldName[]): string {
 /** A field's value as JSON has it; bytes, which it does not have, as hex. */
 function packedValue(field: FieldName): string {
   const column = `teachers.${columnOf(field)}`;
-  switch (teacherFields[field].kind) {
-    case "flag":
-      return `json(iif(${column}, 'true', 'false'))`;
-    case "json":
-      return `json(${column})`;
-    case "bytes":
-      return `hex(${column})`;
-    default:
-      return column;
-  }
+  const { kind } = teacherFields[field];
+  if (kind === "flag") return `json(iif(${column}, 'true', 'false'))`;
+  if (kind === "json") return `json(${column})`;
+  return kind === "bytes" ? `hex(${column})` : column;
 }
 
 /** A teacher as lookups read it: parsed, it is a `Teacher`. */
@@ -104,10 +92,7 @@ export function keyInJson(key: UniqueKey): string | number {
   return key.by === "nin" ? Buffer.from(key.value).toString("hex") : key.value;
 }
 
-/**
- * The rule `licenseStatusOn` of the domain, over rows that are counted and not read.
- * @param today the parameter that holds the date; it stands there more than once
- */
+/** The domain's `licenseStatusOn`. @param today the parameter that holds the date; it stands there more than once */
 export function licenseStatusOn(today: `?${number}`): string {
   return `CASE WHEN active = 0 OR hidden = 1 THEN 'NOT_FOUND'
     WHEN license_revoked_on IS NOT NULL THEN 'REVOKED'
@@ -115,10 +100,7 @@ export function licenseStatusOn(today: `?${number}`): string {
     WHEN license_expiry_date >= ${today} THEN 'VALID' ELSE 'EXPIRED' END`;
 }
 
-/**
- * The rule `isDueByCalendar` of the domain, in its two halves: licences that ended and licences that began by a date,
- * and partners were not told. Each half is written so that an index of its own serves it.
- */
+/** The domain's `isDueByCalendar` in two halves, each with an index of its own: licences that ended, and that began. */
 export const endedBy = "announced_status = 'VALID' AND license_expiry_date < ?";
 export const begunBy = `announced_status = 'NOT_FOUND' AND active = 1 AND ${isShown} AND license_issue_date IS NOT NULL
   AND license_issue_date <= ? AND license_revoked_on IS NULL AND license_expiry_date IS NOT NULL`;

@@ -1,6 +1,10 @@
+/** Changes of teachers, each with its history and its events in one commit. */
+
+import type { Statuses } from "../domain/events.ts";
 import { hexOf } from "../domain/import/patch.ts";
-import type { TeacherWrite } from "../domain/teachers/store.ts";
+import type { HistoryEntry, TeacherWrite } from "../domain/teachers/store.ts";
 import type { TeacherContent } from "../domain/teachers/teachers.ts";
+import type { CertificateStatus, LicenseStatus } from "../partner/contract.ts";
 import { createRecorder } from "./changes.ts";
 import {
   insertRows,
@@ -9,29 +13,22 @@ import {
   type Statement,
   statement,
   type Transaction,
+  type Value,
 } from "./driver/driver.ts";
-import { integer, textOrNull } from "./driver/rows.ts";
+import { flag, integer, text, textOrNull } from "./driver/rows.ts";
 import { eventsOf } from "./events.ts";
 import { nextTeacherId } from "./status-lists.ts";
 import { byteColumns, columnOf, writtenFields, writtenValue } from "./teacher-columns.ts";
-import { historyColumns, historyValues } from "./teacher-history.ts";
 
-/** Changes of teachers, each with its history and its events. */
-
-/** A write, and which fields it changes if the others need not be written again. */
-type PlannedWrite = TeacherWrite & { readonly changed?: readonly (keyof TeacherContent)[] | null };
-type IdentifiedWrite = PlannedWrite & { readonly id: number };
+type IdentifiedWrite = TeacherWrite & { readonly id: number };
 
 /** Rows in one JSON text: its parsed form is held in memory beside it. */
 const sliceRows = 500;
 
 const selectId = statement(`SELECT ${nextTeacherId} AS id`);
 
-/**
- * Stores writes whose records are as they were read, and whose identifiers nobody else has.
- * The ids of new teachers follow one another.
- */
-export async function storeWrites(tx: Transaction, writes: readonly PlannedWrite[]): Promise<void> {
+/** Stores writes that hold, whose identifiers nobody else has. The ids of new teachers follow one another. */
+export async function storeWrites(tx: Transaction, writes: readonly TeacherWrite[]): Promise<void> {
   if (writes.length === 0) return;
   const [[next = {}] = []] = await tx.batch([selectId]);
   let newId = integer(next, "id");
@@ -123,17 +120,17 @@ function insertTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("teachers", teacherColumns, rows);
 }
 
-/**
- * Sets only what any of the rows changes. A column that is set is written to its indexes again even when
- * its value stays, and the indexes of blind indexes cost most: each entry is on another page of the disk.
- */
+/** Sets only what some row changes: a column that is set is written to its indexes again, and blind indexes cost most. */
 function updateTeachers(writes: readonly IdentifiedWrite[]): Statement[] {
   if (writes.length === 0) return [];
   const changed = new Set<string>(["announcedStatus", "updatedAt"]);
   for (const write of writes) for (const field of write.changed ?? writtenFields) changed.add(field);
   const fields = writtenFields.filter((field) => changed.has(field));
   const rows = writes.map((write) => [write.id, ...fields.map((field) => writtenValue(write, field))]);
-  const set = fields.map((field, index) => `${columnOf(field)} = ${valueAt(columnOf(field), index + 1)}`);
+  const set = fields.map(columnOf).map((column, index) => {
+    const value = `value ->> ${index + 1}`;
+    return `${column} = ${byteColumns.includes(column) ? `unhex(${value})` : value}`;
+  });
   const sql = `UPDATE teachers SET ${set.join(", ")}, version = version + 1
     FROM json_each(?) WHERE teachers.id = value ->> 0`;
   return [statement(sql, [rowsInJson(rows)])];
@@ -162,6 +159,39 @@ function insertHistory(writes: readonly IdentifiedWrite[]): Statement[] {
   return insertRows("history", historyColumns, entries);
 }
 
-function valueAt(column: string, place: number): string {
-  return byteColumns.includes(column) ? `unhex(value ->> ${place})` : `value ->> ${place}`;
+/** The columns behind the teacher's id, each with what is written into it. */
+const written: Readonly<Record<string, (entry: HistoryEntry) => Value>> = {
+  at: ({ at }) => at,
+  action: ({ action }) => action,
+  actor: ({ actor }) => actor,
+  reason: ({ reason }) => reason,
+  license_from: ({ before }) => before?.license ?? null,
+  license_to: ({ after }) => after.license,
+  certificate_from: ({ before }) => before?.certificate ?? null,
+  certificate_to: ({ after }) => after.certificate,
+  active_from: ({ before }) => before?.active ?? null,
+  active_to: ({ after }) => after.active,
+};
+
+const historyColumns = ["teacher_id", ...Object.keys(written)];
+
+/** What {@link historyColumns} hold behind the teacher's id. */
+function historyValues(entry: HistoryEntry): Value[] {
+  return Object.values(written).map((read) => read(entry));
+}
+
+export function historyEntry(row: Row): HistoryEntry {
+  const side = (end: "from" | "to"): Statuses => ({
+    license: text(row, `license_${end}`) as LicenseStatus,
+    certificate: text(row, `certificate_${end}`) as CertificateStatus,
+    active: flag(row, `active_${end}`),
+  });
+  return {
+    at: integer(row, "at"),
+    action: text(row, "action") as HistoryEntry["action"],
+    actor: text(row, "actor"),
+    reason: textOrNull(row, "reason"),
+    before: row.license_from === null ? null : side("from"),
+    after: side("to"),
+  };
 }

@@ -21,22 +21,20 @@ import {
   uniqueKinds,
   unpackStoredTeacher,
 } from "./teacher-columns.ts";
-import { historyEntry } from "./teacher-history.ts";
-import { applyWrites } from "./teacher-writes.ts";
+import { applyWrites, historyEntry } from "./teacher-writes.ts";
 
 /**
- * An extract was applied to its end, so that nobody is nobody. While the first one is applied, only some of its teachers
- * are there. A register without imports may have been filled otherwise.
- * Teachers and finished imports are never deleted, so what a lookup read of it holds in the commit of the answer.
+ * Whether an extract was applied to its end, or the register was filled without one. Teachers and finished imports are
+ * never deleted, so this still holds in the commit of an answer.
  */
 const isLoaded = `EXISTS (SELECT 1 FROM teachers)
   AND (EXISTS (SELECT 1 FROM imports WHERE finished_at IS NOT NULL
       AND inserted + updated + unchanged > 0)
     OR NOT EXISTS (SELECT 1 FROM imports))`;
 
-/** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
-/** A lookup that finds nobody says in the same read whether the register is empty: then it has a row without a teacher. */
+/** A lookup that finds nobody in an empty register has a row without a teacher. */
 const emptyRow = `UNION ALL SELECT NULL WHERE NOT (${isLoaded})`;
+/** Two rows are enough to see that a contact belongs to several teachers, and then it names none. */
 const lookups = byKey(
   (column) =>
     `SELECT * FROM (SELECT ${packedTeacher} AS teacher FROM teachers WHERE ${column} = ? AND ${isShown} LIMIT 2) ${emptyRow}`,
@@ -110,9 +108,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
   const findNamed = (keys: readonly UniqueKey[]) =>
     keys.length === 1 ? findAlone(keys) : findTogether(keys);
 
-  // Lookups of one turn of the event loop are read together, and so they are answered together too, which costs two
-  // thirds of going through all of the program for each in turn. Nobody waits for others to come, and nothing is
-  // cached: each is told what the database said after it was asked.
+  // Lookups of one turn of the event loop are read together, at two thirds of the cost. Nothing waits, nothing is cached.
   const inTurns = { cache: false, batchScheduleFn: setImmediate };
   const named = new DataLoader<UniqueKey, Teacher | null>(findNamed, inTurns);
   const reached = new DataLoader<TeacherKey, Teacher | null>(findAlone, inTurns);
@@ -123,7 +119,7 @@ function createTeacherReader(driver: Pick<Driver, "query">) {
      * @throws TvsError REGISTER_EMPTY where nobody is found and no extract was ever applied to its end
      */
     find: (key: TeacherKey) => (isUnique(key) ? named.load(key) : reached.load(key)),
-    /** Looks many up at once, at a fraction of the cost of each by itself; answers in the order of the keys, or as `find` fails. */
+    /** Looks many up in one read. @returns the teachers in the order of the keys. @throws as `find` */
     findEach: async (keys: readonly UniqueKey[]) =>
       (await findTogether(keys)).map((found) => {
         if (found instanceof TvsError) throw found;
@@ -200,11 +196,10 @@ function createCalendarReads(driver: Driver) {
     async dueByCalendar(today: string, limit: number) {
       const ended = `${selectStored} WHERE ${endedBy} ORDER BY license_expiry_date LIMIT ?`;
       const begun = `${selectStored} WHERE ${begunBy} ORDER BY license_issue_date LIMIT ?`;
-      const rows = [
-        ...(await driver.query(ended, [today, limit])),
-        ...(await driver.query(begun, [today, limit])),
-      ];
-      return rows.slice(0, limit).map(unpackStoredTeacher);
+      const rows = await driver.query(ended, [today, limit]);
+      return [...rows, ...(await driver.query(begun, [today, limit]))]
+        .slice(0, limit)
+        .map(unpackStoredTeacher);
     },
     /** How many `dueByCalendar` would give without a limit. */
     async countDue(today: string) {
@@ -232,10 +227,7 @@ function isUnique(key: TeacherKey): key is UniqueKey {
 const pieceOf = `WITH piece AS MATERIALIZED (
   SELECT id, reg_no FROM teachers WHERE reg_no > ?1 ORDER BY reg_no LIMIT ?2)`;
 
-/**
- * Many records as one text: each row that comes out of the native driver costs as much as to read it did. They come in
- * the order of the query that they are taken from: a libSQL server knows no ORDER BY of an aggregate's own.
- */
+/** Many records as one text, in the order of their query: each row that the native driver gives is dear. */
 const together = `coalesce('[' || group_concat(teacher, ',') || ']', '[]') AS teachers`;
 
 const selectRows = `SELECT ${packedRow} AS teacher, teachers.reg_no FROM teachers`;

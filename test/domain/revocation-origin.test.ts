@@ -177,29 +177,6 @@ test(
 
 describe("the brake", () => {
   const revoked = { license_revoked_on: "2026-01-05", license_revoked_reason: "x" };
-  const part = (count: number, other: Cells, before: Cells) =>
-    csv(rows(100).map((one, n) => ({ ...one, ...(n < count ? other : before) })));
-
-  test.each<[string, Cells, Cells]>([
-    ["revocations", revoked, empty],
-    ["verifiedCertificates", { certificate_status: "VERIFIED" }, { certificate_status: "NOT_FOUND" }],
-    ["validLicenses", { active: "yes" }, { active: "no" }],
-  ])("stops an extract that takes away more than two in a hundred of the %s", async (kind, before, after) => {
-    await withImports(async ({ add, count }) => {
-      await add(csv(rows(100, before)), { baseline: true });
-      const stopped = await add(part(3, after, before));
-      expect(stopped).toMatchObject({
-        stopped: { by: "brake", losses: [{ kind, lost: 3, of: 100 }] },
-        updated: 0,
-        events: 0,
-      });
-      expect(await count("SELECT max(version) FROM teachers")).toBe(1);
-      expect(await add(part(3, after, before), { dryRun: true })).toMatchObject({ stopped: { by: "brake" } });
-      expect(await add(part(2, after, before))).toMatchObject({ updated: 2 });
-      expect(await add(part(100, after, before), { allowChange: true })).toMatchObject({ updated: 98 });
-    });
-  });
-
   test("counts the revocation of a deactivated teacher too, and not one that is kept", () =>
     withRevoked(async (world) => {
       const { add } = world;

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { writeXlsx } from "hucre/xlsx";
 import { createBlindIndex } from "../../src/domain/blind-index.ts";
 import { isTvsError } from "../../src/domain/errors.ts";
-import type { ImportInput } from "../../src/domain/import/extract.ts";
+import type { ImportInput } from "../../src/domain/import/read.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import { foreignFiles } from "../domain/import/foreign-files.ts";
 import { zipOf } from "../harness/archive.ts";

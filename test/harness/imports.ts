@@ -2,14 +2,13 @@ import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BlindIndex, createBlindIndex } from "../../src/domain/blind-index.ts";
-import type { Reading } from "../../src/domain/import/extract.ts";
 import { type ImportOptions, importRegister } from "../../src/domain/import/import.ts";
+import type { Reading } from "../../src/domain/import/read.ts";
 import { readPieces } from "../../src/domain/import/read.ts";
 import type { ImportResult } from "../../src/domain/import/report.ts";
-import type { ImportProgress, ImportRun, ImportWrite } from "../../src/domain/import/store.ts";
+import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import type { StoredTeacher } from "../../src/domain/teachers/teachers.ts";
-import type { ImportStore } from "../../src/store/imports.ts";
-import { createImportStore } from "../../src/store/imports.ts";
+import { createImportStore, type ImportRun, type ImportStore } from "../../src/store/imports.ts";
 import { lagos } from "./clock.ts";
 import { type TestStores, withStoresAt } from "./store.ts";
 
@@ -105,10 +104,10 @@ export async function beginImport(
 export function commitChunk(
   imports: ImportStore,
   run: ImportRun,
-  writes: readonly ImportWrite[],
-  next: ImportProgress,
+  writes: readonly TeacherWrite[],
+  next: Omit<ImportRun, "id">,
 ) {
-  return imports.commit(run, async () => ({ writes, next }));
+  return imports.commit(run, async () => ({ writes, next: { ...next, id: run.id } }));
 }
 
 /** An import store of which the commits fail from the `after`-th on, as if the process had been killed there. */

@@ -69,7 +69,10 @@ export const files: Readonly<Record<string, readonly string[]>> = {
     "test/domain/import/rejections.test.ts",
   ],
   "src/domain/import/dates.ts": ["test/domain/import/dates.test.ts"],
-  "src/domain/import/patch.ts": ["test/domain/import/patch.test.ts"],
+  "src/domain/import/patch.ts": [
+    "test/domain/import/patch.test.ts",
+    "test/domain/import/license-status.test.ts",
+  ],
   "src/domain/import/report.ts": ["test/domain/import/report.test.ts"],
   "src/domain/import/rows.ts": [
     "test/domain/import/checked-rows.test.ts",

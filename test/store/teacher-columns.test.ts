@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { ImportWrite } from "../../src/domain/import/store.ts";
 import { isDueByCalendar } from "../../src/domain/sweep.ts";
+import type { TeacherWrite } from "../../src/domain/teachers/store.ts";
 import {
   contentFields,
   licenseStatusOn,
@@ -131,7 +131,7 @@ describeDrivers("a teacher's columns", (_kind, database) => {
     const nothing = { rows: 1, rejected: 0, warnings: 0, codes: [], fields: [], rejections: [] };
     await imports.finish(applied, { ...nothing, at });
     let run = await beginImport(imports);
-    const commit = async (write: ImportWrite) => {
+    const commit = async (write: TeacherWrite) => {
       const next = { ...run, applied: run.applied + 1 };
       await commitChunk(imports, run, [write], next);
       run = next;

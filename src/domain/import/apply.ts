@@ -1,21 +1,23 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { ImportStore } from "../../store/imports.ts";
-import type { Calendar, CalendarDate, Clock } from "../clock.ts";
-import { TvsError } from "../errors.ts";
+import type { ImportedTeachers, ImportRun } from "../../store/imports.ts";
+import { isTvsError, TvsError } from "../errors.ts";
 import { isDueByCalendar, planCalendarStep } from "../sweep.ts";
-import { type Holdings, planWrite } from "../teachers/store.ts";
+import { planWrite, type TeacherWrite } from "../teachers/store.ts";
 import type { StoredTeacher } from "../teachers/teachers.ts";
-import { duplicateIssue, findKnown, findTaken, ofTeacher } from "./check.ts";
+import {
+  duplicateIssue,
+  findKnown,
+  findTaken,
+  type ImportContext,
+  ofTeacher,
+  type StagedRow,
+} from "./check.ts";
 import type { ImportFormat } from "./fields.ts";
 import { addLosses, noHoldings, sumHoldings } from "./losses.ts";
 import { changesNothing, effectOf, type RowEffect } from "./patch.ts";
 import type { ImportIssue } from "./report.ts";
-import type { ImportedTeachers, ImportRun, ImportWrite, PendingRow, Staging } from "./store.ts";
 
-/**
- * How long a chunk may hold the write lock, in milliseconds. A large chunk is cheaper by the row, because the random
- * pages of the blind indexes are written once for many rows. A service that wants to write waits for it.
- */
+/** Milliseconds that a chunk may hold the write lock: a service that writes waits for it; large chunks are cheaper. */
 const lockMs = { alone: 2_000, besideService: 3 };
 /** Beside a service that writes, the lock stays free for so many times as long as the chunk held it. */
 const restFactor = 2;
@@ -23,46 +25,40 @@ const restFactor = 2;
 const firstRows = 20;
 const minRows = 10;
 
-type ApplyDependencies = {
-  readonly imports: ImportStore;
-  readonly staging: Staging;
-  readonly calendar: Calendar;
-  readonly clock: Clock;
-  readonly actor: string;
-  readonly announce: boolean;
-  readonly liftRevocations: boolean;
-  /** When the check of the file began, in milliseconds since the epoch. */
-  readonly checkedAt: number;
-  /** The day by which the rows were checked. */
-  readonly today: CalendarDate;
+type ApplyContext = ImportContext & {
   readonly format: ImportFormat;
+  /** Rows of the file. */
+  readonly rows: number;
   readonly maxChunkRows: number;
-  /** Aborted when no further commit is to be begun. */
   readonly stop: AbortSignal | undefined;
   readonly onRow: (seq: number) => void;
 };
 
+type PendingRow = Pick<StagedRow, "seq" | "line" | "patch">;
+
 /**
  * Applies the staged rows in chunks of one commit each. A commit holds rows, their events and the progress.
- * @returns the run at its end, or where it was stopped
- * @throws TvsError REFUSED when another import has begun
+ * @returns the run at its end
+ * @throws TvsError REFUSED when another import has begun or this one is stopped, STORE_* with how far it came
  */
-export async function applyStaged(run: ImportRun, context: ApplyDependencies): Promise<ImportRun> {
-  const { imports, staging, maxChunkRows, stop, onRow } = context;
-  let reached = run;
+export async function applyStaged(begun: ImportRun, context: ApplyContext): Promise<ImportRun> {
+  const { imports, staging, maxChunkRows, stop, onRow, addIssues } = context;
+  let run = begun;
   let chunkRows = Math.min(firstRows, maxChunkRows);
+  const stopped = () =>
+    `stopped after ${run.applied} of ${context.rows} rows; the same command applies the rest`;
   await imports.tune(true);
   try {
-    while (stop?.aborted !== true) {
-      const rows = staging.pending(reached.applied, chunkRows);
-      if (rows.length === 0) break;
-      const run = reached;
+    for (;;) {
+      if (stop?.aborted) throw new TvsError("REFUSED", stopped());
+      const rows = staging.pending(run.applied, chunkRows);
+      if (rows.length === 0) return run;
       const done = await imports.commit(run, (teachers) => planChunk(run, rows, { ...context, teachers }));
       if (done === null) throw supersededError(run.applied);
       const { planned, heldMs, othersWrote } = done;
-      staging.addIssues(planned.refused);
-      reached = planned.next;
-      onRow(reached.applied);
+      addIssues(planned.refused);
+      run = planned.next;
+      onRow(run.applied);
       const isBeside = await imports.isBesideService();
       const target = isBeside ? lockMs.besideService : lockMs.alone;
       const fitting = Math.min(rows.length * 2, (rows.length * target) / Math.max(heldMs, 0.1));
@@ -70,7 +66,9 @@ export async function applyStaged(run: ImportRun, context: ApplyDependencies): P
       // Also without a rest: everything else happens in place, and a signal would not be heard.
       await wait(isBeside && othersWrote ? heldMs * restFactor : 0);
     }
-    return reached;
+  } catch (error) {
+    if (!isTvsError(error) || !error.code.startsWith("STORE_")) throw error;
+    throw new TvsError(error.code, `${error.message}; ${stopped()}`, { cause: error });
   } finally {
     await imports.tune(false);
   }
@@ -80,7 +78,7 @@ export function supersededError(row: number): TvsError {
   return new TvsError("REFUSED", `another import has started meanwhile; this one stopped after row ${row}`);
 }
 
-type PlanContext = ApplyDependencies & { readonly teachers: ImportedTeachers };
+type PlanContext = Omit<ApplyContext, "teachers"> & { readonly teachers: ImportedTeachers };
 
 /** Plans a chunk by the records as its transaction has them. */
 async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: PlanContext) {
@@ -91,82 +89,63 @@ async function planChunk(run: ImportRun, rows: readonly PendingRow[], context: P
     ...effectOf(known.get(patch.regNo) ?? null, patch, context),
   }));
   const taken = await findTaken(teachers, effects);
-  const plan = {
-    writes: [] as ImportWrite[],
-    refused: [] as ImportIssue[],
-    unchanged: 0,
-    /** What the writes take away. */
-    lost: { ...noHoldings },
-  };
+  const writes: TeacherWrite[] = [];
+  const refused: ImportIssue[] = [];
+  const lost = { ...noHoldings };
+  let { inserted, updated, unchanged, events } = run;
   for (const effect of effects) {
     const { line, before, content, changed } = effect;
     const duplicate = taken.get(effect);
     if (duplicate !== undefined)
-      plan.refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
+      refused.push(...duplicate.map((of) => duplicateIssue({ line, format, content }, of)));
     else if (takesBack(effect, context.checkedAt))
-      plan.refused.push(changedMeanwhile(effect.patch.regNo, line));
-    else if (changesNothing(effect)) plan.unchanged++;
+      refused.push(ofTeacher({ line, field: null, code: "CHANGED_MEANWHILE" }, effect.patch.regNo));
+    else if (changesNothing(effect)) unchanged++;
     else {
       const change = { action: "import" as const, actor, calendar, at: clock.now(), announce };
-      plan.writes.push({ ...planWrite(before, content, change), changed });
-      addLosses(plan.lost, effect, today);
+      const write = { ...planWrite(before, content, change), changed };
+      writes.push(write);
+      addLosses(lost, effect, today);
+      events += write.events.length;
+      if (before === null) inserted++;
+      else updated++;
     }
   }
-  return { ...plan, next: progressAfter(run, rows, plan) };
+  const { losses } = run;
+  const next: ImportRun = {
+    ...{ ...run, inserted, updated, unchanged, events },
+    applied: rows.at(-1)?.seq ?? run.applied,
+    losses: losses === "allowed" ? losses : { ...losses, lost: sumHoldings([losses.lost, lost]) },
+  };
+  return { writes, refused, next };
 }
 
-function changedMeanwhile(regNo: string, line: number): ImportIssue {
-  return ofTeacher({ line, field: null, code: "CHANGED_MEANWHILE" }, regNo);
-}
-
-/**
- * Whether a row would take back a revocation or a deactivation that is newer than the check of the file: what the
- * operator did while the import was under way stands, because the file cannot have known of it.
- */
+/** Whether a row would take back a revocation or deactivation that is newer than the check of the file: that one wins. */
 function takesBack({ set, before, content }: RowEffect, checkedAt: number): boolean {
   if (before === null || before.updatedAt < checkedAt) return false;
-  // Also of a revocation that the record keeps: the warning that it does could not be given any more.
+  // This includes a revocation that the record keeps: it is too late for the warning that it does.
   const reinstates = before.licenseRevokedOn !== null && set.licenseRevokedOn === null;
   return reinstates || (!before.active && content.active);
 }
 
-/**
- * The records as they are now. What the calendar has changed in them and nobody announced yet is announced
- * first: it happened first, and a renewal must not hide that a licence had ended.
- */
+/** Reads the records as they are now, and announces first what the calendar has changed in them: it happened first. */
 async function findCurrent(
   rows: readonly PendingRow[],
   { teachers, calendar, clock, actor, announce }: PlanContext,
 ): Promise<Map<string, StoredTeacher>> {
-  const regNos = rows.map((row) => row.patch.regNo);
-  const known = await findKnown(teachers, regNos);
+  const known = await findKnown(
+    teachers,
+    rows.map((row) => row.patch.regNo),
+  );
   const today = calendar.dateAt(clock.now());
-  for (let due = dueOf(known, today); announce && due.length > 0; due = dueOf(known, today)) {
+  const findDue = () => [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
+  for (let due = findDue(); announce && due.length > 0; due = findDue()) {
     await teachers.apply(due.map((teacher) => planCalendarStep(teacher, { calendar, clock, actor })));
-    const stepped = due.map((one) => one.regNo);
-    for (const [regNo, teacher] of await findKnown(teachers, stepped)) known.set(regNo, teacher);
+    const stepped = await findKnown(
+      teachers,
+      due.map((one) => one.regNo),
+    );
+    for (const [regNo, teacher] of stepped) known.set(regNo, teacher);
   }
   return known;
-}
-
-function dueOf(known: ReadonlyMap<string, StoredTeacher>, today: string): StoredTeacher[] {
-  return [...known.values()].filter((teacher) => isDueByCalendar(teacher, today));
-}
-
-function progressAfter(
-  run: ImportRun,
-  rows: readonly PendingRow[],
-  { writes, unchanged, lost }: { writes: readonly ImportWrite[]; unchanged: number; lost: Holdings },
-): ImportRun {
-  const inserted = writes.filter((write) => write.replaces === null).length;
-  return {
-    ...run,
-    applied: rows.at(-1)?.seq ?? run.applied,
-    inserted: run.inserted + inserted,
-    updated: run.updated + writes.length - inserted,
-    unchanged: run.unchanged + unchanged,
-    events: run.events + writes.reduce((sum, write) => sum + write.events.length, 0),
-    losses:
-      run.losses === "allowed" ? "allowed" : { ...run.losses, lost: sumHoldings([run.losses.lost, lost]) },
-  };
 }

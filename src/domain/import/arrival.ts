@@ -1,5 +1,6 @@
 /** What an extract brings beside its rows: which fields, under which names, and what no longer arrives. */
 
+import type { AppliedImport } from "../../store/imports.ts";
 import { slipsBetween } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { holdsPersonalData } from "../personal-data.ts";
@@ -31,8 +32,8 @@ export type ArrivedNames = {
   readonly unknown: UnknownName[];
   /** The line of a sum below a table, which was left out. */
   readonly totals: number[];
-  /** The columns that are neither read nor left out on purpose, with their words; absent where nobody asks. */
-  readonly unread?: UnreadColumn[];
+  /** The columns that are neither read nor left out on purpose, with their words. */
+  readonly unread: UnreadColumn[];
 };
 
 /** What a file carried, whatever became of its rows. */
@@ -41,16 +42,6 @@ export type Arrival = {
   readonly rows: number;
   readonly fields: ReadonlySet<ArrivedField>;
   readonly unknown: readonly UnknownName[];
-};
-
-/** The last import that was applied, as later ones are compared with it. */
-export type AppliedImport = {
-  readonly rows: number;
-  readonly fields: ReadonlySet<string>;
-  /** Milliseconds since the epoch. */
-  readonly finishedAt: number;
-  /** The digests of its rejections; null where they were too many. */
-  readonly rejections: ReadonlySet<string> | null;
 };
 
 /** What does not arrive and should: a name that is nearly a known one, a column, the licences, or rows. */
@@ -82,20 +73,13 @@ export function nearField(name: string): ImportField | null {
   return near?.field ?? null;
 }
 
-/**
- * A name as messages may repeat it. What stands there may be anything, a person's data in a file without a header for
- * example.
- */
+/** A name as messages may repeat it. It may be anything, a person's data in a file without a header for example. */
 export function nameLabel(name: string, otherwise: string): string {
   const isName = /^[\p{L}_][\p{L}\p{M}\p{N} _.()/#*:'’-]{0,39}$/u.test(name);
   return isName && !hasHiddenCharacter(name) && !holdsPersonalData(name) ? name : otherwise;
 }
 
-/**
- * What does not arrive any more, which harms as much as what is taken away: licences would be missing or frozen, and
- * the import would be called done.
- * @param last null when no extract was applied yet
- */
+/** Lists what no longer arrives: licences would be missing or frozen. @param last null when no extract was applied yet */
 export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missing[] {
   const { rows, fields, unknown, format } = arrival;
   // Beside a column of the known name, one that is nearly called so is another: `phone2` is not meant as `phone`.
@@ -105,26 +89,18 @@ export function missingFrom(arrival: Arrival, last: AppliedImport | null): Missi
   const told = new Set<ArrivedField>(misspelled.map(({ near }) => near));
   // Only an export has `hidden`, and a file without it changes nobody.
   const lacks = (field: ArrivedField) => field !== "hidden" && !fields.has(field) && !told.has(field);
-  const gone = isExport(fields)
-    ? []
-    : [...importFields, "profile" as const].filter((field) => last?.fields.has(field) && lacks(field));
-  const isUnlicensed = last === null && lacks("licenseExpiryDate");
-  return [
-    ...misspelled.map(
-      ({ label, near }): Missing => ({
-        kind: "misspelled",
-        column: label,
-        meant: fieldLabel(near, format),
-      }),
-    ),
-    ...gone.map((field): Missing => ({ kind: "column", column: fieldLabel(field, format) })),
-    ...(isUnlicensed
-      ? [{ kind: "license", column: fieldLabel("licenseExpiryDate", format) } satisfies Missing]
-      : []),
-    ...(rows === 0 || rows * 2 < (last?.rows ?? 0)
-      ? [{ kind: "rows", rows, before: last?.rows ?? null } satisfies Missing]
-      : []),
-  ];
+  const expected = isExport(fields) ? [] : [...importFields, "profile" as const];
+  const missing: Missing[] = misspelled.map(({ label, near }) => {
+    return { kind: "misspelled", column: label, meant: fieldLabel(near, format) };
+  });
+  for (const field of expected)
+    if (last?.fields.has(field) && lacks(field))
+      missing.push({ kind: "column", column: fieldLabel(field, format) });
+  if (last === null && lacks("licenseExpiryDate"))
+    missing.push({ kind: "license", column: fieldLabel("licenseExpiryDate", format) });
+  if (rows === 0 || rows * 2 < (last?.rows ?? 0))
+    missing.push({ kind: "rows", rows, before: last?.rows ?? null });
+  return missing;
 }
 
 /** Whether a file has what the register itself writes, which lacks what it does not hold: it may always be put back. */
@@ -210,15 +186,15 @@ export function refuseOverlooked(
   const column = columns.find(isOverlooked);
   if (column === undefined) return;
   const { label, isOwn } = column;
-  const thing = format === "ndjson" ? "member" : "column";
   const own = licenseWords.join(", ");
-  const found = isOwn
-    ? `the ${thing} ${label} holds words that are none of ${own}`
-    : `the ${thing} ${label} looks like the status of a licence, and nothing says how it is read`;
+  const says = isOwn
+    ? `holds words that are none of ${own}`
+    : "looks like the status of a licence, and nothing says how it is read";
+  const found = `the ${format === "ndjson" ? "member" : "column"} ${label} ${says}`;
   const remedy =
     format === "ndjson"
       ? `name it licenseStatus, with the words ${own}, or leave it out of the file`
-      : `tvs teachers map FILE proposes a mapping, whose \`columns\` take it for license_status and whose \`values\` give the words' meaning; or name it in the mapping's \`ignore\``;
+      : "tvs teachers map FILE proposes a mapping, whose `columns` take it for license_status and whose `values` give the words' meaning; or name it in the mapping's `ignore`";
   throw new TvsError(
     "INPUT_UNREADABLE",
     `${name}: ${found}: ${describeWords(column)}. Without it, teachers whose licence was withdrawn would be shown as licensed. ${remedy}; nothing was changed`,
@@ -229,14 +205,10 @@ export function refuseOverlooked(
 function describeWords({ words, isMore }: UnreadColumn): string {
   const rows = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
   const all = [...words].sort(([, one], [, other]) => other - one);
-  const [shown, hidden] = [
-    all.filter(([word]) => nameLabel(word, "") !== ""),
-    all.filter(([word]) => nameLabel(word, "") === ""),
-  ];
-  const others = hidden.reduce((sum, [, count]) => sum + count, 0);
-  return [
-    ...shown.map(([word, count]) => `${word} (${rows(count)})`),
-    ...(others > 0 ? [`other values (${rows(others)})`] : []),
-    ...(isMore ? ["and more"] : []),
-  ].join(", ");
+  const isShown = ([word]: readonly [string, number]) => nameLabel(word, "") !== "";
+  const others = all.reduce((sum, one) => sum + (isShown(one) ? 0 : one[1]), 0);
+  const parts = all.filter(isShown).map(([word, count]) => `${word} (${rows(count)})`);
+  if (others > 0) parts.push(`other values (${rows(others)})`);
+  if (isMore) parts.push("and more");
+  return parts.join(", ");
 }

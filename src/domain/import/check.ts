@@ -1,71 +1,69 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { ImportStore } from "../../store/imports.ts";
+import type { Staging } from "../../store/staging.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { CalendarDate } from "../clock.ts";
 import { statusesBefore, statusesOn, transitions } from "../events.ts";
-import type { Holdings } from "../teachers/store.ts";
 import type { StoredTeacher, UniqueKey } from "../teachers/teachers.ts";
-import type { Arrival, UnknownName } from "./arrival.ts";
+import type { UnknownName } from "./arrival.ts";
 import { type ArrivedField, fieldLabel, type ImportFormat } from "./fields.ts";
+import type { ImportDependencies } from "./import.ts";
 import { addLosses, noHoldings } from "./losses.ts";
 import { changesNothing, checkContent, effectOf, type RowEffect } from "./patch.ts";
 import type { FilePiece } from "./read.ts";
 import { type Explanations, type ImportIssue, isRejection, type RejectionCode } from "./report.ts";
 import { type CheckedRow, shownNumber } from "./rows.ts";
-import type { Duplicate, ImportCounts, StagedRow, Staging } from "./store.ts";
 
 /** Rows that are compared with the register in one read. */
 const chunkRows = 500;
 
-type CheckDependencies = {
-  readonly teachers: TeacherStore;
+/** What one import works with. */
+export type ImportContext = ImportDependencies & {
   readonly staging: Staging;
-  readonly imports: Pick<ImportStore, "isBesideService">;
-  readonly today: CalendarDate;
+  readonly addIssues: (issues: readonly ImportIssue[]) => void;
   readonly announce: boolean;
   readonly liftRevocations: boolean;
-  readonly onBytes: (count: number) => void;
+  /** When the check of the file began, in milliseconds since the epoch. */
+  readonly checkedAt: number;
+  /** The day by which rows are checked. */
+  readonly today: CalendarDate;
 };
+
+/** A checked row on its way into the staging area. */
+export type StagedRow = RowEffect & {
+  /** The row's place in the file, from 1, rejected rows included. */
+  readonly seq: number;
+  readonly line: number;
+};
+
+/** An identifier that another row or teacher has already. */
+export type TakenIdentifier = "regNo" | "tId" | "nin";
 
 /** What the whole file would do to the register as it is now. */
-export type CheckedFile = Arrival & {
-  readonly sha256: string;
-  readonly planned: ImportCounts;
-  readonly rejected: number;
-  readonly warnings: number;
-  /** What the register holds now, and how much of it would be gone. */
-  readonly holdings: Holdings;
-  readonly lost: Holdings;
-  /** Of the teachers whose rows stand, how many are revoked afterwards. */
-  readonly revoked: number;
-  readonly explanations: Explanations;
-};
+export type CheckedFile = Awaited<ReturnType<typeof checkFile>>;
 
-type Tally = {
-  rejected: number;
-  warnings: number;
-  readonly planned: { -readonly [K in keyof ImportCounts]: number };
-  readonly lost: { -readonly [K in keyof Holdings]: number };
-  revoked: number;
-};
+function createTally() {
+  return {
+    planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
+    ...{ rejected: 0, warnings: 0 },
+    /** What the register holds and would be gone. */
+    lost: { ...noHoldings },
+    /** Of the teachers whose rows are accepted, how many are revoked afterwards. */
+    revoked: 0,
+  };
+}
 
 /**
- * Compares every row of an extract with the rows before it and with the register, and puts those that stand into
- * the staging area. Nothing is changed.
+ * Compares every row of an extract with the rows before it and with the register, and puts those that are accepted
+ * into the staging area. Nothing is changed.
+ * @param onBytes is called with the length of each piece
  * @throws TvsError INPUT_UNREADABLE when the file cannot be read to its end
  */
 export async function checkFile(
   pieces: AsyncIterable<FilePiece>,
-  dependencies: CheckDependencies,
-): Promise<CheckedFile> {
-  const { teachers, imports, today, onBytes } = dependencies;
-  const tally: Tally = {
-    planned: { inserted: 0, updated: 0, unchanged: 0, events: 0 },
-    rejected: 0,
-    warnings: 0,
-    lost: { ...noHoldings },
-    revoked: 0,
-  };
+  context: ImportContext,
+  onBytes: (count: number) => void,
+) {
+  const tally = createTally();
   let format: ImportFormat = "csv";
   let rows = 0;
   let explanations: Explanations = {};
@@ -74,19 +72,19 @@ export async function checkFile(
   const remarks: ImportIssue[] = [];
   const unchecked: CheckedRow[] = [];
   let sha256 = "";
+  let sheet: string | null = null;
   const checkNext = async () => {
     const startedAt = performance.now();
     const firstSeq = rows - unchecked.length + 1;
     const chunk = { rows: unchecked.splice(0, chunkRows), firstSeq, remarks: remarks.splice(0) };
-    await checkChunk(chunk, { ...dependencies, tally, format });
+    await checkChunk(chunk, { ...context, tally, format });
     // A service on the same processors gets as much time.
-    if (await imports.isBesideService()) await wait(performance.now() - startedAt);
+    if (await context.imports.isBesideService()) await wait(performance.now() - startedAt);
   };
   for await (const piece of pieces) {
     onBytes(piece.bytes);
-    format = piece.format;
+    ({ format, sheet, explanations } = piece);
     rows += piece.rows.length;
-    explanations = piece.explanations;
     for (const field of piece.fields) fields.add(field);
     unknown.push(...piece.unknown);
     for (const { label } of piece.unknown) remarks.push({ line: 1, field: label, code: "UNKNOWN_COLUMN" });
@@ -96,16 +94,8 @@ export async function checkFile(
     while (unchecked.length >= chunkRows) await checkNext();
   }
   await checkNext();
-  return {
-    ...tally,
-    format,
-    rows,
-    explanations,
-    fields,
-    unknown,
-    sha256,
-    holdings: await teachers.countHoldings(today),
-  };
+  const holdings = await context.teachers.countHoldings(context.today);
+  return { ...tally, format, rows, explanations, fields, unknown, sha256, sheet, holdings };
 }
 
 type Chunk = {
@@ -115,13 +105,16 @@ type Chunk = {
   readonly remarks: readonly ImportIssue[];
 };
 type ComparedRow = StagedRow & { readonly issues: readonly ImportIssue[] };
-type CheckContext = CheckDependencies & { readonly tally: Tally; readonly format: ImportFormat };
+type CheckContext = ImportContext & {
+  readonly tally: ReturnType<typeof createTally>;
+  readonly format: ImportFormat;
+};
 
 async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
-  const { staging, tally, format } = context;
+  const { staging, addIssues, tally, format } = context;
   const issues: ImportIssue[] = [...chunk.remarks];
   const compared = await compareWithRegister(chunk, issues, context);
-  const duplicates = new Map(staging.add(compared).map(({ seq, of }) => [seq, of]));
+  const duplicates = staging.add(compared);
   for (const row of compared) {
     const duplicate = duplicates.get(row.seq);
     if (duplicate !== undefined) issues.push(duplicateIssue({ ...row, format }, duplicate));
@@ -133,10 +126,10 @@ async function checkChunk(chunk: Chunk, context: CheckContext): Promise<void> {
   const rejections = issues.filter(isRejection);
   tally.rejected += new Set(rejections.map((issue) => issue.line)).size;
   tally.warnings += issues.length - rejections.length;
-  staging.addIssues(issues.sort((a, b) => a.line - b.line));
+  addIssues(issues.sort((a, b) => a.line - b.line));
 }
 
-/** The rows that stand so far; for the others the reasons are added to `issues`. */
+/** @returns the rows that are accepted so far; for the others the reasons are added to `issues` */
 async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssue[], context: CheckContext) {
   const { teachers, today, format } = context;
   // Whoever is added to an empty register from here on is found by the commit, which then fails.
@@ -145,7 +138,7 @@ async function compareWithRegister({ rows, firstSeq }: Chunk, issues: ImportIssu
   const known = await findKnown(teachers, regNos);
   const compared: ComparedRow[] = [];
   for (const [index, { line, patch, issues: found }] of rows.entries()) {
-    // Of a row that is refused only the reasons are told: its warnings are about what did not happen.
+    // The warnings of a rejected row are about what did not happen.
     if (patch === null) issues.push(...found.filter(isRejection));
     else {
       const effect = effectOf(known.get(patch.regNo) ?? null, patch, context);
@@ -172,7 +165,7 @@ export async function findKnown(
   return new Map((await teachers.findMany(regNos)).map((teacher) => [teacher.regNo, teacher]));
 }
 
-/** The rows whose teacher id or NIN another teacher of the register has. */
+/** Finds the rows whose teacher id or NIN another teacher of the register has. */
 export async function findTaken<T extends RowEffect>(
   teachers: Pick<TeacherStore, "findOwners">,
   rows: readonly T[],
@@ -197,7 +190,7 @@ function newKeys({ content, changed }: RowEffect): (UniqueKey & { readonly by: "
   ];
 }
 
-const duplicateCodes: Readonly<Record<Duplicate["of"], RejectionCode>> = {
+const duplicateCodes: Readonly<Record<TakenIdentifier, RejectionCode>> = {
   regNo: "DUPLICATE_REG_NO",
   tId: "DUPLICATE_T_ID",
   nin: "DUPLICATE_NIN",
@@ -205,12 +198,12 @@ const duplicateCodes: Readonly<Record<Duplicate["of"], RejectionCode>> = {
 
 export function duplicateIssue(
   { line, format, content }: Pick<StagedRow, "line" | "content"> & { readonly format: ImportFormat },
-  of: Duplicate["of"],
+  of: TakenIdentifier,
 ): ImportIssue {
   return ofTeacher({ line, field: fieldLabel(of, format), code: duplicateCodes[of] }, content.regNo);
 }
 
-/** What is said of the row of a teacher, with the number. */
+/** Adds the teacher's number to an issue. */
 export function ofTeacher(issue: ImportIssue, regNo: string): ImportIssue {
   const shown = shownNumber(regNo);
   return { ...issue, ...(shown === undefined ? {} : { regNo: shown }), identity: regNo };

@@ -15,10 +15,7 @@ const isShortened = (cell: string) => /^\d+([.,]\d+)?e\+?\d+$/i.test(cell);
 const isWordOf = (field: ImportField) => (cell: string) =>
   isOwnWord(field, cell) || otherWord(field, cell) !== undefined;
 
-/**
- * What the values of a field are called, and whether a cell may be one. A cell may be one of several fields: eleven
- * digits are a NIN, and a phone number.
- */
+/** What the values of a field are called, and whether a cell may be one; a cell may be one of several fields. */
 export const looks: Readonly<
   Partial<Record<ImportField, { readonly called: string; readonly fits: (cell: string) => boolean }>>
 > = {
@@ -54,32 +51,7 @@ type FormCount = { count: number; onlyAt: number | null };
 /** A value, as it was first written, and how often it stands there. */
 export type Counted = { readonly text: string; count: number };
 
-export type ColumnProfile = {
-  readonly name: string;
-  /** Its place in the table, from 1. */
-  readonly position: number;
-  filled: number;
-  /** How many of its cells may be of a field, for the fields whose values look like something. */
-  readonly fitting: Map<ImportField, number>;
-  shortened: number;
-  /** Dates of the register's own form. */
-  isoDates: number;
-  readonly forms: Map<string, FormCount>;
-  /** Different values, by how they are compared; null beyond fifty. */
-  words: Map<string, Counted> | null;
-  /** Dates that mean none, such as 0000-00-00, as they are written; they are no dates of any form. */
-  readonly never: Map<string, Counted>;
-  /** Words for a licence that was withdrawn. */
-  readonly withdrawn: Map<string, Counted>;
-  /** Words for an empty cell, such as NULL. */
-  readonly nulls: Map<string, Counted>;
-  /** How many of its cells are damaged, by kind. */
-  readonly suspects: Map<SuspectKind, number>;
-  /** The earliest and the latest of the dates that can be read in one way alone. */
-  span: { readonly first: string; readonly last: string } | null;
-  /** The first value with a letter beyond ASCII. */
-  accented: string | null;
-};
+export type ColumnProfile = ReturnType<typeof newProfile>;
 
 const maxWords = 50;
 const maxWordLength = 40;
@@ -87,13 +59,29 @@ const maxWordLength = 40;
 const maxStatusLength = 64;
 const maxKept = 20;
 
-export function newProfile(name: string, position: number): ColumnProfile {
+/** @param position the column's place in the table, from 1 */
+export function newProfile(name: string, position: number) {
   return {
-    ...{ name, position, filled: 0, shortened: 0, isoDates: 0 },
+    ...{ name, position, filled: 0, shortened: 0 },
+    /** Dates of the register's own form. */
+    isoDates: 0,
+    /** How many of its cells may be of a field, for the fields whose values look like something. */
     fitting: new Map(lookedFor.map(([field]) => [field, 0])),
-    ...{ forms: new Map(), words: new Map(), never: new Map(), nulls: new Map() },
-    ...{ withdrawn: new Map(), suspects: new Map() },
-    ...{ span: null, accented: null },
+    forms: new Map<string, FormCount>(),
+    /** Different values, by how they are compared; null beyond fifty. */
+    words: new Map() as Map<string, Counted> | null,
+    /** Dates that mean none, such as 0000-00-00, as they are written; they are no dates of any form. */
+    never: new Map<string, Counted>(),
+    /** Words for a licence that was withdrawn. */
+    withdrawn: new Map<string, Counted>(),
+    /** Words for an empty cell, such as NULL. */
+    nulls: new Map<string, Counted>(),
+    /** How many of its cells are damaged, by kind. */
+    suspects: new Map<SuspectKind, number>(),
+    /** The earliest and the latest of the dates that can be read in one way alone. */
+    span: null as { readonly first: string; readonly last: string } | null,
+    /** The first value with a letter beyond ASCII. */
+    accented: null as string | null,
   };
 }
 
@@ -135,8 +123,7 @@ function addDate(profile: ColumnProfile, cell: string, line: number): void {
 
 function widen(profile: ColumnProfile, date: string): void {
   const { first, last } = profile.span ?? { first: date, last: date };
-  if (date <= first || date >= last)
-    profile.span = { first: date < first ? date : first, last: date > last ? date : last };
+  profile.span = { first: date < first ? date : first, last: date > last ? date : last };
 }
 
 function addWord(profile: ColumnProfile, cell: string): void {
@@ -164,12 +151,8 @@ export function valueLabel(text: string): string {
 export function listValues(values: Iterable<Counted>, most = 12): string {
   const sorted = [...values].sort((one, other) => other.count - one.count);
   const more = sorted.length > most ? ` and ${sorted.length - most} more` : "";
-  return (
-    sorted
-      .slice(0, most)
-      .map(({ text, count }) => `${valueLabel(text)} (${count})`)
-      .join(", ") + more
-  );
+  const shown = sorted.slice(0, most).map(({ text, count }) => `${valueLabel(text)} (${count})`);
+  return shown.join(", ") + more;
 }
 
 /** How many of the filled cells are dates of any form. */

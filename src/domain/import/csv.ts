@@ -3,7 +3,7 @@ import { parse } from "csv-parse";
 import { UnreadableError } from "./fields.ts";
 import type { Delimiter } from "./text.ts";
 
-/** A row of a table: its cells, and the line on which it begins, the first one being 1. */
+/** A row of a table: its cells, and the line on which it begins, from 1. */
 export type TableRecord = {
   readonly line: number;
   readonly cells: readonly string[];
@@ -17,22 +17,17 @@ export type CellFlaw = "formula" | "error" | "merged";
 /** What a spreadsheet would take for a formula, with any apostrophes that already stand before it. */
 const formula = /^'*[=+\-@＝＋－＠]/;
 
-/**
- * A cell that no spreadsheet takes for a formula: an apostrophe before one makes it text there. {@link unguardedCell}
- * takes it off again, whatever the cell was.
- */
+/** Puts an apostrophe before what a spreadsheet would take for a formula; {@link unguardedCell} takes it off again. */
 export function guardedCell(text: string): string {
   return formula.test(text) ? `'${text}` : text;
 }
 
 export function unguardedCell(cell: string): string {
-  return cell.charCodeAt(0) === apostrophe && formula.test(cell) ? cell.slice(1) : cell;
+  return cell.startsWith("'") && formula.test(cell) ? cell.slice(1) : cell;
 }
 
-const apostrophe = 0x27;
-
 type CsvOptions = {
-  /** Bytes of the longest record: a quote that is not closed swallows the rest of a file. */
+  /** Bytes of the longest record: an unclosed quote swallows the rest of a file. */
   readonly maxRecordBytes: number;
   /**
    * "strict" is RFC 4180, with LF or CRLF: a quote in the wrong place moves every cell behind it. "lenient" takes a
@@ -41,11 +36,11 @@ type CsvOptions = {
   readonly rules: "strict" | "lenient";
   /** Whether lines end in CR alone, as old programs of the Macintosh write them. */
   readonly endsInCr?: boolean | undefined;
-  /** What parts the cells; commas without it. */
+  /** The delimiter; a comma by default. */
   readonly delimiter?: Delimiter | undefined;
 };
 
-const rules = {
+const parserRules = {
   // Some programs write the end of a line twice, as CR CR LF.
   strict: { record_delimiter: ["\r\r\n", "\r\n", "\n"] },
   lenient: { relax_quotes: true, trim: true },
@@ -58,17 +53,17 @@ const rules = {
  */
 export async function* readCsv(
   pieces: AsyncIterable<Uint8Array>,
-  options: CsvOptions,
+  { maxRecordBytes, rules, endsInCr = false, delimiter = "," }: CsvOptions,
 ): AsyncGenerator<TableRecord[]> {
   let records: TableRecord[] = [];
   let line = 1;
   const parser = parse({
-    ...rules[options.rules],
-    ...(options.endsInCr === true ? { record_delimiter: ["\r"] } : {}),
-    delimiter: options.delimiter ?? ",",
+    ...parserRules[rules],
+    ...(endsInCr ? { record_delimiter: ["\r"] } : {}),
+    delimiter,
     bom: true,
     relax_column_count: true,
-    max_record_size: options.maxRecordBytes,
+    max_record_size: maxRecordBytes,
     // Lines are counted here, because the parser counts one that ends in CRLF within quotes twice. Nothing is handed
     // on through the stream: to iterate over it costs as much again as to parse.
     on_record(cells: string[]) {
@@ -83,10 +78,8 @@ export async function* readCsv(
     failure ??= error;
   };
   parser.on("error", note);
-  const check = () => {
+  const takeRecords = () => {
     if (failure != null) throw csvError(failure, line);
-  };
-  const taken = () => {
     const complete = records;
     records = [];
     return complete;
@@ -94,15 +87,13 @@ export async function* readCsv(
   try {
     for await (const piece of pieces) {
       await new Promise((done) => parser.write(piece, done)).then(note);
-      check();
-      yield taken();
+      yield takeRecords();
     }
     const ended = once(parser, "close");
     parser.end();
     parser.resume();
     await ended.catch(() => {});
-    check();
-    yield taken();
+    yield takeRecords();
   } finally {
     parser.destroy();
   }

@@ -22,9 +22,8 @@ const timeOfDay = "(?:[ T]+\\d{1,2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?: ?[AaPp][Mm
 const firstOfLastCentury = 70;
 
 /**
- * The reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and what stands between
- * them, or `excel` for the number of days that a spreadsheet keeps. Days and months may lack their leading zero.
- * Dates of the register's own form are read besides.
+ * Makes the reader of a form: `D`, `DD`, `M`, `MM`, `MMM` (a month's English name), `YY`, `YYYY` and what stands between
+ * them, or `excel` for days since 1900. Every reader takes the register's own form too.
  * @returns null when the form does not name a day, a month and a year, once each
  */
 export function dateReader(form: string): DateReader | null {

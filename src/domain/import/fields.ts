@@ -1,4 +1,5 @@
 import { type TeacherContent, teacherFields } from "../teachers/teachers.ts";
+import type { RejectionCode } from "./report.ts";
 
 type Fields = typeof teacherFields;
 
@@ -44,10 +45,7 @@ export const exportFields = importFields.filter(
 /** A field that a file can bring: `profile` in NDJSON alone. */
 export type ArrivedField = ImportField | "profile";
 
-/** Licence, the document, is spelled in two ways, in extracts too: both are one name. */
-const otherSpelling = (name: string) => name.replace(/^licence/, "license");
-
-/** A name as names are compared: case, gaps, marks such as the star of a required column, and the spelling of licence make no other one. */
+/** A name as names are compared: without case, gaps, marks such as the star of a required column, and "licence". */
 export function squeezed(name: string): string {
   return name
     .toLowerCase()
@@ -65,7 +63,7 @@ export function fieldNamed(column: string): ImportField | undefined {
 
 /** The field of a member's name in NDJSON; undefined when it is not known. */
 export function memberNamed(name: string): ArrivedField | undefined {
-  const member = otherSpelling(name);
+  const member = name.replace(/^licence/, "license");
   return arrivedFields.has(member) ? (member as ArrivedField) : undefined;
 }
 
@@ -78,10 +76,7 @@ export function formatOfName(name: string): ImportFormat | null {
   return /\.(ndjson|jsonl)$/i.test(name) ? "ndjson" : null;
 }
 
-/**
- * A row as it was read: text by field, without white space around it. An absent field is left as it is, an empty one
- * is cleared.
- */
+/** A row as it was read: trimmed text by field. An absent field is left as it is, an empty one is cleared. */
 export type RawRow = {
   readonly line: number;
   readonly format: ImportFormat;
@@ -93,15 +88,7 @@ export type RawRow = {
     readonly field: ImportField | null;
     /** The whole row as it stands in the file, for its digest alone. */
     readonly text?: string;
-    readonly code:
-      | "COLUMN_COUNT"
-      | "ROWS_IN_A_CELL"
-      | "CELL_TOO_LONG"
-      | "JSON_INVALID"
-      | "JSON_TOO_DEEP"
-      | "DUPLICATE_MEMBER"
-      | "VALUE_TYPE_INVALID"
-      | "TEXT_INVALID";
+    readonly code: RejectionCode;
   };
 };
 

@@ -6,8 +6,8 @@ import type { Holdings } from "../teachers/store.ts";
 import { losesRevocation, type RowEffect } from "./patch.ts";
 
 /**
- * The brake: the share, in percent, of the valid licences, of the verified certificates and of the revocations that
- * imports may take away within {@link lossWindowMs} without being told to. Below fifty of a kind a single one is more.
+ * The brake: the share, in percent, of valid licences, verified certificates and revocations that imports may take away
+ * within {@link lossWindowMs}. Below fifty of a kind a single one is more.
  */
 export const maxLostPercent = 2;
 export const lossWindowMs = 24 * 60 * 60_000;

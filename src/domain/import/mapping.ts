@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { isCalendarDate } from "../clock.ts";
-import { didYouMean } from "../did-you-mean.ts";
+import { suggestion } from "../did-you-mean.ts";
 import { TvsError } from "../errors.ts";
 import { type DateReader, dateReader } from "./dates.ts";
 import { columnOfField, fieldNamed, type ImportField, squeezed } from "./fields.ts";
@@ -26,7 +26,7 @@ const mappingSchema = v.strictObject({
   open: v.optional(v.array(v.string()), []),
 });
 
-/** What stands in the file of a mapping; the columns of a file by their names there, the register's by its own. */
+/** The content of a mapping file: a file's columns have their names there, the register's columns its own. */
 export type Mapping = v.InferOutput<typeof mappingSchema>;
 
 /** Reads a mapping. @throws TvsError INPUT_UNREADABLE, naming the member that is wrong */
@@ -58,7 +58,7 @@ function describeIssue(issue: v.BaseIssue<unknown>): string {
   return `${path} is not ${issue.expected ?? "as it should be"}`;
 }
 
-/** What is wrong with a mapping that has the right members; null when nothing is. */
+/** Says what is wrong with a mapping that has the right members; null when nothing is. */
 function flawOf(mapping: Mapping): string | null {
   const ours = Object.values(mapping.columns);
   const targets = ours.map(targetOf);
@@ -68,10 +68,9 @@ function flawOf(mapping: Mapping): string | null {
     ["constants", Object.keys(mapping.constants)],
   ] as const) {
     const stranger = names.find((one) => fieldNamed(one) === undefined);
-    if (stranger !== undefined) {
-      const known = didYouMean(stranger, Object.values(columnOfField));
-      return `${member} names the column ${stranger}, which the register does not have${known === null ? "" : `; did you mean ${known}?`}`;
-    }
+    if (stranger === undefined) continue;
+    const meant = suggestion(stranger, Object.values(columnOfField));
+    return `${member} names the column ${stranger}, which the register does not have${meant}`;
   }
   const fields = targets.map(({ column }) => fieldNamed(column));
   const keys = targets.map(({ part }, index) => `${fields[index]} ${part ?? ""}`);
@@ -88,32 +87,38 @@ function flawOf(mapping: Mapping): string | null {
   if (same !== undefined) return `columns names ${same} twice, written in two ways`;
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   if (mapping.dates !== undefined && dates === null)
-    return `dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel`;
+    return "dates is no form of a date; it is written with D, M and Y once each, such as D/M/YYYY, or excel";
   return deadEndOf(mapping, dates);
 }
 
-/** What of `values` and `constants` leads to nothing that the register knows; null when nothing does. */
+/** Says what of `values` and `constants` leads to nothing that the register knows; null when nothing does. */
 function deadEndOf({ values, constants }: Mapping, dates: DateReader | null): string | null {
   const reads = (field: ImportField, word: string, form: DateReader | null) => {
     if (isWordField(field)) return isOwnWord(field, word) || (word === "" && mayBeEmpty(field));
     return !isDateField(field) || word === "" || isCalendarDate(word) || form?.(word) != null;
   };
-  const found = [
+  const all = [
     ...Object.entries(values).flatMap(([column, words]) =>
-      Object.entries(words).map(([theirs, ours]) => ({ at: `values.${column}`, column, theirs, ours })),
+      Object.entries(words).map(([theirs, ours]) => ({
+        at: `values.${column}`,
+        column,
+        theirs,
+        ours,
+        dates,
+      })),
     ),
-    ...Object.entries(constants).map(([column, ours]) => ({ at: "constants", column, theirs: column, ours })),
-  ].find(({ at, column, ours }) => {
+    ...Object.entries(constants).map(([column, ours]) => {
+      return { at: "constants", column, theirs: column, ours, dates: null };
+    }),
+  ];
+  for (const { at, column, theirs, ours, dates: form } of all) {
     const field = fieldNamed(column);
-    return field !== undefined && !reads(field, ours, at === "constants" ? null : dates);
-  });
-  if (found === undefined) return null;
-  const { at, column, theirs, ours } = found;
-  const field = fieldNamed(column) as ImportField;
-  const known = isWordField(field) ? ownWords(field) : null;
-  const near = known === null ? null : didYouMean(ours, known);
-  const should = known === null ? "no date" : `none of ${known.join(", ")}`;
-  return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${near === null ? "" : `; did you mean ${near}?`}`;
+    if (field === undefined || reads(field, ours, form)) continue;
+    const known = isWordField(field) ? ownWords(field) : [];
+    const should = known.length === 0 ? "no date" : `none of ${known.join(", ")}`;
+    return `${at} has ${JSON.stringify(theirs)}: ${JSON.stringify(ours)}, which is ${should}${suggestion(ours, known)}`;
+  }
+  return null;
 }
 
 /** @throws TvsError INPUT_UNREADABLE naming the questions that a mapping leaves open */
@@ -133,11 +138,12 @@ export type CompiledMapping = ReturnType<typeof compileMapping>;
 
 export function compileMapping(mapping: Mapping) {
   const columns = new Map<string, ImportField | null>(mapping.ignore.map((name) => [squeezed(name), null]));
-  for (const [theirs, ours] of Object.entries(mapping.columns))
-    columns.set(squeezed(theirs), fieldNamed(targetOf(ours).column) ?? null);
-  const parts = new Map(
-    Object.entries(mapping.columns).map(([theirs, ours]) => [squeezed(theirs), targetOf(ours).part]),
-  );
+  const parts = new Map<string, number | null>();
+  for (const [theirs, ours] of Object.entries(mapping.columns)) {
+    const { column, part } = targetOf(ours);
+    columns.set(squeezed(theirs), fieldNamed(column) ?? null);
+    parts.set(squeezed(theirs), part);
+  }
   const dates = mapping.dates === undefined ? null : dateReader(mapping.dates);
   const words = new Map(
     Object.entries(mapping.values).map(([column, values]) => [
@@ -183,19 +189,17 @@ const namedWords = 20;
 
 /** What codes mean under a mapping: the form of dates that it names, and the words that it knows. */
 function explanationsOf({ dates, values }: Mapping): Explanations {
-  const explanations: Record<string, string> =
-    dates === undefined
-      ? {}
-      : { DATE_INVALID: `a date is written ${dates}, as the mapping says, and must exist` };
+  const explanations: Record<string, string> = {};
+  if (dates !== undefined)
+    explanations.DATE_INVALID = `a date is written ${dates}, as the mapping says, and must exist`;
   for (const [column, words] of Object.entries(values)) {
     const field = fieldNamed(column);
     const code = field === undefined ? undefined : codeOfField[field];
     if (field === undefined || code === undefined || !isWordField(field)) continue;
     const known = Object.keys(words).filter((word) => word !== "");
-    const more = known.length > namedWords ? ", and more" : "";
-    const before = explanations[code] === undefined ? "" : `${explanations[code]}; `;
-    explanations[code] =
-      `${before}${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${known.slice(0, namedWords).join(", ")}${more}`;
+    const theirs = known.slice(0, namedWords).join(", ") + (known.length > namedWords ? ", and more" : "");
+    const holds = `${columnOfField[field]} holds ${ownWords(field).join(", ")}, or as the mapping says ${theirs}`;
+    explanations[code] = explanations[code] === undefined ? holds : `${explanations[code]}; ${holds}`;
   }
   return explanations;
 }

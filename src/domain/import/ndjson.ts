@@ -19,6 +19,7 @@ import {
   recordFieldOf,
   UnreadableError,
 } from "./fields.ts";
+import type { RejectionCode } from "./report.ts";
 import { maxCellLength } from "./table.ts";
 
 /** Lines that may pass before the first object: a file that has none in so many is something else. */
@@ -31,9 +32,8 @@ const maxUnknown = { told: 50, lookedAt: 10_000, letters: 64 } as const;
 /**
  * Reads NDJSON: one object a line, its members in camelCase, and `profile`. null clears a field. A line that is no
  * JSON object is a row with a fault.
- * @param names is added to, by the members of all rows together
- * @throws UnreadableError when the file has no object, or none in its first thousand lines: then it is no NDJSON, and
- *   not one row of it is to be called a wrong one
+ * @param names gets the members of all rows
+ * @throws UnreadableError when the file has no object in its first thousand lines: then it is no NDJSON
  */
 export async function* readJsonRows(
   text: AsyncIterable<string>,
@@ -50,17 +50,15 @@ export async function* readJsonRows(
       line++;
       if (one.trim() === "") continue;
       const reading = readObject(one);
-      rows.push(
-        "code" in reading
-          ? faulty({ field: null, code: reading.code, text: one }, line)
-          : rowOf(reading.members, line, one),
-      );
-      if ("members" in reading)
-        for (const [name, value] of Object.entries(reading.members)) {
+      if (typeof reading === "string") rows.push(faulty({ field: null, code: reading, text: one }, line));
+      else {
+        rows.push(rowOf(reading, line, one));
+        for (const [name, value] of Object.entries(reading)) {
           find(name);
           count(name, value);
         }
-      hasObject ||= !("code" in reading) || reading.code !== "JSON_INVALID";
+      }
+      hasObject ||= reading !== "JSON_INVALID";
       if (!hasObject && ++others >= maxLinesBeforeObject) throw new UnreadableError(line, noNdjson);
     }
     yield rows;
@@ -102,14 +100,14 @@ function createWordCounter({ unread }: ArrivedNames): (name: string, value: unkn
       for (const [inner, one] of entries) count(inner, one, false, depth + 1);
       return;
     }
-    if (value === null || value === undefined) return;
+    if (value == null) return;
     const key = name.slice(0, maxUnknown.letters);
     let column = columns.get(key);
     if (column === undefined) {
       if (columns.size >= maxCounted.names) return;
       column = unreadColumn(key, nameLabel(name, `member ${columns.size + 1}`), isOwn);
       columns.set(key, column);
-      unread?.push(column);
+      unread.push(column);
     }
     countWord(column, String(value));
   };
@@ -130,31 +128,30 @@ async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<string[
   if (rest !== "") yield [rest];
 }
 
-type Fault = NonNullable<RawRow["fault"]>["code"];
-
 /** What a strict reader refuses and a row cannot be made of; the others are a matter of single members. */
-const faultOf: Readonly<Partial<Record<RefusalReason, Fault>>> = {
+const faultOf: Readonly<Partial<Record<RefusalReason, RejectionCode>>> = {
   JSON_MALFORMED: "JSON_INVALID",
   JSON_TOO_DEEP: "JSON_TOO_DEEP",
   // Which of two values was meant cannot be known.
   JSON_DUPLICATE_MEMBER: "DUPLICATE_MEMBER",
 };
 
-function readObject(text: string): { members: Record<string, unknown> } | { code: Fault } {
+/** Reads the members of a line, or why it has none. */
+function readObject(text: string): Readonly<Record<string, unknown>> | RejectionCode {
   const reading = readStrictJson(text);
   const code = reading instanceof Refusal ? faultOf[reading.reason] : undefined;
-  if (code !== undefined) return { code };
-  // JSON in UTF-8 has no need of this character: it stands where bytes were none.
-  if (text.includes("\ufffd")) return { code: "TEXT_INVALID" };
+  if (code !== undefined) return code;
+  // JSON in UTF-8 has no need of this character: it stands for bytes that were no character.
+  if (text.includes("\ufffd")) return "TEXT_INVALID";
   const value = reading instanceof Refusal ? (JSON.parse(text) as JsonValue) : reading;
-  return isJsonObject(value) ? { members: value } : { code: "JSON_INVALID" };
+  return isJsonObject(value) ? value : "JSON_INVALID";
 }
 
 function faulty(fault: NonNullable<RawRow["fault"]>, line: number): RawRow {
   return { line, format: "ndjson", cells: {}, fault };
 }
 
-function rowOf(found: Record<string, unknown>, line: number, written: string): RawRow {
+function rowOf(found: Readonly<Record<string, unknown>>, line: number, written: string): RawRow {
   const members: Partial<Record<ArrivedField, unknown>> = {};
   for (const [name, value] of Object.entries(found)) {
     const field = memberNamed(name);

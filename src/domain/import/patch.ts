@@ -10,10 +10,7 @@ import { fieldLabel, type ImportField, type RawRow } from "./fields.ts";
 import type { ImportIssue, RejectionCode, WarningCode } from "./report.ts";
 import type { LicenseWord } from "./values.ts";
 
-/**
- * What a row sets; a field that is absent stays as it is. No raw NIN, e-mail address or phone number; and the blind
- * indexes in hex, so that a patch can travel and wait as JSON.
- */
+/** What a row sets; an absent field stays. It holds no raw NIN, e-mail or phone; the blind indexes are hex, for JSON. */
 export type TeacherPatch = Partial<Omit<TeacherContent, IndexField>> &
   Partial<Record<IndexField, string | null>> &
   Pick<TeacherContent, "regNo"> & {
@@ -53,8 +50,8 @@ export type RowEffect = {
 };
 
 /**
- * What a row does to a record. A NIN that changed is not verified, unless the row says so itself. A revocation that the
- * operator made stays as the command set it, unless revocations are to be lifted. A hidden teacher stays hidden.
+ * Applies a row to a record. A changed NIN is not verified, unless the row says so. A revocation by the operator stays,
+ * unless revocations are to be lifted. A hidden teacher stays hidden.
  */
 export function effectOf(
   before: StoredTeacher | null,
@@ -85,9 +82,8 @@ export function changesNothing({ changed }: Pick<RowEffect, "changed">): boolean
 const wordReason = "extract";
 
 /**
- * What a row sets, with its word for the licence as a revocation. REVOKED revokes as of the day of the import where the
- * row has no date of its own, and keeps the day of a teacher who is revoked already. Any other word takes a revocation
- * back, as an empty date does, where the file has no column for the date.
+ * Makes a revocation of a row's word for the licence. REVOKED without a date revokes as of today, or keeps the known day.
+ * Any other word takes a revocation back, as an empty date does, where the file has no column for the date.
  */
 function withRevocationOf(
   before: StoredTeacher | null,
@@ -103,11 +99,8 @@ function withRevocationOf(
   }
   if (set.licenseRevokedOn != null) return set;
   const reason = known === null ? wordReason : (before?.licenseRevokedReason ?? null);
-  return {
-    ...set,
-    licenseRevokedOn: known ?? today,
-    licenseRevokedReason: set.licenseRevokedReason ?? reason,
-  };
+  const licenseRevokedReason = set.licenseRevokedReason ?? reason;
+  return { ...set, licenseRevokedOn: known ?? today, licenseRevokedReason };
 }
 
 type Revocation = Pick<TeacherContent, "licenseRevokedOn" | "licenseRevokedReason" | "licenseRevokedBy">;
@@ -129,13 +122,7 @@ function revocationAfter(
 }
 
 function contentOf(teacher: StoredTeacher): TeacherContent {
-  const {
-    id: _id,
-    version: _version,
-    announcedStatus: _announced,
-    updatedAt: _updated,
-    ...content
-  } = teacher;
+  const { id: _id, version: _version, announcedStatus: _told, updatedAt: _at, ...content } = teacher;
   return content;
 }
 

@@ -1,10 +1,8 @@
+import type { Staging } from "../../store/staging.ts";
 import type { Missing } from "./arrival.ts";
 import type { Loss } from "./losses.ts";
 
-/**
- * Why a row of an extract was refused, or applied with a remark. The codes are stable: scripts that read
- * the report depend on them. No explanation, and nothing else in a report, repeats a value of the file.
- */
+/** Why a row was refused, or applied with a remark. Scripts depend on the codes. No explanation repeats a value. */
 const rejectionCodes = {
   COLUMN_COUNT:
     "the row has more or fewer cells than the header; look for a delimiter that is not inside quotes or, when the row runs over several lines, for a quote that is missing",
@@ -89,10 +87,7 @@ export function isRejection({ code }: Pick<ImportIssue, "code">): boolean {
 
 const explanations: Readonly<Record<ImportIssue["code"], string>> = { ...rejectionCodes, ...warningCodes };
 
-/**
- * How many rows a code met, or columns where it is of those, and where the first of them stand. No value of the file is
- * part of it (decision D7.8).
- */
+/** How many rows (or columns) a code met, and where the first of them stand, without any value (decision D7.8). */
 export type CodeCount = {
   readonly code: ImportIssue["code"];
   readonly rows: number;
@@ -107,37 +102,27 @@ type Place = Pick<ImportIssue, "line" | "field" | "regNo">;
 /** Rows of each code whose places are kept: enough to see what they have in common. */
 const keptPlaces = 20;
 
-/** The codes of an import, counted while its rows are judged. */
-export type CodeTally = ReturnType<typeof createCodeTally>;
-
-type OpenCount = {
-  rows: number;
-  lastLine: number;
-  readonly first: Place[];
-};
-
+/** Counts the codes of an import while its rows are checked. */
 export function createCodeTally() {
-  const counts = new Map<ImportIssue["code"], OpenCount>();
+  const counts = new Map<ImportIssue["code"], { rows: number; lastLine: number; first: Place[] }>();
   return {
     add(issues: readonly ImportIssue[]): void {
       for (const { code, line, field, regNo } of issues) {
         const count = counts.get(code) ?? { rows: 0, lastLine: -1, first: [] };
         counts.set(code, count);
-        if (count.first.length < keptPlaces)
-          count.first.push({ line, field, ...(regNo === undefined ? {} : { regNo }) });
+        const place = { line, field, ...(regNo === undefined ? {} : { regNo }) };
+        if (count.first.length < keptPlaces) count.first.push(place);
         // Two dates of one row may be wrong: the row counts once. Unknown columns all stand in the first one.
         if (line !== count.lastLine || code === "UNKNOWN_COLUMN") count.rows++;
         count.lastLine = line;
       }
     },
     /** Rejections first, then remarks, the most frequent first. */
-    counts: (explanations: Explanations = {}): CodeCount[] =>
-      inOrder(
-        [...counts].map(([code, { rows, first }]) => {
-          const meaning = explanations[code];
-          return { code, rows, first, ...(meaning === undefined ? {} : { meaning }) };
-        }),
-      ),
+    counts(explanations: Explanations = {}): CodeCount[] {
+      return inOrder(
+        [...counts].map(([code, { rows, first }]) => ({ code, rows, first, meaning: explanations[code] })),
+      );
+    },
   };
 }
 
@@ -196,25 +181,19 @@ export type ImportResult = {
   readonly abandoned?: { readonly file: string; readonly row: number };
 };
 
-/** Reads a page of the rejections or of the warnings, in the order in which they were added. */
-export type IssuePages = (
-  kind: "rejected" | "warnings",
-  page: { after: number; limit: number },
-) => Promise<(ImportIssue & { id: number })[]>;
-
-const pageRows = 1000;
-
-/**
- * The report of an import as JSON text, in pieces: `{file, sha256, …counts, rejected: [{line, field,
- * code}], warnings: [{line, field, code}], codes}`. It holds no value of the file.
- */
-export async function* reportText(result: ImportResult, issues: IssuePages): AsyncGenerator<string> {
+/** Writes the report of an import as JSON text, in pieces. It holds no value of the file. */
+export async function* reportText(result: ImportResult, issues: Staging["issues"]): AsyncGenerator<string> {
   const { rejected: _rejected, warnings: _warnings, codes, ...head } = result;
   yield `${JSON.stringify(head, null, 2).slice(0, -2)},\n`;
   for (const kind of ["rejected", "warnings"] as const) {
     yield `  "${kind}": [`;
-    yield* issueLines(issues, kind);
-    yield "],\n";
+    let isFirst = true;
+    for (const page of issues(kind)) {
+      const lines = page.map((issue) => JSON.stringify(shownIssue(issue)));
+      yield `${isFirst ? "" : ","}\n    ${lines.join(",\n    ")}`;
+      isFirst = false;
+    }
+    yield isFirst ? "],\n" : "\n  ],\n";
   }
   const met = Object.keys(explanations).flatMap((known) =>
     codes.filter(({ code }) => code === known).map((one) => [known, describeCode(one).meaning]),
@@ -225,16 +204,4 @@ export async function* reportText(result: ImportResult, issues: IssuePages): Asy
 /** An issue as it is written: without what only this import needs. */
 export function shownIssue({ line, regNo, field, code }: ImportIssue) {
   return { line, ...(regNo === undefined ? {} : { regNo }), field, code };
-}
-
-async function* issueLines(issues: IssuePages, kind: "rejected" | "warnings"): AsyncGenerator<string> {
-  let after = 0;
-  for (;;) {
-    const page = await issues(kind, { after, limit: pageRows });
-    if (page.length === 0) break;
-    const lines = page.map((issue) => JSON.stringify(shownIssue(issue)));
-    yield `${after === 0 ? "" : ","}\n    ${lines.join(",\n    ")}`;
-    after = page.at(-1)?.id ?? after;
-  }
-  if (after > 0) yield "\n  ";
 }

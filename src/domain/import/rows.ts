@@ -12,34 +12,15 @@ import {
 import type { TeacherPatch } from "./patch.ts";
 import { type ImportIssue, isRejection, type RejectionCode, type WarningCode } from "./report.ts";
 import { suspectIn } from "./suspect-text.ts";
-import {
-  isFailedFormula,
-  type Read,
-  readBoolean,
-  readCertificateStatus,
-  readDate,
-  readEmail,
-  readLicenseStatus,
-  readNin,
-  readPhone,
-  readPhotoUrl,
-  readProfile,
-  readRegNo,
-  readSource,
-  readText,
-  readTId,
-} from "./values.ts";
+import * as values from "./values.ts";
 
 /** What a column of an extract is to an import. */
 type Column = {
   /** How the text of a cell is read. What is undefined leaves the field of the record as it is. */
-  readonly read: (cell: string, blindIndex: BlindIndex) => Read<unknown>;
+  readonly read: (cell: string, blindIndex: BlindIndex) => values.Read<unknown>;
   /** What stands in it, for those who prepare an extract. */
   readonly explanation: string;
-  /**
-   * Why a row without it is refused; left out where it may be absent. In CSV the header is looked at once, for the whole
-   * file.
-   */
+  /** Why a row without it is refused; left out where it may be absent. In CSV the header decides for the whole file. */
   readonly absent?: RejectionCode;
   /** Whether the row is applied although it cannot be read: the record has none afterwards. */
   readonly isConvenience?: boolean;
@@ -47,31 +28,34 @@ type Column = {
 
 // biome-ignore format: a table reads better in rows
 export const columns: Readonly<Record<ImportField, Column>> = {
-  regNo: { read: readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
-  tId: { read: readTId, explanation: "teacher id: a whole number, nobody else's" },
-  name: { read: (cell) => (cell === "" ? { code: "NAME_MISSING" } : readText(cell, 200)), absent: "NAME_MISSING", explanation: "the whole name, up to 200 characters" },
-  nin: { read: (cell, blindIndex) => indexed(readNin(cell), blindIndex.nin), explanation: "NIN: exactly 11 digits, as text; only a keyed hash is kept" },
-  ninVerified: { read: (cell) => (cell === "" ? { value: false } : readBoolean(cell)), explanation: "whether the NIN was verified: true or false; empty is false" },
-  email: { read: (cell, blindIndex) => indexed(readEmail(cell), blindIndex.email), isConvenience: true, explanation: "e-mail address; only a keyed hash is kept" },
-  phone: { read: (cell, blindIndex) => indexed(readPhone(cell), blindIndex.phone), isConvenience: true, explanation: "phone number, 0803... or +234...; only a keyed hash is kept" },
-  state: { read: (cell) => readText(cell, 100), explanation: "state, up to 100 characters" },
-  category: { read: (cell) => readText(cell, 100), explanation: "category, up to 100 characters; the policy may ask for it" },
-  source: { read: readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
+  regNo: { read: values.readRegNo, absent: "REG_NO_INVALID", explanation: "registration number of four segments, A/B/C/D; it names the teacher for ever" },
+  tId: { read: values.readTId, explanation: "teacher id: a whole number, nobody else's" },
+  name: { read: (cell) => (cell === "" ? { code: "NAME_MISSING" } : values.readText(cell, 200)), absent: "NAME_MISSING", explanation: "the whole name, up to 200 characters" },
+  nin: { read: (cell, blindIndex) => indexed(values.readNin(cell), blindIndex.nin), explanation: "NIN: exactly 11 digits, as text; only a keyed hash is kept" },
+  ninVerified: { read: (cell) => (cell === "" ? { value: false } : values.readBoolean(cell)), explanation: "whether the NIN was verified: true or false; empty is false" },
+  email: { read: (cell, blindIndex) => indexed(values.readEmail(cell), blindIndex.email), isConvenience: true, explanation: "e-mail address; only a keyed hash is kept" },
+  phone: { read: (cell, blindIndex) => indexed(values.readPhone(cell), blindIndex.phone), isConvenience: true, explanation: "phone number, 0803... or +234...; only a keyed hash is kept" },
+  state: { read: (cell) => values.readText(cell, 100), explanation: "state, up to 100 characters" },
+  category: { read: (cell) => values.readText(cell, 100), explanation: "category, up to 100 characters; the policy may ask for it" },
+  source: { read: values.readSource, absent: "SOURCE_INVALID", explanation: "new_system or legacy: the system that the record comes from" },
   // Nobody is deactivated or reactivated by an empty cell: a known teacher stays as they are.
-  active: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true or false; a teacher who is not active is found, but has no licence" },
-  hidden: { read: (cell) => (cell === "" ? { value: undefined } : readBoolean(cell)), explanation: "true hides the teacher from everybody but the operator; false and empty change nothing" },
-  certificateStatus: { read: readCertificateStatus, absent: "CERTIFICATE_STATUS_INVALID", explanation: "VERIFIED, CLAIMED, LEGACY_RECORD or NOT_FOUND" },
-  certificateIssueDate: { read: readDate, explanation: "date, YYYY-MM-DD" },
-  licenseIssueDate: { read: readDate, explanation: "first day of the licence, YYYY-MM-DD" },
-  licenseExpiryDate: { read: readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
+  active: { read: (cell) => (cell === "" ? { value: undefined } : values.readBoolean(cell)), explanation: "true or false; a teacher who is not active is found, but has no licence" },
+  hidden: { read: (cell) => (cell === "" ? { value: undefined } : values.readBoolean(cell)), explanation: "true hides the teacher from everybody but the operator; false and empty change nothing" },
+  certificateStatus: { read: values.readCertificateStatus, absent: "CERTIFICATE_STATUS_INVALID", explanation: "VERIFIED, CLAIMED, LEGACY_RECORD or NOT_FOUND" },
+  certificateIssueDate: { read: values.readDate, explanation: "date, YYYY-MM-DD" },
+  licenseIssueDate: { read: values.readDate, explanation: "first day of the licence, YYYY-MM-DD" },
+  licenseExpiryDate: { read: values.readDate, explanation: "last day of the licence, YYYY-MM-DD; without it there is no licence" },
   // An empty word says nothing: the dates of the row, or those of the record, count alone.
-  licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
-  licenseRevokedOn: { read: readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
-  licenseRevokedReason: { read: (cell) => readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
-  photoUrl: { read: readPhotoUrl, isConvenience: true, explanation: "https address of a photo" },
+  licenseStatus: { read: (cell) => (cell === "" ? { value: undefined } : values.readLicenseStatus(cell)), explanation: "REVOKED, EXPIRED, NONE or VALID; REVOKED without license_revoked_on revokes as of the day of the import, the others are compared with the dates" },
+  licenseRevokedOn: { read: values.readDate, explanation: "day of a revocation, YYYY-MM-DD; empty lifts one that an extract brought" },
+  licenseRevokedReason: { read: (cell) => values.readText(cell, 500), explanation: "why it was revoked, up to 500 characters, without personal data" },
+  photoUrl: { read: values.readPhotoUrl, isConvenience: true, explanation: "https address of a photo" },
 };
 
-function indexed(read: Read<string | null>, index: (value: string) => Uint8Array): Read<string | null> {
+function indexed(
+  read: values.Read<string | null>,
+  index: (value: string) => Uint8Array,
+): values.Read<string | null> {
   return "code" in read || read.value === null ? read : { value: index(read.value).toHex() };
 }
 
@@ -109,9 +93,8 @@ const textFields: ReadonlySet<ImportField> = new Set(["name", "state", "category
 const spreadsheetDamage = { code: "SPREADSHEET_DAMAGE" } as const;
 
 /**
- * Checks one row by itself, every field of it, so that an operator can correct all faults at once.
- * Contacts and photos are a convenience: what cannot be read of them is left out with a warning. Everything
- * else rejects the row.
+ * Checks every field of one row, so that an operator can correct all faults together. What cannot be read of contacts and
+ * photos is left out with a warning; everything else rejects the row.
  */
 export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   const issues: ImportIssue[] = [];
@@ -126,7 +109,8 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   for (const { field, patchField, isConvenience = false, read: readCell } of fieldReaders) {
     const cell = cells[field];
     if (cell === undefined) continue;
-    const read = !isConvenience && isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
+    const read =
+      !isConvenience && values.isFailedFormula(cell) ? spreadsheetDamage : readCell(cell, blindIndex);
     if ("code" in read) add(field, read.code);
     else if (textFields.has(field) && suspectIn(cell) !== null) add(field, "TEXT_SUSPECT");
     const value = "value" in read ? read.value : isConvenience ? null : undefined;
@@ -134,7 +118,7 @@ export function checkRow(row: RawRow, blindIndex: BlindIndex): CheckedRow {
   }
   for (const { field, absent } of fieldReaders)
     if (absent !== undefined && cells[field] === undefined) add(field, absent);
-  const profile = row.profile === undefined ? null : readProfile(row.profile);
+  const profile = row.profile === undefined ? null : values.readProfile(row.profile);
   if (profile !== null && "code" in profile) add("profile", profile.code);
   else if (profile !== null) patch.profile = profile.value;
   refuseOwnData(patch, cells, add);

@@ -1,6 +1,6 @@
 /**
- * A mapping for a file that nobody has seen: what its columns are taken for, and why. What cannot be decided from the
- * file is asked, never guessed: a day that is taken for a month is a licence that ends on another day (decision D7.12).
+ * Proposes a mapping for an unknown file. What the file does not decide is asked, never guessed: a day taken for a month
+ * is a licence that ends on another day (decision D7.12).
  */
 
 import { certificateStatuses, sources } from "../../partner/contract.ts";
@@ -8,11 +8,18 @@ import { digitsOf, holdsPersonalData, personalDigits, withoutPersonalData } from
 import { lastPlace, placeInName, readName } from "./column-names.ts";
 import { addCell, type ColumnProfile, looks, newProfile } from "./column-profile.ts";
 import type { TableRecord } from "./csv.ts";
-import type { OpenedTable } from "./extract.ts";
 import { columnOfField, type ImportField, type RawRow, squeezed, UnreadableError } from "./fields.ts";
 import { compileMapping, type Mapping } from "./mapping.ts";
+import type { OpenedTable } from "./read.ts";
 import { requiredFields } from "./rows.ts";
-import { type Chosen, chooseColumns, labelOf, plainName, type Question } from "./suggested-columns.ts";
+import {
+  type Ask,
+  type Chosen,
+  chooseColumns,
+  labelOf,
+  plainName,
+  type Question,
+} from "./suggested-columns.ts";
 import {
   askForEncoding,
   askForRevoked,
@@ -46,31 +53,32 @@ const maxUneven = 100;
 
 /**
  * Looks at a whole table and proposes a mapping.
- * @param known what was told, or found, of the file besides: it stands in the mapping
+ * @param known what the operator said of the file, or what was found; it goes into the mapping
  * @throws UnreadableError when there is no header or no row
  */
 export async function suggestMapping(
   table: OpenedTable,
   known: Pick<Mapping, "encoding" | "sheet"> & { readonly isEncodingGuessed?: boolean },
 ) {
+  const { encoding, sheet } = known;
   const { beginning, header, profiles, first, rows, uneven, flawed } = await profile(table);
-  const taken = chooseColumns(profiles);
-  const { chosen, parts } = taken;
+  const questions: Question[] = [];
+  const ask: Ask = (about, question) => void questions.push({ about, question });
+  const { chosen, parts, columns } = chooseColumns(profiles, ask);
   const read = new Set([...chosen.values(), ...parts]);
   for (const record of flawed) refuseFlaws(record, (column) => read.has(profiles[column] as ColumnProfile));
-  const questions = [...taken.questions];
-  const { dates, why } = chooseDates(chosen, questions);
+  const { dates, why } = chooseDates(chosen, ask);
   const values = merged(
-    chooseWords(chosen, profiles, questions),
-    chooseNever(chosen, questions),
-    askForTexts(chosen, parts, questions),
+    chooseWords(chosen, profiles, ask),
+    chooseNever(chosen, ask),
+    askForTexts(chosen, parts, ask),
   );
-  askForStatuses(chosen, profiles, questions);
-  askForRevoked(chosen, rows, questions);
-  offerDates(chosen, profiles, questions);
-  askForName(chosen, parts, profiles, questions);
-  askForMissing(chosen, parts, questions);
-  if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, questions);
+  askForStatuses(chosen, profiles, ask);
+  askForRevoked(chosen, rows, ask);
+  offerDates(chosen, profiles, ask);
+  askForName(chosen, parts, profiles, ask);
+  askForMissing(chosen, parts, ask);
+  if (known.isEncodingGuessed === true) askForEncoding(chosen, parts, ask);
   const fields = new Map([...chosen].map(([field, column]) => [column.name, columnOfField[field]]));
   for (const [index, column] of parts.entries()) fields.set(column.name, `name.${index + 1}`);
   const proposed: Mapping = {
@@ -82,21 +90,21 @@ export async function suggestMapping(
     constants: {},
     ...(dates === undefined ? {} : { dates }),
     ...(table.format === "csv" && table.delimiter !== "," ? { delimiter: table.delimiter } : {}),
-    ...(known.encoding === undefined ? {} : { encoding: known.encoding }),
-    ...(known.sheet === undefined ? {} : { sheet: known.sheet }),
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(sheet === undefined ? {} : { sheet }),
     open: [],
   };
   // The first row shows whether each row ends with more delimiters than the header.
   const [top] = first;
   const records = [...first.slice(0, 1), ...uneven.filter(({ line }) => line !== top?.line)];
-  if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, questions);
+  if (uneven.length > 0) await askForUneven(table, { header, records, mapping: proposed }, ask);
   const open = [...new Set(questions.map(({ about }) => about))];
   // The line of the header stands in the mapping only where an import would not find it: titles come and go.
   const isFound = findHeader(beginning, compileMapping(proposed), true) === header;
   const mapping = { ...proposed, open, ...(isFound ? {} : { header: header.line }) };
   return {
     mapping,
-    columns: taken.columns.map((one) => withDates(one, why)),
+    columns: columns.map((one) => withDates(one, why)),
     questions,
     /** Rows as they would be read, by the register's columns, without what is never stored as it is. */
     rows: await showRows(table, { header, records: first, mapping }),
@@ -119,7 +127,7 @@ async function profile(table: OpenedTable) {
   const uneven: TableRecord[] = [];
   let last: TableRecord | undefined;
   const flawed: TableRecord[] = [];
-  const count = ({ line, cells, flaws }: TableRecord) => {
+  const add = ({ line, cells, flaws }: TableRecord) => {
     rows++;
     if (flaws !== undefined) flawed.push({ line, cells: [], flaws });
     if (cells.length !== profiles.length && uneven.length < maxUneven) uneven.push({ line, cells });
@@ -127,28 +135,29 @@ async function profile(table: OpenedTable) {
     for (const [index, column] of profiles.entries())
       addCell(column, (cells[index] ?? "").slice(0, maxCellLength).trim(), line);
   };
-  const add = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
+  // The last row is kept back: it may be a total.
+  const addAll = (records: readonly TableRecord[], { line: headerLine }: TableRecord) => {
     for (const record of records) {
       if (record.line <= headerLine || !isFilled(record)) continue;
-      if (last !== undefined) count(last);
+      if (last !== undefined) add(last);
       last = record;
     }
   };
   const begin = (found: TableRecord) => {
     if (found.cells.length > maxColumns) throw new UnreadableError(found.line, tooManyColumns);
     profiles = found.cells.map((cell, index) => newProfile(oneLine(cell), index + 1));
-    add(beginning, found);
+    addAll(beginning, found);
     header = found;
   };
   for await (const records of table.records) {
-    if (header !== undefined) add(records, header);
+    if (header !== undefined) addAll(records, header);
     else {
       beginning = beginning.concat(records.filter(isFilled));
       if ((beginning.at(-1)?.line ?? 0) > headerLines) begin(likelyHeader(beginning));
     }
   }
   if (header === undefined) begin(likelyHeader(beginning));
-  if (last !== undefined && !last.cells.some(isTotal)) count(last);
+  if (last !== undefined && !last.cells.some(isTotal)) add(last);
   if (header === undefined || first.length === 0)
     throw new UnreadableError(1, "there is no row below the header");
   return { beginning, header, profiles, first, rows, uneven, flawed };
@@ -162,14 +171,10 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
   const score = ({ cells }: TableRecord) =>
     cells.filter((cell) => readName(cell.trim()).kind !== "unknown").length;
   const beginning = filled.filter(({ line }) => line <= headerLines);
-  const best = beginning.reduce(
-    (one, other) => (score(other) > score(one) ? other : one),
-    beginning[0] ?? top,
-  );
+  const best = beginning.reduce((one, other) => (score(other) > score(one) ? other : one), top);
   if (score(best) >= 2) return best;
   const widths = beginning.map(({ cells }) => cells.filter((cell) => cell.trim() !== "").length);
-  const width = Math.max(...widths);
-  const widest = beginning[widths.indexOf(width)] ?? top;
+  const widest = beginning[widths.indexOf(Math.max(...widths))] ?? top;
   const isPerson = widest.cells.some((cell) =>
     (["regNo", "nin", "email", "phone"] as const).some((field) => looks[field]?.fits(cell.trim())),
   );
@@ -185,21 +190,18 @@ function likelyHeader(records: readonly TableRecord[]): TableRecord {
 async function askForUneven(
   table: OpenedTable,
   sample: Parameters<typeof readSample>[1],
-  questions: Question[],
+  ask: Ask,
 ): Promise<void> {
   const rejected = (await readSample(table, sample)).filter(({ fault }) => fault?.code === "COLUMN_COUNT");
   const [first] = rejected;
   if (first === undefined) return;
-  const count =
-    rejected.length === maxUneven
-      ? `${maxUneven} rows or more have`
-      : rejected.length === 1
-        ? "1 row has"
-        : `${rejected.length} rows have`;
-  questions.push({
-    about: "rows",
-    question: `${count} more or fewer cells than the header, the first in line ${first.line}, and would be rejected; look there for a delimiter that is not inside quotes`,
-  });
+  const many = rejected.length === maxUneven ? `${maxUneven} rows or more` : `${rejected.length} rows`;
+  const count = rejected.length === 1 ? "1 row has" : `${many} have`;
+  const where = `the first in line ${first.line}, and would be rejected`;
+  ask(
+    "rows",
+    `${count} more or fewer cells than the header, ${where}; look there for a delimiter that is not inside quotes`,
+  );
 }
 
 /** Asks whether a name in parts is put together in the right order, and whether a name beside a surname is whole. */
@@ -207,38 +209,35 @@ function askForName(
   chosen: Chosen,
   parts: readonly ColumnProfile[],
   profiles: readonly ColumnProfile[],
-  questions: Question[],
+  ask: Ask,
 ) {
   const whole = chosen.get("name");
+  const joined = parts.map(labelOf).join(" and ");
   if (parts.length > 0)
-    questions.push({
-      about: "name",
-      question: `the name is put together from ${parts.map(labelOf).join(" and ")}, in this order; if it is another, change the numbers of name.1 and name.2`,
-    });
+    ask(
+      "name",
+      `the name is put together from ${joined}, in this order; if it is another, change the numbers of name.1 and name.2`,
+    );
   const surname = profiles.find((column) => placeInName(column.name) === lastPlace);
   if (whole !== undefined && surname !== undefined && !/full|whole|complete/i.test(whole.name))
-    questions.push({
-      about: "name",
-      question: `${labelOf(surname)} is left out; if ${labelOf(whole)} lacks the surname, take them for name.1 and name.2`,
-    });
+    ask(
+      "name",
+      `${labelOf(surname)} is left out; if ${labelOf(whole)} lacks the surname, take them for name.1 and name.2`,
+    );
 }
 
-function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], questions: Question[]) {
+function askForMissing(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask) {
   for (const field of requiredFields.filter((one) => !chosen.has(one))) {
     if (field === "name" && parts.length > 0) continue;
-    const about = columnOfField[field];
     const values = field === "source" ? sources : field === "certificateStatus" ? certificateStatuses : null;
     const question =
       values === null
         ? "no column was found for it, and no teacher can be without it"
         : `no column says it; if all rows have the same, give it in \`constants\`, one of ${values.join(", ")}`;
-    questions.push({ about, question });
+    ask(columnOfField[field], question);
   }
   if (!chosen.has("licenseExpiryDate"))
-    questions.push({
-      about: columnOfField.licenseExpiryDate,
-      question: "no column was found for it, so that nobody would have a licence",
-    });
+    ask(columnOfField.licenseExpiryDate, "no column was found for it, so that nobody would have a licence");
 }
 
 /** Fields that are stored as keyed hashes alone. */
@@ -267,32 +266,24 @@ async function readSample(
   { header, records, mapping }: Sample,
 ): Promise<RawRow[]> {
   const compiled = compileMapping({ ...mapping, header: header.line });
-  const unheard = { fields: [], unknown: [], totals: [] };
-  const names = header.cells.map(onceEach());
+  const unheard = { fields: [], unknown: [], totals: [], unread: [] };
+  // A name that stands there twice would be refused; a question asks which column is meant.
+  const squeezedNames = header.cells.map(squeezed);
+  const names = header.cells.map((name, at) => (squeezedNames.indexOf(squeezed(name)) === at ? name : ""));
   const found = new Set(names.map((name) => compiled.fieldOf(name.trim())));
   const missing = requiredFields.filter((field) => !found.has(field));
   const filled = { ...compiled, constants: missing.map((field) => [field, ""] as const) };
   const pieces = (async function* () {
     yield [{ ...header, cells: names }, ...records];
   })();
-  const rows: RawRow[] = [];
-  for await (const some of readTable(pieces, { format, delimiter, mapping: filled }, unheard))
-    rows.push(...some);
-  return rows;
-}
-
-/** Leaves out a name that stands there twice, which would be refused: which column is meant is asked. */
-function onceEach(): (name: string) => string {
-  const seen = new Set<string>();
-  return (name) => {
-    const isFirst = !seen.has(squeezed(name));
-    seen.add(squeezed(name));
-    return isFirst ? name : "";
-  };
+  const rows = readTable(pieces, { format, delimiter, mapping: filled }, unheard);
+  return (await Array.fromAsync(rows)).flat();
 }
 
 function shown(field: string, text: string): string {
-  const value = asRead(field, text);
+  const read = field in readers ? readers[field as keyof typeof readers](text) : null;
+  // A word of the register's own is shown as it would be stored.
+  const value = read !== null && "value" in read ? read.value : text;
   return field === "regNo" ? shownRegNo(value) : withoutPersonalData(value);
 }
 
@@ -310,9 +301,3 @@ const readers = {
   certificateStatus: readCertificateStatus,
   licenseStatus: readLicenseStatus,
 } as const;
-
-/** A word of the register's own where it is read as one. */
-function asRead(field: string, text: string): string {
-  const read = field in readers ? readers[field as keyof typeof readers](text) : null;
-  return read !== null && "value" in read ? read.value : text;
-}

@@ -19,6 +19,9 @@ export type ColumnReading = {
 /** What the file does not say. `about` is a column, `dates` or `encoding`: it stands in the mapping's `open`. */
 export type Question = { readonly about: string; readonly question: string };
 
+/** Asks a question about a column, `dates` or `encoding`. */
+export type Ask = (about: string, question: string) => void;
+
 export type Chosen = ReadonlyMap<ImportField, ColumnProfile>;
 
 type Candidate = {
@@ -32,10 +35,9 @@ type Candidate = {
 const enough = 0.8;
 const maxParts = 9;
 
-export function chooseColumns(profiles: readonly ColumnProfile[]) {
+export function chooseColumns(profiles: readonly ColumnProfile[], ask: Ask) {
   const chosen = new Map<ImportField, ColumnProfile>();
   const readings = new Map<ColumnProfile, ColumnReading>();
-  const questions: Question[] = [];
   const parts = partsOfName(profiles);
   const named = Map.groupBy(profiles, ({ name }) => squeezed(name));
   const candidates = profiles.flatMap((column) => candidatesFor(column).map((one) => ({ column, ...one })));
@@ -46,13 +48,8 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
     chosen.set(field, column);
     const taken = columnOfField[field];
     readings.set(column, { name: labelOf(column), taken, why, sure: sure && !isRepeated });
-    if (isRepeated)
-      questions.push({
-        about: taken,
-        question: `two columns are called ${labelOf(column)}; rename the one that is not meant`,
-      });
-    else if (!sure && field !== "licenseStatus")
-      questions.push({ about: taken, question: `is ${labelOf(column)} meant? ${why}` });
+    if (isRepeated) ask(taken, `two columns are called ${labelOf(column)}; rename the one that is not meant`);
+    else if (!sure && field !== "licenseStatus") ask(taken, `is ${labelOf(column)} meant? ${why}`);
   }
   const isJoined = parts.length > 0 && !chosen.has("name");
   if (isJoined)
@@ -63,7 +60,7 @@ export function chooseColumns(profiles: readonly ColumnProfile[]) {
   const columns = profiles.map(
     (column) => readings.get(column) ?? { name: labelOf(column), taken: null, ...whyLeftOut(column, chosen) },
   );
-  return { chosen, parts: isJoined ? parts : [], columns, questions };
+  return { chosen, parts: isJoined ? parts : [], columns };
 }
 
 /** The columns whose parts make the whole name: given names first, the surname last; none unless there are both. */
@@ -78,27 +75,22 @@ function partsOfName(profiles: readonly ColumnProfile[]): readonly ColumnProfile
   return isWhole ? placed.map(({ column }) => column) : [];
 }
 
-/** A column's name as it may be shown: a header may hold anything. */
+/** A column's name as messages may show it: a header may hold anything. */
 export function labelOf(column: ColumnProfile): string {
   return column.name === "" ? "" : plainName(column) || `column ${column.position}`;
 }
 
 /** A column's name without the signs that forms put beside it; empty where it may not be shown. */
 export function plainName({ name }: ColumnProfile): string {
-  return nameLabel(
-    name
-      .replace(/[*:'’"]/g, "")
-      .replace(/\s+/g, " ")
-      .trim(),
-    "",
-  );
+  const plain = name.replace(/[*:'’"]/g, "").replace(/\s+/g, " ");
+  return nameLabel(plain.trim(), "");
 }
 
 function candidatesFor(column: ColumnProfile): readonly Candidate[] {
   if (column.name === "" || holdsPersonalData(column.name)) return [];
   const reading = readName(column.name);
   const status = statusCandidate(column, reading.kind !== "unknown");
-  if (reading.kind === "own" || reading.kind === "known") {
+  if ("field" in reading) {
     const { field } = reading;
     const share = shareOf(column, field);
     const said = reading.kind === "own" ? "the register's own name" : "the name fits";
@@ -112,14 +104,10 @@ function candidatesFor(column: ColumnProfile): readonly Candidate[] {
     const why = "probably: the name and the values fit";
     return [...fields.map((field) => ({ field, why, sure: false, rank: 3 })), ...status];
   }
+  const said = "probably: the values fit, the name does not say it";
   const byValues = valueFields
     .filter((field) => column.filled > 0 && (shareOf(column, field) ?? 0) >= 0.95)
-    .map((field) => ({
-      field,
-      why: describe("probably: the values fit, the name does not say it", column, field),
-      sure: false,
-      rank: 4,
-    }));
+    .map((field) => ({ field, why: describe(said, column, field), sure: false, rank: 4 }));
   return [...status, ...byValues];
 }
 
@@ -135,25 +123,17 @@ export function saysStatus(column: ColumnProfile): boolean {
 function statusCandidate(column: ColumnProfile, isNameTaken: boolean): readonly Candidate[] {
   if (column.words === null || column.words.size > maxStatusWords || !saysStatus(column)) return [];
   const field = "licenseStatus";
-  if (column.withdrawn.size > 0)
-    return [
-      {
-        field,
-        why: "it says whose licence was withdrawn",
-        sure: false,
-        rank: isStatusName(column.name) ? 1 : 2,
-      },
-    ];
-  return [{ field, why: "probably: the name of a licence's status", sure: false, rank: isNameTaken ? 4 : 3 }];
+  const isNamed = column.withdrawn.size === 0;
+  const why = isNamed ? "probably: the name of a licence's status" : "it says whose licence was withdrawn";
+  const rank = isNamed ? (isNameTaken ? 4 : 3) : isStatusName(column.name) ? 1 : 2;
+  return [{ field, why, sure: false, rank }];
 }
 
 function describe(said: string, column: ColumnProfile, field: ImportField): string {
   const { shortened } = column;
   if (column.filled === 0) return `${said}; it is empty`;
-  const damage =
-    shortened === 0
-      ? ""
-      : `; ${shortened} of its numbers were shortened by a spreadsheet, and rows with them will be refused: export the column as text`;
+  const words = "of its numbers were shortened by a spreadsheet, and rows with them will be refused";
+  const damage = shortened === 0 ? "" : `; ${shortened} ${words}: export the column as text`;
   return `${said}; ${percent(shareOf(column, field) ?? 1)} of its ${column.filled} values are ${kindOf(field)}${damage}`;
 }
 

@@ -11,7 +11,7 @@ import {
 } from "./column-profile.ts";
 import { columnOfField, fieldNamed, type ImportField } from "./fields.ts";
 import { isDateField, type Mapping } from "./mapping.ts";
-import { type Chosen, type ColumnReading, labelOf, type Question, saysStatus } from "./suggested-columns.ts";
+import { type Ask, type Chosen, type ColumnReading, labelOf, saysStatus } from "./suggested-columns.ts";
 import type { SuspectKind } from "./suspect-text.ts";
 import { readBoolean } from "./values.ts";
 import { isOwnWord, isWordField, maxStatusWords, meansWithdrawn, otherWord, ownWords } from "./words.ts";
@@ -19,11 +19,7 @@ import { isOwnWord, isWordField, maxStatusWords, meansWithdrawn, otherWord, ownW
 type Values = Mapping["values"];
 
 /** Reads the words of the columns that were taken; whether another system means the same, only the operator knows. */
-export function chooseWords(
-  chosen: Chosen,
-  profiles: readonly ColumnProfile[],
-  questions: Question[],
-): Values {
+export function chooseWords(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): Values {
   const values: Values = {};
   const taken = new Set(chosen.values());
   const isStatusAlone = !profiles.some((column) => !taken.has(column) && saysStatus(column));
@@ -40,20 +36,18 @@ export function chooseWords(
     });
     if (meant.length > 0) values[about] = Object.fromEntries(meant);
     if (field === "licenseStatus") {
-      questions.push({
-        about,
-        question: statusQuestion(column, { isDated: chosen.has("licenseRevokedOn") }),
-      });
+      ask(about, statusQuestion(column, { isDated: chosen.has("licenseRevokedOn") }));
       continue;
     }
     const proposed = meant.length > 0 ? "; some are proposed there" : "";
     const withdrawn = strange.some(({ text }) => meansWithdrawn(text))
       ? "; if it says whose licence was withdrawn, take the column for license_status"
       : "";
-    questions.push({
+    const own = ownWords(field).join(", ");
+    ask(
       about,
-      question: `what is meant by ${listValues(strange)}? Give each in \`values\` one of ${ownWords(field).join(", ")}${proposed}${withdrawn}`,
-    });
+      `what is meant by ${listValues(strange)}? Give each in \`values\` one of ${own}${proposed}${withdrawn}`,
+    );
   }
   return values;
 }
@@ -71,17 +65,16 @@ function statusQuestion(column: ColumnProfile, { isDated }: { isDated: boolean }
     ({ text }) => !isOwnWord("licenseStatus", text) && statusWord(column, text) === undefined,
   );
   const revoked = words.filter(({ text }) => statusWord(column, text) === "REVOKED");
-  return [
+  const asked = [
     `${labelOf(column)} says how licences stand: ${rowsWith(words)}. Check in \`values\` what each word means`,
-    ...(unread.length === 0
-      ? []
-      : [`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`]),
-    ...(revoked.length === 0 || isDated
-      ? []
-      : [
-          `no column has the day of revocation, so that those with ${listValues(revoked)} are revoked as of the day of the import`,
-        ]),
-  ].join("; ");
+  ];
+  if (unread.length > 0)
+    asked.push(`give ${listValues(unread)} one of ${ownWords("licenseStatus").join(", ")}`);
+  if (revoked.length > 0 && !isDated)
+    asked.push(
+      `no column has the day of revocation, so that those with ${listValues(revoked)} are revoked as of the day of the import`,
+    );
+  return asked.join("; ");
 }
 
 /** The words that rows have, as a sentence, the most frequent first. */
@@ -93,35 +86,25 @@ function rowsWith(words: readonly Counted[]): string {
 }
 
 /** Asks about each column that says how licences stand and is not taken for that: its words would be lost. */
-export function askForStatuses(
-  chosen: Chosen,
-  profiles: readonly ColumnProfile[],
-  questions: Question[],
-): void {
+export function askForStatuses(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const fieldOf = new Map([...chosen].map(([field, column]) => [column, field]));
   for (const column of profiles) {
     const field = fieldOf.get(column);
-    if (column.name === "" || !saysStatus(column)) continue;
-    if (
-      field !== undefined &&
-      !(["state", "category"] as const).some((one) => one === field && column.withdrawn.size > 0)
-    )
-      continue;
+    const isOfText = (field === "state" || field === "category") && column.withdrawn.size > 0;
+    if (column.name === "" || !saysStatus(column) || (field !== undefined && !isOfText)) continue;
     const words =
       column.words !== null && column.words.size <= maxStatusWords ? column.words : column.withdrawn;
     const label = labelOf(column);
     const said = words.size === 0 ? "its texts are many" : rowsWith([...words.values()]);
     const taken = field === undefined ? "left out" : `taken for ${columnOfField[field]}`;
     const harm =
-      column.withdrawn.size === 0
-        ? "Nothing of it would be kept"
-        : "Nothing of it would be kept: teachers whose licence was withdrawn would be shown as licensed";
+      column.withdrawn.size === 0 ? "" : ": teachers whose licence was withdrawn would be shown as licensed";
     const other = chosen.get("licenseStatus");
     const remedy =
       other === undefined
         ? "Take the column for license_status, or leave it in `ignore` if it says nothing of licences"
         : `Only one column can be license_status, which is ${labelOf(other)} now`;
-    questions.push({ about: label, question: `${label} is ${taken}: ${said}. ${harm}. ${remedy}` });
+    ask(label, `${label} is ${taken}: ${said}. Nothing of it would be kept${harm}. ${remedy}`);
   }
 }
 
@@ -137,11 +120,7 @@ const damages: Readonly<Record<Exclude<SuspectKind, "NULL_WORD">, string>> = {
 };
 
 /** Asks about damaged texts with how many there are, and reads words for an empty cell as empty. */
-export function askForTexts(
-  chosen: Chosen,
-  parts: readonly ColumnProfile[],
-  questions: Question[],
-): Mapping["values"] {
+export function askForTexts(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   const columns = [...chosen, ...parts.map((column) => ["name", column] as const)];
   for (const [field, column] of columns) {
@@ -151,15 +130,16 @@ export function askForTexts(
     if (nulls > 0) {
       const empty = Object.fromEntries([...column.nulls.keys()].map((text) => [text, ""]));
       values[about] = { ...values[about], ...empty };
-      questions.push({
+      const found = `${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}`;
+      ask(
         about,
-        question: `${labelOf(column)} has ${count(nulls)} that may stand for an empty cell: ${listValues(column.nulls.values())}. \`values\` reads them as empty; delete there what is meant`,
-      });
+        `${labelOf(column)} has ${found}. \`values\` reads them as empty; delete there what is meant`,
+      );
     }
     if (!textFields.includes(field)) continue;
     for (const [kind, said] of Object.entries(damages) as [keyof typeof damages, string][]) {
       const found = column.suspects.get(kind) ?? 0;
-      if (found > 0) questions.push({ about, question: `${labelOf(column)} has ${count(found)} ${said}` });
+      if (found > 0) ask(about, `${labelOf(column)} has ${count(found)} ${said}`);
     }
   }
   return values;
@@ -170,18 +150,18 @@ function count(texts: number): string {
 }
 
 /** Asks whether names are right in the character set that was guessed, and shows one with a letter that decides. */
-export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], questions: Question[]): void {
+export function askForEncoding(chosen: Chosen, parts: readonly ColumnProfile[], ask: Ask): void {
   const columns = [chosen.get("name"), ...parts, chosen.get("state"), chosen.get("category")];
   const name = columns.map((column) => column?.accented).find((text) => text != null);
   const shown = name == null ? "" : `: a name reads ${valueLabel(name)}`;
-  questions.push({
-    about: "encoding",
-    question: `the file is not UTF-8 and is read as windows-1252${shown}; if that is wrong, give --encoding`,
-  });
+  ask(
+    "encoding",
+    `the file is not UTF-8 and is read as windows-1252${shown}; if that is wrong, give --encoding`,
+  );
 }
 
 /** The form of all text dates; left out where all are of the register's own form, or where the file does not decide. */
-export function chooseDates(chosen: Chosen, questions: Question[]): { dates?: string; why: string } {
+export function chooseDates(chosen: Chosen, ask: Ask): { dates?: string; why: string } {
   const columns = [...chosen].filter(([field]) => isDateField(field)).map(([, column]) => column);
   const forms = new Map<string, { count: number; onlyAt: number | null }>();
   for (const column of columns)
@@ -201,8 +181,8 @@ export function chooseDates(chosen: Chosen, questions: Question[]): { dates?: st
         ? `most dates are ${form}, but line ${rival[1].onlyAt} can only be ${rival[0]}; tvs reads one form in a file`
         : null;
   const half = columns.find(({ isoDates, forms: own }) => isoDates > 0 && own.size > 0);
-  if (undecided !== null) questions.push({ about: "dates", question: undecided });
-  if (half !== undefined) questions.push({ about: "dates", question: describeHalf(half) });
+  if (undecided !== null) ask("dates", undecided);
+  if (half !== undefined) ask("dates", describeHalf(half));
   if (undecided !== null || half !== undefined) return { why: "" };
   return {
     dates: form,
@@ -222,13 +202,12 @@ function describeHalf(column: ColumnProfile): string {
 
 export function withDates(column: ColumnReading, why: string): ColumnReading {
   const field = column.taken === null ? undefined : fieldNamed(column.taken);
-  return field === undefined || !isDateField(field) || why === ""
-    ? column
-    : { ...column, why: `${column.why}, ${why}` };
+  const isDated = field !== undefined && isDateField(field) && why !== "";
+  return isDated ? { ...column, why: `${column.why}, ${why}` } : column;
 }
 
 /** Reads dates that mean none, such as 0000-00-00, as empty, and asks; 9999-12-31 may be a licence without an end. */
-export function chooseNever(chosen: Chosen, questions: Question[]): Mapping["values"] {
+export function chooseNever(chosen: Chosen, ask: Ask): Mapping["values"] {
   const values: Mapping["values"] = {};
   for (const [field, column] of chosen) {
     const { never } = column;
@@ -241,25 +220,24 @@ export function chooseNever(chosen: Chosen, questions: Question[]): Mapping["val
       none.length < never.size
         ? "A year so late is stored as it stands; give another date in `values` if none is meant"
         : "`values` reads them as empty; delete there what is a real date";
-    questions.push({
+    const dates = listValues(never.values());
+    ask(
       about,
-      question: `${labelOf(column)} holds dates with which other systems say that there is none: ${listValues(never.values())}. ${proposed}`,
-    });
+      `${labelOf(column)} holds dates with which other systems say that there is none: ${dates}. ${proposed}`,
+    );
   }
   return values;
 }
 
 const fewRows = 3;
 
-export function askForRevoked(chosen: Chosen, rows: number, questions: Question[]): void {
+export function askForRevoked(chosen: Chosen, rows: number, ask: Ask): void {
   const column = chosen.get("licenseRevokedOn");
   if (column === undefined || rows < fewRows) return;
   const revoked = dateCount(column) - sumOf(column.never);
   if (revoked * 2 <= rows) return;
-  questions.push({
-    about: columnOfField.licenseRevokedOn,
-    question: `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}; is that what it says?`,
-  });
+  const said = `${revoked} of ${rows} teachers would be revoked by ${labelOf(column)}`;
+  ask(columnOfField.licenseRevokedOn, `${said}; is that what it says?`);
 }
 
 /** From the latest to the earliest. */
@@ -271,7 +249,7 @@ const fieldsByTime: readonly ImportField[] = [
 const maxOffered = 5;
 
 /** Offers the columns of dates whose names are not recognised for the date fields that have none, in order of time. */
-export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], questions: Question[]): void {
+export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], ask: Ask): void {
   const taken = new Set(chosen.values());
   const free = fieldsByTime.filter((field) => !chosen.has(field));
   const isOffered = (column: ColumnProfile) =>
@@ -292,9 +270,7 @@ export function offerDates(chosen: Chosen, profiles: readonly ColumnProfile[], q
     const likely = free[index] === undefined ? "" : `; by its dates it may be ${columnOfField[free[index]]}`;
     const span = column.span === null ? "" : ` from ${column.span.first} to ${column.span.last}`;
     const label = labelOf(column);
-    questions.push({
-      about: label,
-      question: `${label} holds dates${span} and is left out; if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`,
-    });
+    const move = `if it is ${names.join(" or ")}, move it from \`ignore\` to \`columns\`${likely}`;
+    ask(label, `${label} holds dates${span} and is left out; ${move}`);
   }
 }

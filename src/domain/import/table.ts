@@ -18,12 +18,13 @@ import {
   UnreadableError,
 } from "./fields.ts";
 import type { CompiledMapping, Translation } from "./mapping.ts";
+import type { RejectionCode } from "./report.ts";
 import { requiredFields } from "./rows.ts";
 import { type Delimiter, headerLines } from "./text.ts";
 
 export type TableLayout = {
   readonly format: Exclude<ImportFormat, "ndjson">;
-  /** What parts its cells, for messages and for quotes that are missing. */
+  /** What separates its cells, for messages and for quotes that are missing. */
   readonly delimiter: Delimiter;
   /** Null where the columns have the register's own names. */
   readonly mapping: CompiledMapping | null;
@@ -44,18 +45,17 @@ type Header = ReturnType<typeof readHeader> & {
   surplus?: number;
 };
 
-/** The field of a column by its name: what the mapping says, else what the register calls so. */
+/** Finds the field of a column by its name: what the mapping says, else what the register calls so. */
 export function fieldOfName(name: string, mapping: CompiledMapping | null): ImportField | null | undefined {
   const mapped = mapping?.fieldOf(name);
   if (mapped !== undefined) return mapped;
   const field = fieldNamed(name);
-  // "Licence Status" is also what other systems call it, with words of their own: a mapping says what they mean.
+  // Other systems have a "Licence Status" too, with words of their own: a mapping says what they mean.
   return field === "licenseStatus" && !/^licen[cs]e_status$/i.test(name) ? undefined : field;
 }
 
 /**
- * The header of a table: the line that the mapping tells, else the first of its first twenty lines that has two known
- * columns, else the first line at all.
+ * Finds the header: the mapping's line, else the first of twenty lines with two known columns, else the first line.
  * @returns undefined while it may still follow
  */
 export function findHeader(
@@ -64,27 +64,20 @@ export function findHeader(
   isWhole: boolean,
 ): TableRecord | undefined {
   const filled = records.filter(isFilled);
+  const isPast = (line: number) => isWhole || (filled.at(-1)?.line ?? 0) > line;
   if (mapping?.header !== undefined) {
-    const told = filled.find(({ line }) => line === mapping.header);
-    const isPast = isWhole || (filled.at(-1)?.line ?? 0) > mapping.header;
-    if (told === undefined && isPast)
-      throw new UnreadableError(
-        mapping.header,
-        "the mapping says that the header is here, and the line is empty",
-      );
-    return told;
+    const found = filled.find(({ line }) => line === mapping.header);
+    const words = "the mapping says that the header is here, and the line is empty";
+    if (found === undefined && isPast(mapping.header)) throw new UnreadableError(mapping.header, words);
+    return found;
   }
   const known = (record: TableRecord) =>
     record.cells.filter((name) => fieldOfName(name.trim(), mapping) != null).length;
   const first = filled.find((record) => record.line <= headerLines && known(record) >= 2);
-  const isPast = isWhole || (filled.at(-1)?.line ?? 0) > headerLines;
-  return first ?? (isPast ? filled[0] : undefined);
+  return first ?? (isPast(headerLines) ? filled[0] : undefined);
 }
 
-/**
- * Reads the rows below the header of a table.
- * @throws UnreadableError when it has no header, or one that lacks a column or names one twice
- */
+/** Reads the rows below the header. @throws UnreadableError when it has none, or lacks a column or has it twice */
 export async function* readTable(
   tables: AsyncIterable<readonly TableRecord[]>,
   layout: TableLayout,
@@ -148,28 +141,21 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
   const fields = headings.map((name) => fieldOfName(name, mapping));
   const parts = headings.map((name) => mapping?.partOf(name) ?? null);
   const keys = fields.map((field, index) => (field == null ? null : `${field} ${parts[index]}`));
-  const twice = fields.find(
-    (_, index) => keys[index] !== null && keys.indexOf(keys[index] as string) !== index,
-  );
-  if (twice != null)
-    throw new UnreadableError(line, `the header names the column ${columnOfField[twice]} twice`);
+  const twice = fields.find((_, index) => keys[index] != null && keys.indexOf(keys[index]) !== index);
+  const refusal = (field: ImportField, why: string) =>
+    new UnreadableError(line, `the header names the column ${columnOfField[field]}${why}`);
+  if (twice != null) throw refusal(twice, " twice");
   const both = constants.find(([field]) => fields.includes(field));
-  if (both !== undefined)
-    throw new UnreadableError(
-      line,
-      `the header names the column ${columnOfField[both[0]]}, and the mapping gives it as a constant`,
-    );
+  if (both !== undefined) throw refusal(both[0], ", and the mapping gives it as a constant");
   const absent = requiredFields
     .filter((field) => !fields.includes(field) && !constants.some(([given]) => given === field))
     .map((field) => columnOfField[field]);
   if (absent.length > 0) {
     const columns = absent.length === 1 ? "column" : "columns";
     const parted = format === "csv" ? `, separated by ${delimiterNames[delimiter]},` : "";
-    throw new UnreadableError(
-      line,
-      `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ` +
-        "tvs teachers map FILE proposes how another system's columns are read",
-    );
+    const remedy = "tvs teachers map FILE proposes how another system's columns are read";
+    const words = `the header${parted} lacks the required ${columns} ${absent.join(", ")}; ${remedy}`;
+    throw new UnreadableError(line, words);
   }
   for (const [index, name] of headings.entries()) {
     const field = fields[index];
@@ -178,26 +164,19 @@ function readHeader({ line, cells }: TableRecord, layout: TableLayout, names: Ar
       names.unknown.push({ label: nameLabel(name, `column ${index + 1}`), near: nearField(name) });
   }
   for (const [field] of constants) names.fields.push(field);
-  const unread = (name: string, index: number): UnreadColumn | null => {
+  const columns = headings.map((name, index): Column => {
     const field = fields[index];
     const isOwn = field === "licenseStatus" && mapping?.fieldOf(name) === undefined;
-    if (field !== undefined && !isOwn) return null;
-    const column = unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn);
-    names.unread?.push(column);
-    return column;
-  };
-  const columns = fields.map(
-    (field = null, index): Column => ({
-      field,
-      part: parts[index] ?? null,
-      unread: unread(headings[index] ?? "", index),
-      translate: field === null ? null : (mapping?.translationOf(field) ?? null),
-    }),
-  );
+    const isUnread = field === undefined || isOwn;
+    const unread = isUnread ? unreadColumn(name, nameLabel(name, `column ${index + 1}`), isOwn) : null;
+    if (unread !== null) names.unread.push(unread);
+    const translate = field == null ? null : (mapping?.translationOf(field) ?? null);
+    return { field: field ?? null, part: parts[index] ?? null, unread, translate };
+  });
   return { line, columns, constants };
 }
 
-/** The name of a column on one line: a header cell may be broken over several. */
+/** A column's name on one line: a header cell may be broken over several. */
 export function oneLine(name: string): string {
   return name.trim().replace(/\s+/g, " ");
 }
@@ -209,10 +188,7 @@ export const delimiterNames: Readonly<Record<Delimiter, string>> = {
   "|": "vertical bars",
 };
 
-/**
- * Whether a cell begins and ends as the rest of one row and the beginning of another do: where two rows lack a quote
- * each in one column, what lies between is a cell to every reader, and rows would be lost without a word.
- */
+/** Whether a cell looks like the end of one row and the beginning of another: two rows that lack a quote each. */
 function holdsRows(cell: string, index: number, columns: number, delimiter: Delimiter): boolean {
   if (!cell.includes("\n")) return false;
   const parts = (text: string) => text.split(delimiter).length - 1;
@@ -236,10 +212,7 @@ export function refuseFlaws({ line, flaws = [] }: TableRecord, isRead: (column: 
 export const maxCellLength = 32_767;
 export const maxColumns = 256;
 
-/**
- * Whether the cells of a row are those of the header. Empty cells at the end of CSV are read only where each row has
- * them: in one row alone a delimiter more, or one fewer, shows that cells have moved.
- */
+/** Whether the cells of a row are those of the header. Empty cells at the end are ignored where each row has them. */
 function fits({ cells }: TableRecord, header: Header, format: TableLayout["format"]): boolean {
   const { columns } = header;
   if (format !== "csv") return cells.length <= columns.length;
@@ -253,12 +226,9 @@ function rowOf(record: TableRecord, header: Header, { format, delimiter }: Table
   const { columns, constants } = header;
   const row: Partial<Record<ImportField, string>> = {};
   const joined: string[] = [];
-  const fault = (field: ImportField | null, code: NonNullable<RawRow["fault"]>["code"]): RawRow => ({
-    line,
-    format,
-    cells: {},
-    fault: { field, code, text: cells.join("\u001f") },
-  });
+  const fault = (field: ImportField | null, code: RejectionCode): RawRow => {
+    return { line, format, cells: {}, fault: { field, code, text: cells.join("\u001f") } };
+  };
   refuseFlaws(record, (column) => columns[column]?.field != null);
   if (cells.some((cell) => cell.length > maxCellLength)) return fault(null, "CELL_TOO_LONG");
   if (!fits(record, header, format)) return fault(null, "COLUMN_COUNT");

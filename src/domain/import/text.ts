@@ -32,11 +32,7 @@ export function markedEncoding(first: Uint8Array): Encoding | null {
   );
 }
 
-/**
- * A system that writes UTF-8 from some day on, while the mapping still says another set, would damage every name with a
- * mark. In a set of single bytes hardly any such text is UTF-8 by chance.
- * @throws UnreadableError
- */
+/** Refuses UTF-8 under a mapping of single bytes: every name with a mark would be damaged. @throws UnreadableError */
 export function refuseOtherSet(beginning: Uint8Array, encoding: Encoding): void {
   if (encoding !== "windows-1252" && encoding !== "iso-8859-1") return;
   const whole = beginning.subarray(0, beginning.lastIndexOf(0x0a) + 1);
@@ -64,11 +60,7 @@ export function refuseOtherKinds(first: Uint8Array): void {
     throw new UnreadableError(1, "this is a PDF; ask for the extract as CSV or .xlsx");
 }
 
-/**
- * Passes the text of a file on as UTF-8, and refuses what is none in its character set: another one would become a
- * register full of damaged names, and a NUL would cut a text short in the database.
- * @throws UnreadableError
- */
+/** Passes text on as UTF-8, and refuses what is none in its character set, and NUL. @throws UnreadableError */
 export async function* asUtf8(pieces: AsyncIterable<Uint8Array>, encoding: Encoding) {
   const decoder = encoding === "iso-8859-1" ? latin1Decoder() : new TextDecoder(encoding, { fatal: true });
   const isOwn = encoding === "utf-8";
@@ -126,10 +118,7 @@ function linesIn(bytes: Uint8Array): number {
 /** How many of the first lines a header is looked for in (decision D7.10). */
 export const headerLines = 20;
 
-/**
- * What parts the columns: of the four, what leaves the most names that are known in one of the first lines, or, where
- * none is known, the most cells in the most lines.
- */
+/** Finds the delimiter that leaves the most known names in one of the first lines, else the most cells in most lines. */
 export function sniffDelimiter(text: string, isKnown: (name: string) => boolean): Delimiter {
   const lines = text.split(/\r\n|\n|\r/, headerLines).filter((line) => line.trim() !== "");
   const cellsBy = (delimiter: Delimiter) => lines.map((line) => cellsOf(line, delimiter));

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import * as v from "valibot";
-import { type CertificateStatus, certificateStatuses, type Source, sources } from "../../partner/contract.ts";
+import { certificateStatuses, sources } from "../../partner/contract.ts";
 import { isCalendarDate } from "../clock.ts";
 import { holdsPersonalData } from "../personal-data.ts";
 import { hasHiddenCharacter } from "../plain-text.ts";
@@ -19,10 +19,7 @@ const failedFormula = /^#(REF!|N\/A|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC
 /** A date as the number of days since 1900, which is how a spreadsheet keeps it. */
 const serialDate = /^\d{5}([.,]\d+)?$/;
 
-/**
- * White space: whatever shows as a gap; a byte order mark counts as white space in regular expressions, but shows
- * nothing.
- */
+/** White space, without the byte order mark, which shows nothing. */
 const whiteSpace = /(?:(?!\ufeff)\s)+/gu;
 const plainText = /^[\x20-\x7e]*$/;
 
@@ -90,33 +87,24 @@ export function readBoolean(cell: string): Read<boolean> {
   return no.includes(word) ? { value: false } : { code: "BOOLEAN_INVALID" };
 }
 
-/** Words, as names of columns, are compared as people write them: `Verified`, `New System`. */
-function wordsOf<T extends string>(values: readonly T[]): ReadonlyMap<string, T> {
-  return new Map(values.flatMap((value) => [[value, value] as const, [squeezed(value), value] as const]));
-}
-
-const sourceWords = wordsOf(sources);
-const certificateWords = wordsOf(certificateStatuses);
-
-export function readSource(cell: string): Read<Source> {
-  const value = sourceWords.get(cell) ?? sourceWords.get(squeezed(cell));
-  return value === undefined ? { code: "SOURCE_INVALID" } : { value };
-}
-
-export function readCertificateStatus(cell: string): Read<CertificateStatus> {
-  const value = certificateWords.get(cell) ?? certificateWords.get(squeezed(cell));
-  return value === undefined ? { code: "CERTIFICATE_STATUS_INVALID" } : { value };
+/** Reads words as people write them: `Verified`, `New System`. */
+function wordReader<T extends string>(values: readonly T[], code: RejectionCode): (cell: string) => Read<T> {
+  const words = new Map(
+    values.flatMap((value) => [[value, value] as const, [squeezed(value), value] as const]),
+  );
+  return (cell) => {
+    const value = words.get(cell as T) ?? words.get(squeezed(cell));
+    return value === undefined ? { code } : { value };
+  };
 }
 
 /** The words of `license_status`. NONE: there is no licence. */
 export const licenseWords = ["REVOKED", "EXPIRED", "NONE", "VALID"] as const;
 export type LicenseWord = (typeof licenseWords)[number];
-const licenseWordOf = wordsOf(licenseWords);
 
-export function readLicenseStatus(cell: string): Read<LicenseWord> {
-  const value = licenseWordOf.get(cell) ?? licenseWordOf.get(squeezed(cell));
-  return value === undefined ? { code: "LICENSE_STATUS_INVALID" } : { value };
-}
+export const readSource = wordReader(sources, "SOURCE_INVALID");
+export const readCertificateStatus = wordReader(certificateStatuses, "CERTIFICATE_STATUS_INVALID");
+export const readLicenseStatus = wordReader(licenseWords, "LICENSE_STATUS_INVALID");
 
 export function readEmail(cell: string): Read<string | null> {
   if (cell === "") return { value: null };

@@ -43,27 +43,12 @@ const statusNames = [
   /^(?:is)?(?:valid|active|validity)(?:of)?license$/,
 ];
 
-/**
- * Whether a column's name suggests that it says how a licence stands. A certificate's status is none, nor is that of a
- * person's employment.
- */
+/** Whether a column's name suggests that it says how a licence stands; the status of a certificate does not. */
 export function isStatusName(name: string): boolean {
   const letters = lettersOf(name);
   if (withdrawal.test(letters)) return true;
   if (/cert|employ|marital|nin|payment|account/.test(letters.replaceAll("training", ""))) return false;
   return statusNames.some((pattern) => pattern.test(letters));
-}
-
-/** Whether a column says whose licence was withdrawn. @param words its different words, and how often each stands there */
-export function isStatusColumn({
-  name,
-  words,
-}: {
-  readonly name: string;
-  readonly words: ReadonlyMap<string, number>;
-}): boolean {
-  if (isStatusName(name)) return true;
-  return words.size <= maxStatusWords && [...words.keys()].some(meansWithdrawn);
 }
 
 /** What is likely meant by a word that is not the register's own; it is proposed, and always asked. */

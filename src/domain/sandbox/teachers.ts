@@ -47,10 +47,7 @@ function sandboxTeacher(teacher: Peculiar, index: number): SandboxTeacher {
   };
 }
 
-/**
- * One teacher for every state, then one for every trap, with numbers that are easy to type and always mean the same.
- * NINs beginning with 999 are invented. The sample extract begins with those for the states.
- */
+/** One teacher for every state, then one for every trap, with fixed numbers. NINs beginning with 999 are invented. */
 export const sandboxTeachers: readonly SandboxTeacher[] = [...states, ...traps].map(sandboxTeacher);
 
 export const stateTeachers = sandboxTeachers.slice(0, states.length);

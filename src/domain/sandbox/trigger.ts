@@ -67,11 +67,7 @@ const edits = {
   end: { action: "import", set: endedLicense },
   revoke: {
     action: "revoke",
-    set: (_teacher, today) => ({
-      licenseRevokedOn: today,
-      licenseRevokedReason: reason,
-      licenseRevokedBy: "operator",
-    }),
+    set: (_, on) => ({ licenseRevokedOn: on, licenseRevokedReason: reason, licenseRevokedBy: "operator" }),
   },
   reinstate: { action: "reinstate", set: validLicense },
   verify: {
@@ -97,7 +93,7 @@ const ways: Readonly<Record<EventType, { readonly change: Edit; readonly first: 
   "teacher.deactivated": { change: edits.deactivate, first: [edits.reactivate] },
 };
 
-/** How often a change is computed anew because another one of the same record came between. */
+/** Attempts at a change while other changes of the same record come between. */
 const maxAttempts = 10;
 
 /**
@@ -148,10 +144,7 @@ export async function triggerEvent(
   throw new TvsError("STORE_BUSY", "the teacher is being changed by others; try again");
 }
 
-/**
- * Revokes the licence of the teacher who is there to be changed: the button of the getting-started page.
- * @throws TvsError STORE_BUSY
- */
+/** Revokes the licence of the teacher to be changed, for the getting-started page. @throws TvsError STORE_BUSY */
 export async function triggerRevocation(dependencies: {
   readonly stores: { readonly teachers: TeacherStore };
   readonly configuration: Pick<Configuration, "current">;

@@ -14,7 +14,7 @@ import {
   type TeacherKey,
 } from "./teachers.ts";
 
-/** How often a change is computed anew because another one of the same record came between. */
+/** Attempts at a change while other changes of the same record come between. */
 const maxAttempts = 10;
 const maxReasonLength = 500;
 
@@ -27,7 +27,7 @@ type ChangeDependencies = {
   readonly actor: string;
 };
 
-/** A change that took effect: the record after it, what it moved, and what partners are told of it. */
+/** A change that took effect: the record after it, its statuses before and after, and its events. */
 export type TeacherChange = Awaited<ReturnType<typeof changeTeacher>>;
 
 /**
@@ -39,10 +39,8 @@ export function teacherKeyOf(text: string, name = "REF"): TeacherKey {
   if (/^\d{1,16}$/.test(text) && Number(text) <= maxTId) return { by: "tId", value: Number(text) };
   const regNo = canonicalRegNo(text);
   if (regNo !== null) return { by: "regNo", value: regNo };
-  throw new TvsError(
-    "USAGE",
-    `${name} must be a registration number of four segments (A/B/C/D) or a teacher id (digits)`,
-  );
+  const wanted = "a registration number of four segments (A/B/C/D) or a teacher id (digits)";
+  throw new TvsError("USAGE", `${name} must be ${wanted}`);
 }
 
 /** @throws TvsError NOT_KNOWN when there is no such teacher */
@@ -54,19 +52,16 @@ export async function requireTeacher(teachers: TeacherStore, key: TeacherKey): P
 }
 
 /**
- * Checks why a change is made. The reason stays in the history for ever, so what looks like a contact or a
- * NIN is refused: none of them is ever stored (decision D3.7).
+ * Checks the reason of a change. The history keeps it, so what looks like a contact or a NIN is refused (decision D3.7).
  * @returns the reason without white space around it
  * @throws TvsError USAGE
  */
 export function checkReason(text: string): string {
-  // As an extract's text is read, so that one that was exported is read back as the same.
+  // An exported reason must be read back as the same.
   const read = readText(text.trim(), maxReasonLength);
   if ("code" in read && read.code === "PERSONAL_DATA") {
-    const message =
-      "--reason must not hold an e-mail address, nor what may be a NIN or a phone number, grouped or not; " +
-      "name the file or the decision";
-    throw new TvsError("USAGE", message);
+    const personal = "an e-mail address, nor what may be a NIN or a phone number, grouped or not";
+    throw new TvsError("USAGE", `--reason must not hold ${personal}; name the file or the decision`);
   }
   if (hasHiddenCharacter(text.trim()) || "code" in read || read.value === null || isFailedFormula(read.value))
     throw new TvsError("USAGE", `--reason must be 1 to ${maxReasonLength} printable characters, in one line`);
@@ -76,9 +71,8 @@ export function checkReason(text: string): string {
 /**
  * Changes the status of a teacher: the record, its history and its events in one commit, or nothing.
  *
- * The change is bound to the version of the record that it was decided on. When another change comes
- * between, it is decided again on what is there now, so that none is lost and none is announced twice.
- * What the calendar changed and nobody announced yet is announced first: it happened first.
+ * The change is bound to the version of the record that it was computed from. If the record changed before the commit,
+ * the change is computed again. What the calendar changed and nobody announced yet is announced first.
  * @param change `reason` for the history, checked by {@link checkReason}
  * @throws TvsError NOT_KNOWN, REFUSED when the change makes no sense for the record, STORE_BUSY when the
  *   record keeps changing
@@ -96,19 +90,15 @@ export async function changeTeacher(
       await teachers.apply([planCalendarStep(teacher, dependencies)]);
       continue;
     }
-    const content = changedContent(teacher, { ...change, today });
-    const write = planChange(teacher, content, { ...dependencies, ...change });
-    const [applied] = await teachers.apply([write]);
-    if (applied) {
-      const stored = await readBack(teachers, { id: teacher.id, key, action: change.action });
-      const { events } = write;
-      return {
-        teacher: stored,
-        before: announcedStatuses(teacher),
-        after: statusesOn(stored, today),
-        events,
-      };
-    }
+    const write = planChange(teacher, changedContent(teacher, { ...change, today }), {
+      ...dependencies,
+      ...change,
+    });
+    const [isApplied] = await teachers.apply([write]);
+    if (!isApplied) continue;
+    const stored = await readBack(teachers, { id: teacher.id, key, action: change.action });
+    const [before, after] = [announcedStatuses(teacher), statusesOn(stored, today)];
+    return { teacher: stored, before, after, events: write.events };
   }
   throw new TvsError("STORE_BUSY", "the record kept changing at the same time; try again");
 }
@@ -129,26 +119,75 @@ function planChange(
   };
 }
 
-/** What a record says when a change has taken effect. */
-const outcomes: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => boolean>> = {
-  revoke: ({ licenseRevokedOn }) => licenseRevokedOn !== null,
-  reinstate: ({ licenseRevokedOn }) => licenseRevokedOn === null,
-  deactivate: ({ active }) => !active,
-  reactivate: ({ active }) => active,
-  hide: ({ hidden }) => hidden,
-  unhide: ({ hidden }) => !hidden,
+type ActionRule = {
+  /** What the change sets. */
+  readonly set: (
+    teacher: StoredTeacher,
+    by: { reason: string; today: CalendarDate },
+  ) => Partial<TeacherContent>;
+  /** Whether a record shows the change. */
+  readonly isDone: (teacher: StoredTeacher) => boolean;
+  /** Why the change makes no sense for a record; null when it does. */
+  readonly refusal: (teacher: StoredTeacher) => string | null;
 };
 
-/**
- * The record as the database gives it after the commit: what it holds is what everybody is told from now on.
- * @throws TvsError STORE_CORRUPT when it does not say what was committed
- */
+/** A deactivated teacher's licence can be revoked, and so can one that an extract has revoked: neither must come back. */
+const rules: Readonly<Record<TeacherAction, ActionRule>> = {
+  revoke: {
+    set: ({ licenseRevokedOn: on }, { reason, today }) => ({
+      licenseRevokedOn: on !== null && on < today ? on : today,
+      licenseRevokedReason: reason,
+      licenseRevokedBy: "operator",
+    }),
+    isDone: ({ licenseRevokedOn }) => licenseRevokedOn !== null,
+    refusal({ licenseRevokedOn: on, licenseRevokedBy, licenseExpiryDate }) {
+      if (licenseRevokedBy === "operator") return `the licence is revoked already, since ${on}`;
+      return on === null && licenseExpiryDate === null ? "there is no licence to revoke" : null;
+    },
+  },
+  reinstate: {
+    set: () => ({ licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null }),
+    isDone: ({ licenseRevokedOn }) => licenseRevokedOn === null,
+    refusal: ({ licenseRevokedOn: on }) => (on === null ? "the licence is not revoked" : null),
+  },
+  deactivate: {
+    set: () => ({ active: false }),
+    isDone: ({ active }) => !active,
+    refusal: ({ active }) => (active ? null : "the teacher is deactivated already"),
+  },
+  reactivate: {
+    set: () => ({ active: true }),
+    isDone: ({ active }) => active,
+    refusal: ({ active }) => (active ? "the teacher is not deactivated" : null),
+  },
+  hide: {
+    set: () => ({ hidden: true }),
+    isDone: ({ hidden }) => hidden,
+    refusal: ({ hidden }) => (hidden ? "the teacher is hidden already" : null),
+  },
+  unhide: {
+    set: () => ({ hidden: false }),
+    isDone: ({ hidden }) => !hidden,
+    refusal: ({ hidden }) => (hidden ? null : "the teacher is not hidden"),
+  },
+};
+
+function changedContent(
+  teacher: StoredTeacher,
+  { action, ...by }: { action: TeacherAction; reason: string; today: CalendarDate },
+): TeacherContent {
+  const refusal = rules[action].refusal(teacher);
+  if (refusal !== null) throw new TvsError("REFUSED", refusal);
+  return { ...teacher, ...rules[action].set(teacher, by) };
+}
+
+/** Reads the record after the commit. @throws TvsError STORE_CORRUPT when it does not show what was committed */
 async function readBack(
   teachers: TeacherStore,
   { id, key, action }: { id: number; key: TeacherKey; action: TeacherAction },
 ): Promise<StoredTeacher> {
   const stored = await teachers.findStored(key);
-  if (stored?.id === id && outcomes[action](stored)) return stored;
+  if (stored?.id === id && rules[action].isDone(stored)) return stored;
   throw new TvsError(
     "STORE_CORRUPT",
     `the change was committed and announced, but the record read back does not show it (${action}): ` +
@@ -157,77 +196,19 @@ async function readBack(
   );
 }
 
-function changedContent(
-  teacher: StoredTeacher,
-  { action, reason, today }: { action: TeacherAction; reason: string; today: string },
-): TeacherContent {
-  const refusal = refusals[action](teacher);
-  if (refusal !== null) throw new TvsError("REFUSED", refusal);
-  switch (action) {
-    case "revoke":
-      return {
-        ...teacher,
-        licenseRevokedOn: earlier(teacher.licenseRevokedOn, today),
-        licenseRevokedReason: reason,
-        licenseRevokedBy: "operator",
-      };
-    case "reinstate":
-      return { ...teacher, licenseRevokedOn: null, licenseRevokedReason: null, licenseRevokedBy: null };
-    case "deactivate":
-      return { ...teacher, active: false };
-    case "reactivate":
-      return { ...teacher, active: true };
-    case "hide":
-      return { ...teacher, hidden: true };
-    case "unhide":
-      return { ...teacher, hidden: false };
-  }
-}
-
-function earlier(date: CalendarDate | null, today: CalendarDate): CalendarDate {
-  return date !== null && date < today ? date : today;
-}
-
-/**
- * What makes no sense, and why. A deactivated teacher's licence can be revoked: a reactivation must not bring it
- * back. So can one that an extract has revoked: the next extract must not bring that back either.
- */
-const refusals: Readonly<Record<TeacherAction, (teacher: StoredTeacher) => string | null>> = {
-  revoke({ licenseRevokedOn, licenseRevokedBy, licenseExpiryDate }) {
-    if (licenseRevokedBy === "operator") return `the licence is revoked already, since ${licenseRevokedOn}`;
-    return licenseRevokedOn === null && licenseExpiryDate === null ? "there is no licence to revoke" : null;
-  },
-  reinstate: ({ licenseRevokedOn }) => (licenseRevokedOn === null ? "the licence is not revoked" : null),
-  deactivate: ({ active }) => (active ? null : "the teacher is deactivated already"),
-  reactivate: ({ active }) => (active ? "the teacher is not deactivated" : null),
-  hide: ({ hidden }) => (hidden ? "the teacher is hidden already" : null),
-  unhide: ({ hidden }) => (hidden ? null : "the teacher is not hidden"),
-};
-
 /** One line of what happened to a teacher: a change of the record, or an event that partners were told. */
 export type HistoryLine =
   | ({ readonly type: "change" } & HistoryEntry)
-  | {
-      readonly type: "event";
-      readonly at: number;
-      readonly eventType: TeacherEvent["eventType"];
-      readonly eventId: string;
-    };
+  | ({ readonly type: "event"; readonly at: number } & Pick<TeacherEvent, "eventType" | "eventId">);
 
-/**
- * Changes and events in the order of time. An event stands at the time at which the status changed, so an
- * expiry that was announced late stands before the sweep that announced it.
- */
+/** Lists changes and events in the order of time; an event stands at the time at which the status changed. */
 export async function teacherHistory(teachers: TeacherStore, teacherId: number): Promise<HistoryLine[]> {
   const [changes, events] = await Promise.all([teachers.history(teacherId), teachers.events(teacherId)]);
   const lines: HistoryLine[] = [
     ...changes.map((entry) => ({ type: "change" as const, ...entry })),
-    ...events.map(({ occurredAt, eventType, eventId }) => ({
-      type: "event" as const,
-      at: occurredAt,
-      eventType,
-      eventId,
-    })),
+    ...events.map(({ occurredAt: at, eventType, eventId }) => {
+      return { type: "event" as const, at, eventType, eventId };
+    }),
   ];
   return lines.sort((a, b) => a.at - b.at);
 }

@@ -17,14 +17,9 @@ import { describeHistoryLine, describeStored } from "./record.ts";
 import { ninPattern } from "./search-term.ts";
 
 /**
- * An extract of the register, as an import reads it. What only keyed hashes are kept of is left out, and so it stays as
- * it is when the extract is imported: into the same register it changes nothing (decision D7.7).
- */
-
-/**
- * Writes the teachers who pass a filter, each as they are when their piece is read.
- * @returns the next lines, how many teachers they are about, and how many profiles are not among them: only NDJSON has
- *   room for one
+ * Writes the teachers who pass a filter as an extract. It leaves out what only keyed hashes are kept of, so importing
+ * it into the same register changes nothing (decision D7.7).
+ * @returns the next lines, how many teachers they are about, and how many profiles CSV left out
  */
 export async function* exportTeachers(
   dependencies: ListDependencies,
@@ -93,42 +88,33 @@ export async function exportSubject(
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
   const lookups = await attestations.ofSubject({ teacherId, ninIndex });
-  if (teacher === null && lookups.length === 0) {
+  if (teacher === null && lookups.length === 0)
     throw new TvsError("NOT_KNOWN", "nothing is stored about the person with this NIN");
-  }
+  const ofTeacher = async <T>(read: (id: number) => Promise<T[]>) =>
+    teacherId === null ? [] : read(teacherId);
+  const events = await ofTeacher(teachers.events);
+  // The absence of deleted lookups is no proof that there were none.
+  const deleted = kept.from === null ? [] : [deletedNote(kept.from)];
   return {
     exportedAt: isoTime(clock.now()),
     record: teacher === null ? null : describeStored(teacher),
-    history: teacherId === null ? [] : (await teacherHistory(teachers, teacherId)).map(describeHistoryLine),
-    events:
-      teacherId === null
-        ? []
-        : (await teachers.events(teacherId)).map(({ body }) => JSON.parse(body) as object),
+    history: (await ofTeacher((id) => teacherHistory(teachers, id))).map(describeHistoryLine),
+    events: events.map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
-    verifiedBy: teacherId === null ? [] : await maintenance.verifiedBy(teacherId),
+    verifiedBy: await ofTeacher(maintenance.verifiedBy),
     watchedBy: teacher === null ? [] : await watches.watchersOf(teacher.regNo),
-    notes: [...exportNotes, ...deletedNote(kept)],
+    notes: [...exportNotes, ...deleted],
   };
 }
 
-/** Lookups that are not kept any more are named as such: their absence is no proof that there were none. */
-function deletedNote({ from }: KeptLog): string[] {
-  if (from === null) return [];
-  return [
-    `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`,
-  ];
-}
+const deletedNote = (from: number) =>
+  `Lookups from before ${isoTime(from)} have been deleted; which partners ever verified the record is kept.`;
 
 function describeLookup(one: Attestation) {
+  const { verificationId, partnerId, endpoint, purpose, status, eligible, reference } = one;
   return {
-    verificationId: one.verificationId,
-    partnerId: one.partnerId,
-    verifiedAt: isoSeconds(one.issuedAt),
-    endpoint: one.endpoint,
-    purpose: one.purpose,
-    status: one.status,
-    eligible: one.eligible,
-    reference: one.reference,
+    ...{ verificationId, partnerId, verifiedAt: isoSeconds(one.issuedAt) },
+    ...{ endpoint, purpose, status, eligible, reference },
     context: one.context === null ? null : (JSON.parse(one.context) as object),
     // What was signed is what the partner got; a statement over a list has a hash in the place of what it says of each.
     result: decodeAttestation(one).claims.result ?? null,

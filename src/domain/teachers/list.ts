@@ -1,3 +1,5 @@
+/** Reads the register in the order of the registration numbers, a bounded piece at a time (decision D7.7). */
+
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CertificateStatus, LicenseStatus } from "../../partner/contract.ts";
 import { foldRegNo } from "../../partner/reg-no.ts";
@@ -8,11 +10,6 @@ import { TvsError } from "../errors.ts";
 import { nameTest } from "./name-search.ts";
 import { maxTermLength, searchKeys } from "./search-term.ts";
 import { licenseStatusOn, type Teacher, type TeacherKey } from "./teachers.ts";
-
-/**
- * The register as commands and the console look into it: in the order of the registration numbers, a bounded piece at
- * a time (decision D7.7). Between two pieces the thread answers whoever else asks.
- */
 
 export type TeacherFilter = {
   readonly license?: LicenseStatus | undefined;
@@ -63,20 +60,16 @@ export async function listTeachers(
   page: PageRequest,
 ): Promise<TeacherPage> {
   const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
-  const read = (from: string, missing: number) => {
-    const most = Math.min(missing, recordsAtOnce);
-    return teachers.piece(wanted, {
-      after: from,
-      limit: most,
-      look: isEmpty(filter) ? most : lookedAtOnce,
-    });
+  const read = (after: string, missing: number) => {
+    const limit = Math.min(missing, recordsAtOnce);
+    return teachers.piece(wanted, { after, limit, look: isEmpty(filter) ? limit : lookedAtOnce });
   };
   return fillPage(page, { read, start: "", looked: lookedAtOnce });
 }
 
 /**
- * Reads piece after piece until a page is full; between two of them the thread answers whoever else asks.
- * @param pieces `read` is told behind which number, and how many are missing; `looked` is how many each looks at
+ * Reads piece after piece until a page is full; between two of them the thread answers other calls.
+ * @param pieces `read` gets the number to start behind, and how many are missing; `looked` is how many each looks at
  */
 async function fillPage<T extends { readonly regNo: string }>(
   { after, limit, maxLooked = Number.MAX_SAFE_INTEGER }: PageRequest,
@@ -108,11 +101,8 @@ export async function* eachTeacher(
 ): AsyncGenerator<readonly TeacherRow[]> {
   const wanted = { ...filter, today: calendar.dateAt(clock.now()) };
   for (let next: string | null = ""; next !== null; await nextTurn()) {
-    const piece: TeacherPage = await teachers.piece(wanted, {
-      after: next,
-      limit: recordsAtOnce,
-      look: isEmpty(filter) ? recordsAtOnce : lookedAtOnce,
-    });
+    const look = isEmpty(filter) ? recordsAtOnce : lookedAtOnce;
+    const piece: TeacherPage = await teachers.piece(wanted, { after: next, limit: recordsAtOnce, look });
     if (piece.teachers.length > 0) yield piece.teachers;
     next = piece.next;
   }
@@ -123,8 +113,8 @@ function isEmpty(filter: TeacherFilter): boolean {
 }
 
 /**
- * Teachers whom a term of the public lookup names, all of them where it names several; else those whose registration
- * number begins with it, or parts of whose name begin with its words.
+ * Finds everybody whom a term of the public lookup names; else those whose registration number begins with it, or parts
+ * of whose name begin with its words.
  * @throws TvsError USAGE when the term can name nobody
  */
 export async function findTeachers(
@@ -137,20 +127,18 @@ export async function findTeachers(
   const keys = searchKeys(term, blindIndex);
   const test = term.includes("@") || term.length > maxTermLength ? null : nameTest(term);
   const isNumber = term.includes("/");
-  if (keys.length === 0 && test === null && !isNumber) throw noTerm();
+  if (keys.length === 0 && test === null && !isNumber)
+    throw new TvsError(
+      "USAGE",
+      "this names nobody: give a registration number or its beginning, a teacher id, a NIN, an e-mail address, " +
+        "a phone number, or the beginning of a name",
+    );
   if (page.after === undefined) {
     const named = await holdersOf(teachers, keys, page.limit);
     if (named.length > 0) return { teachers: named, next: null };
   }
   if (isNumber) return numbersFrom(dependencies, canonicalStart(term), page);
   return test === null ? { teachers: [], next: null } : namesLike(teachers, test, page);
-}
-
-function noTerm(): TvsError {
-  const message =
-    "this names nobody: give a registration number or its beginning, a teacher id, a NIN, an e-mail address, a phone " +
-    "number, or the beginning of a name";
-  return new TvsError("USAGE", message);
 }
 
 async function holdersOf(teachers: TeacherListStore, keys: readonly TeacherKey[], limit: number) {
@@ -193,16 +181,8 @@ function canonicalStart(text: string): string {
 export function describeRow(teacher: TeacherRow, today: CalendarDate) {
   const { regNo, tId, name, state, category, active, hidden, certificateStatus, licenseExpiryDate } = teacher;
   return {
-    regNo,
-    tId,
-    name,
-    state,
-    category,
-    active,
-    hidden,
+    ...{ regNo, tId, name, state, category, active, hidden },
     licenseStatus: licenseStatusOn(teacher, today),
-    licenseExpiryDate,
-    certificateStatus,
-    updatedAt: isoTime(teacher.updatedAt),
+    ...{ licenseExpiryDate, certificateStatus, updatedAt: isoTime(teacher.updatedAt) },
   };
 }

@@ -1,7 +1,4 @@
-/**
- * Names as people look for them: by the beginning of any part, in either case, and whether or not they can write the
- * marks of a language. Nothing folded is ever stored.
- */
+/** Finds names by the beginning of any part, without regard to case and marks. Nothing folded is ever stored. */
 
 /** Letters that no decomposition takes apart: hooked ones of Hausa, crossed and joined ones of other languages. */
 const plainLetters: Readonly<Record<string, string>> = {

@@ -1,17 +1,13 @@
+import type { License } from "../../partner/contract.ts";
 import type { TeacherReader } from "../../store/teachers.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoTime } from "../clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { isTvsError } from "../errors.ts";
 import { searchKeys } from "./search-term.ts";
-import { certificateOf, licenseOn, type Teacher } from "./teachers.ts";
+import { certificateOf, licenseOn, noLicense, type Teacher } from "./teachers.ts";
 
-type PublicLicense = {
-  status: "VALID" | "EXPIRED" | "NOT_FOUND";
-  issueDate: string | null;
-  expiryDate: string | null;
-  daysRemaining: number | null;
-};
+type PublicLicense = Omit<License, "status"> & { status: "VALID" | "EXPIRED" | "NOT_FOUND" };
 
 /** What the public lookup answers (contract C3). */
 export type PublicAnswer =
@@ -22,13 +18,7 @@ export type PublicAnswer =
       tId: string | null;
       status: "Licensed" | "Expired" | "Not licensed";
       state: string | null;
-      teacher: {
-        name: string;
-        tId: string | null;
-        state: string | null;
-        category: string | null;
-        photoUrl?: string;
-      };
+      teacher: Pick<Teacher, "name" | "state" | "category"> & { tId: string | null; photoUrl?: string };
       certificate: { status: string; regNo: string | null; issueDate: string | null };
       license: PublicLicense;
       verifiedAt: string;
@@ -36,10 +26,7 @@ export type PublicAnswer =
 
 export type PublicLookup = (term: string) => Promise<PublicAnswer>;
 
-/**
- * The public lookup by a free-form term.
- * @throws what the store throws: a failed lookup is never answered as "not found"
- */
+/** Makes the public lookup. @throws what the store throws: a failed lookup is never answered as "not found" */
 export function createPublicLookup(dependencies: {
   configuration: Configuration;
   teachers: Pick<TeacherReader, "find">;
@@ -100,8 +87,5 @@ function describe(
 /** The public is not told that a licence was revoked, only that there is none (contract C13). */
 function publicLicense(teacher: Teacher, today: string): PublicLicense {
   const license = licenseOn(teacher, today);
-  if (license.status === "REVOKED") {
-    return { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
-  }
-  return { ...license, status: license.status };
+  return license.status === "REVOKED" ? noLicense : { ...license, status: license.status };
 }

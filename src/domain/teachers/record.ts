@@ -57,9 +57,6 @@ export async function teacherActivity(
 
 /** A line of the history with its times in ISO 8601. */
 export function describeHistoryLine(line: HistoryLine) {
-  if (line.type === "event") {
-    return { at: isoTime(line.at), type: line.type, eventType: line.eventType, eventId: line.eventId };
-  }
-  const { at, type, action, actor, reason, before, after } = line;
-  return { at: isoTime(at), type, action, actor, reason, before, after };
+  const { at, ...rest } = line;
+  return { at: isoTime(at), ...rest };
 }

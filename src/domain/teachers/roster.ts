@@ -1,23 +1,17 @@
 import type { LicenseStatus, Purpose, Reason } from "../../partner/contract.ts";
 import type { TeacherReader } from "../../store/teachers.ts";
-import type { BlindIndex } from "../blind-index.ts";
-import type { CalendarDate } from "../clock.ts";
 import { eligibilityResult } from "../eligibility.ts";
 import { TvsError } from "../errors.ts";
 import { unguardedCell } from "../import/csv.ts";
 import type { RejectionCode } from "../import/report.ts";
 import { readNin, readRegNo, readTId } from "../import/values.ts";
-import type { Policy } from "../policy.ts";
-import type { AskedList } from "../statements.ts";
+import type { AskedList, Judging } from "../statements.ts";
 import { askedNumber, type Identifier, keyOf } from "./identifier.ts";
 import { foldedName, maxNameRead } from "./name-search.ts";
 import { meantTerm } from "./search-term.ts";
 import { canonicalRegNo, type Teacher, type TeacherKey } from "./teachers.ts";
 
-/**
- * Why a row names nobody that could be looked up; the value itself is never repeated. What an import says of a row too
- * has the same code here.
- */
+/** Why a row names nobody that could be looked up, with the code of an import where it has one. */
 type RosterError = RejectionCode | "IDENTIFIER_MISSING" | "IDENTIFIERS_DISAGREE";
 
 /** One row's answer. A row that was looked up by NIN shows the record's own numbers, never the NIN. */
@@ -52,9 +46,8 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
   for (const column of [...rosterColumns, "name"] as const) {
     const place = names.indexOf(column);
     if (place === -1) continue;
-    if (names.lastIndexOf(column) !== place) {
+    if (names.lastIndexOf(column) !== place)
       throw new TvsError("INPUT_UNREADABLE", `the header names the column ${column} twice`);
-    }
     places.set(column, place);
   }
   if (rosterColumns.some((column) => places.has(column))) return { places, width: cells.length };
@@ -62,13 +55,7 @@ export function readRosterHeader(cells: readonly string[]): RosterHeader {
   throw new TvsError("INPUT_UNREADABLE", message);
 }
 
-export type RosterDependencies = {
-  readonly teachers: TeacherReader;
-  readonly blindIndex: BlindIndex;
-  readonly purpose: Purpose;
-  readonly policy: Policy;
-  readonly today: CalendarDate;
-};
+export type RosterDependencies = Judging & { readonly purpose: Purpose };
 
 /** Judges one row of a list. Nothing is attested: this is the operator's own lookup. */
 export async function judgeRosterRow(
@@ -79,13 +66,13 @@ export async function judgeRosterRow(
   const named = readIdentifiers(cells, place.header);
   const keys = named.map((one) => (typeof one === "string" ? one : keyOf(one, dependencies.blindIndex)));
   const [key = "IDENTIFIER_MISSING"] = keys;
-  if (typeof key === "string") return { ...nobody, line: place.line, error: key };
+  const { line } = place;
+  if (typeof key === "string") return { ...nobody, line, error: key };
   const teacher = await dependencies.teachers.find(key);
-  if (await namesAnother(teacher, keys.slice(1), dependencies.teachers)) {
-    return { ...nobody, line: place.line, error: "IDENTIFIERS_DISAGREE" };
-  }
+  if (await namesAnother(teacher, keys.slice(1), dependencies.teachers))
+    return { ...nobody, line, error: "IDENTIFIERS_DISAGREE" };
   const { found, status, ...judged } = eligibilityResult(teacher, dependencies);
-  const answer = { line: place.line, found, status, error: null };
+  const answer = { line, found, status, error: null };
   const verdict = listedVerdict(judged, teacher, listedName(cells, place.header));
   if (teacher === null) return { ...answer, ...verdict, ...askedNumber(key), name: null };
   const { regNo, tId, name } = teacher;
@@ -117,14 +104,8 @@ export function listedTeacher(
 }
 
 const nobody: Omit<RosterRow, "line" | "error"> = {
-  regNo: null,
-  tId: null,
-  found: false,
-  status: null,
-  eligible: false,
-  reasons: [],
-  name: null,
-  nameMatches: null,
+  ...{ regNo: null, tId: null, found: false, status: null },
+  ...{ eligible: false, reasons: [], name: null, nameMatches: null },
 };
 
 /** Whether a further identifier of the row belongs to somebody else: one person's number must not speak for another. */
@@ -153,14 +134,10 @@ function readIdentifier(column: RosterColumn, text: string): Identifier | Roster
     const read = readRegNo(canonicalRegNo(text) === null ? meantTerm(text) : text);
     return "code" in read ? read.code : { regNo: read.value };
   }
-  if (column === "t_id") {
-    const read = readTId(text);
-    if ("code" in read) return read.code;
-    return read.value === null ? "IDENTIFIER_MISSING" : { tId: read.value };
-  }
-  const read = readNin(text);
+  const read = column === "t_id" ? readTId(text) : readNin(text);
   if ("code" in read) return read.code;
-  return read.value === null ? "IDENTIFIER_MISSING" : { nin: read.value };
+  if (read.value === null) return "IDENTIFIER_MISSING";
+  return typeof read.value === "number" ? { tId: read.value } : { nin: read.value };
 }
 
 /** The share of eligible rows in percent, to one decimal, never rounded up to what it is not. */
@@ -169,9 +146,8 @@ export function percentageOf(eligible: number, rows: number): number {
 }
 
 /**
- * Whether a name as somebody listed it can be the registered one: a number of somebody else's must not pass under
- * another name. Case, marks, spaces, hyphens, apostrophes and the order (`Bello, Ngozi`) say nothing, a letter stands
- * for a name that begins with it, and names that one side leaves out between the first and the last are forgiven.
+ * Whether a listed name can be the registered one. Case, marks, spaces, hyphens, apostrophes and the order say nothing,
+ * a letter stands for a name, and names left out between the first and the last are forgiven.
  * @returns null when no name is listed
  */
 export function nameMatches(listed: string, registered: string): boolean | null {

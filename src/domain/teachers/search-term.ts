@@ -12,8 +12,8 @@ export const maxTermLength = 320;
 const maxTypedLength = 4 * maxTermLength;
 
 /**
- * The term in what somebody typed or pasted. White space around it, invisible characters and the groups in which numbers
- * are printed ("999 000 000 01") are removed; full-width characters become ordinary ones.
+ * Cleans what somebody typed or pasted: white space around it, invisible characters and the groups in which numbers are
+ * printed ("999 000 000 01") are removed; full-width characters become ordinary ones.
  * @returns a text that is too long for a term, unchanged
  */
 export function cleanTerm(text: string): string {
@@ -27,11 +27,11 @@ export function cleanTerm(text: string): string {
 }
 
 /**
- * The keys that a public search term may mean, in the order in which they are tried.
+ * Lists the keys that a public search term may mean, in the order in which they are tried.
  *
- * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number,
- * else a teacher id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. What was mistyped is read as
- * meant where the term as it stands can name nobody, and after it where it is a number or an address of its own.
+ * With `@` an e-mail address, with `/` a registration number, eleven digits a NIN, else a phone number, else a teacher
+ * id; `+234…`, `234…` and `0…` a phone number; other digits a teacher id. A mistyped term is read as meant where it can
+ * name nobody as it stands, and second where it is a number or an address of its own.
  * @param term the trimmed term
  * @returns no key when the term can name nobody
  */
@@ -59,23 +59,14 @@ function keysAsTyped(term: string, index: BlindIndex): TeacherKey[] {
   return tIdKeys(term);
 }
 
-/**
- * The ways in which nearly everybody writes a Nigerian number: ten digits after `0` or the country's code. Eleven
- * digits that begin otherwise are a possible number too, though most often a NIN.
- */
+/** Nigerian numbers as nearly everybody writes them. Eleven digits are a possible number too, though most often a NIN. */
 const plainNigerian = /^(?:(?:0|\+?234)([1-9]\d{9})|([1-9]\d{10}))$/;
 
-/**
- * A phone number in E.164 form, a national number being read as Nigerian. Plain Nigerian forms are read here, because
- * the library gives the same for them and takes much longer; it judges all others.
- * @returns null when it is none
- */
+/** Makes a phone number's E.164 form; a national number is Nigerian. @returns null when the text is no phone number */
 export function canonicalPhone(text: string): string | null {
   const plain = plainNigerian.exec(text);
-  return plain === null ? possiblePhone(text) : `+234${plain[1] ?? plain[2]}`;
-}
-
-function possiblePhone(text: string): string | null {
+  // The library gives the same for these, and takes much longer.
+  if (plain !== null) return `+234${plain[1] ?? plain[2]}`;
   const international = /^234\d{10}$/.test(text) ? `+${text}` : text;
   const parsed = parsePhoneNumberFromString(international, { defaultCountry: "NG", extract: false });
   return parsed?.isPossible() ? parsed.number : null;
@@ -85,9 +76,8 @@ function possiblePhone(text: string): string | null {
 export type TermKind = "regNo" | "tId" | "email" | "phone" | "elevenDigits";
 
 /**
- * What {@link searchKeys} takes a term for, for those who have to speak about it. Only a registration number and a
- * teacher id are no personal data, and may stand in a link.
- * @param term the trimmed term
+ * Says what {@link searchKeys} takes a trimmed term for. Only a registration number and a teacher id are no personal
+ * data, and may stand in a link.
  * @returns null when the term can name nobody
  */
 export function termKind(term: string): TermKind | null {
@@ -104,13 +94,10 @@ function kindAsTyped(term: string): TermKind | null {
 }
 
 /**
- * Whether a term may mean a NIN, an e-mail address or a phone number, which have a limit of their own. It is asked of
- * every lookup before anything is spent on it, so it goes by the form alone, and takes a few long teacher ids that
- * begin with 234 for phone numbers too.
- * @param term the trimmed term
+ * Says whether a trimmed term may mean a NIN, an e-mail address or a phone number, which have a limit of their own.
+ * Every lookup asks this first, so it goes by the form alone, and takes a few long teacher ids for phone numbers too.
  */
 export function isPersonalTerm(term: string): boolean {
-  if (term.length > maxTermLength) return isPersonalAsTyped(term);
   return isPersonalAsTyped(term) || isPersonalAsTyped(meantTerm(term));
 }
 
@@ -145,12 +132,11 @@ const wholePart = /^[\p{L}\d](?:\S*[\p{L}\d])?$/u;
 const spaced = /^([a-z]{1,5})\s+(\d{2,4})\s+([a-z]{1,5})\s+(\d{1,10})$/i;
 
 /**
- * A term as it was meant: digits of any script are digits, a full stop or a slash at the end says nothing, a slash typed
- * twice is one, spaces group the digits of a NIN, and dashes or spaces stand for the slashes of a registration number.
+ * Reads a trimmed term as it was meant: digits of any script are digits, a full stop or a slash at the end says nothing,
+ * a slash typed twice is one, spaces group the digits of a NIN, and dashes or spaces stand for slashes.
  *
- * None of it makes one person's number of another's. A number of the register has three slashes, whatever else is in it;
- * so other signs are read as slashes only where there are not three, and where there are three of all kinds together.
- * @param term the trimmed term
+ * None of it makes one person's number of another's: a registration number has three slashes, so other signs are read
+ * as slashes only where there are not three, and where there are three of all kinds together.
  * @returns the term itself where nothing was mistyped, or where it is too long to name anybody
  */
 export function meantTerm(term: string): string {
@@ -176,8 +162,8 @@ const usualForm = /^([A-Z]{2}\/\d{4}\/[A-Z]{2}\/)(\d{1,6})$/;
 const mayBeDigits = /^[\dOIL]+$/;
 
 /**
- * The registration number that may have been meant, by the form of the number alone: nobody is looked up. The letter O
- * stands for a zero and l or I for a one, or the zeros of the last part were left out.
+ * Guesses the registration number that may have been meant, by its form alone. The letter O stands for a zero and l or I
+ * for a one, or the zeros of the last part were left out.
  * @returns null when nothing looks mistyped
  */
 export function likelyRegNo(term: string): string | null {

@@ -37,12 +37,11 @@ export type TeacherWrite = {
   readonly history: HistoryEntry | null;
   readonly events: readonly TeacherEvent[];
   readonly at: number;
+  /** The fields that it changes, null for a new teacher; the others are not written again. Absent: all are written. */
+  readonly changed?: readonly (keyof TeacherContent)[] | null;
 };
 
-/**
- * Computes what a change of a record means: its statuses before and after, and the events.
- * @param change `announce` false for a baseline import, which tells partners nothing
- */
+/** Computes what a change means: statuses and events. @param change `announce` false for a baseline, which causes none */
 export function planWrite(
   before: StoredTeacher | null,
   content: TeacherContent,

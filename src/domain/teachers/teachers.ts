@@ -27,10 +27,7 @@ type Field = {
   readonly csv: string | null;
 };
 
-/**
- * The fields of a record, the one list of them: its type, the columns of the database, every reader and writer of them,
- * and the columns of an extract follow from it, in this order.
- */
+/** All fields of a record; its type, the database's columns, all readers and writers, and an extract's columns follow. */
 // biome-ignore format: a table reads better in rows
 export const teacherFields = {
   id: { column: "id", kind: "integer", nullable: false, inLookups: true, isContent: false, csv: null },
@@ -112,10 +109,7 @@ export type UniqueKey =
 /** What a lookup by a unique key read: a record at its version, or nobody under the key. */
 export type ReadTeacher = Pick<Teacher, "id" | "version"> | UniqueKey;
 
-/**
- * A number in its canonical form: upper case, no white space, four non-empty segments.
- * @returns null when the text is no registration number
- */
+/** Makes a number canonical: upper case, no white space, four non-empty segments. @returns null when it is none */
 export function canonicalRegNo(text: string): string | null {
   if (text.length > maxRegNoLength) return null;
   const folded = foldRegNo(text);
@@ -135,10 +129,7 @@ type LicenseFields = Pick<
   "active" | "hidden" | "licenseIssueDate" | "licenseExpiryDate" | "licenseRevokedOn"
 >;
 
-/**
- * The licence status on a date. A licence is VALID through its expiry day; without an expiry date there
- * is nothing that says how long it holds, and so no licence.
- */
+/** The licence status on a date. A licence is VALID through its expiry day, and without one there is no licence. */
 export function licenseStatusOn(teacher: LicenseFields, today: CalendarDate): LicenseStatus {
   const { active, hidden, licenseIssueDate, licenseExpiryDate, licenseRevokedOn } = teacher;
   if (!active || hidden) return "NOT_FOUND";
@@ -160,7 +151,10 @@ export function licenseStartsLater(teacher: LicenseFields, today: CalendarDate):
   );
 }
 
-const noLicense: License = { status: "NOT_FOUND", issueDate: null, expiryDate: null, daysRemaining: null };
+export const noLicense = {
+  status: "NOT_FOUND",
+  ...{ issueDate: null, expiryDate: null, daysRemaining: null },
+} as const;
 
 /** The licence as partners see it; a deactivated teacher's has no dates. */
 export function licenseOn(teacher: LicenseFields, today: CalendarDate): License {

@@ -141,13 +141,6 @@ describe("an import that was killed", () => {
       expect(other).toMatchObject({ inserted: 1, abandoned: { file: "extract.csv", row: 13 } });
       expect(await count("SELECT count(*) FROM imports WHERE abandoned_at IS NOT NULL")).toBe(1);
     }));
-
-  test("is left alone by a dry run", () =>
-    withImports(async (world) => {
-      await kill(world);
-      expect(await world.add(extract, { dryRun: true })).toMatchObject({ inserted: 27, unchanged: 12 });
-      expect(await world.count("SELECT count(*) FROM imports WHERE abandoned_at IS NULL")).toBe(1);
-    }));
 });
 
 describe("beside others", () => {

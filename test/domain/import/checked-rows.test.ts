@@ -29,11 +29,13 @@ describe("a row", () => {
       ...{ licenseExpiryDate: "2029-01-01", licenseRevokedOn: "2026-01-02" },
     };
     const contacts = { nin: "99900000001", email: "Ada@example.org", phone: "08031234567" };
-    const all = { ...plain, ...dates, ...contacts, tId: "7", ninVerified: "yes", active: "no" };
+    const flags = { ninVerified: "yes", active: "no", hidden: "yes" };
+    const all = { ...plain, ...dates, ...contacts, ...flags, tId: "7", licenseStatus: "Valid" };
     expect(checked(all)).toEqual({
       issues: [],
       patch: {
-        ...{ ...least, ...plain, ...dates, tId: 7, ninVerified: true, active: false },
+        ...{ ...least, ...plain, ...dates, tId: 7, licenseStatus: "VALID" },
+        ...{ ninVerified: true, active: false, hidden: true },
         ninIndex: index.nin("99900000001").toHex(),
         emailIndex: index.email("ada@example.org").toHex(),
         phoneIndex: index.phone("+2348031234567").toHex(),

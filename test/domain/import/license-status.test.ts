@@ -138,11 +138,7 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
   const mixed = (name: string) =>
     csv(["ACTIVE", "ACTIVE", "STRUCK OFF"].map((word, n) => row(n, { [name]: word })));
 
-  test.each([
-    "Licence Status",
-
-    "Remarks",
-  ])("%s refuses the file with the words and their counts", (name) =>
+  test.each(["Licence Status", "Remarks"])("%s refuses the file with the words and their counts", (name) =>
     withImports(async ({ add, count }) => {
       const error = (await rejection(add(mixed(name)))) as Error;
       expect(error).toMatchObject({ code: "INPUT_UNREADABLE" });
@@ -205,7 +201,6 @@ describe("a column that says who was withdrawn, and that nothing reads", () => {
 describe("a day of revocation", () => {
   test.each([
     ["1949-12-31", "REVOCATION_TOO_OLD"],
-
     ["2019-02-28", "REVOKED_BEFORE_ISSUE"],
   ])("%s rejects its row, and names the code %s", (day, code) =>
     withImports(async ({ add, find }) => {

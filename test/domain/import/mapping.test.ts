@@ -49,7 +49,6 @@ describe("a mapping that leads to no known word", () => {
     [{ values: { active: { Gone: "maybe" } } }, "none of true, false"],
     [{ values: { license_status: { Ok: "GOOD" } } }, "none of REVOKED, EXPIRED, NONE, VALID"],
     [{ constants: { source: "portal" } }, 'constants has "source": "portal"'],
-
     [{ values: { license_expiry_date: { never: "for ever" } } }, "which is no date"],
     [{ constants: { license_expiry_date: "31/12/2090" }, dates: "D/M/YYYY" }, "which is no date"],
   ])("%j is refused with its entry", (members, message) => {
@@ -96,24 +95,3 @@ describe("a column of dates under a mapping", () => {
       expect(codes).toMatchObject([{ code: "DATE_INVALID", meaning: words }]);
     }));
 });
-
-test("a header alone is no row, with a mapping too, and may be allowed", () =>
-  withImports(async ({ add }) => {
-    const reading = { mapping: mapping({ columns: { Number: "reg_no" } }) };
-    const alone = "Number,name,source,certificate_status,license_expiry_date\n";
-    expect(await add(alone, { reading })).toMatchObject({
-      stopped: { by: "brake", missing: [{ kind: "rows", rows: 0, before: null }] },
-    });
-    expect((await add(alone, { reading, allowChange: true })).stopped).toBeUndefined();
-    expect((await add(alone.trim(), { reading, allowChange: true })).rows).toBe(0);
-  }));
-
-test("texts that stand for nothing or are damaged are warned of, one row for each", () =>
-  withImports(async ({ add }) => {
-    const texts = ["NULL", "\\N", "(null)", "N/A", "nan", "0", "Akwa&nbsp;Ibom", "OyÃ³", "Ad?bayo"];
-    const result = await add(
-      csv([...texts.map((state, n) => row(n, { state })), row(99, { state: "Lagos" })]),
-    );
-    expect(result.codes.map(({ code, rows }) => [code, rows])).toEqual([["TEXT_SUSPECT", texts.length]]);
-    expect(result.report.warnings[0]).toMatchObject({ line: 2, field: "state", code: "TEXT_SUSPECT" });
-  }));

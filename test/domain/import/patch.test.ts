@@ -68,6 +68,11 @@ describe("a row about", () => {
     expect(effect({}, { name: "Other" }).content).toEqual({ ...content, name: "Other" });
   });
 
+  test("somebody hidden leaves them hidden, and a row may hide a teacher", () => {
+    expect(effect({ hidden: true }, { hidden: false }).content.hidden).toBe(true);
+    expect(effect({}, { hidden: true }).content.hidden).toBe(true);
+  });
+
   const verified = { ninIndex: bytes(1), ninVerified: true };
   test.each<[Partial<TeacherPatch>, boolean]>([
     [{}, true],

@@ -2,8 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { createReadStream } from "node:fs";
 import { createBlindIndex } from "../../../src/domain/blind-index.ts";
 import { readPieces } from "../../../src/domain/import/read.ts";
-import { readPhone } from "../../../src/domain/import/values.ts";
-import { canonicalPhone } from "../../../src/domain/teachers/search-term.ts";
 import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 import { rejection } from "../../harness/rejection.ts";
 
@@ -143,9 +141,7 @@ describe("a line of NDJSON that is no JSON object", () => {
   const deep = (depth: number) => `,"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
   const broken: [string, string | Uint8Array, string][] = [
     ["cut short", line(2).slice(0, 40), "JSON_INVALID"],
-
     ["an array", `[${line(2)}]`, "JSON_INVALID"],
-
     ["with a NUL", line("2\0"), "JSON_INVALID"],
     ["longer than any teacher's", line(2, `,"x":"${"x".repeat(3_000_000)}"`), "JSON_INVALID"],
     ["too deep", line(2, deep(33)), "JSON_TOO_DEEP"],
@@ -192,7 +188,6 @@ describe("a line of NDJSON that is no JSON object", () => {
     ["blank lines", "\n \n\n"],
     ["HTML", "<!doctype html>\n<html>\n<body>503</body>\n</html>\n"],
     ["a JSON array over many lines", JSON.stringify([{ regNo: "TR/2019/LA/1" }], null, 2)],
-
     ["one endless line", `${"x".repeat(3_000_000)}`],
     ["a thousand other lines before the first object", `${"x\n".repeat(1000)}${line(1)}\n`],
   ];
@@ -231,13 +226,4 @@ describe("rows that a missing quote draws into one cell", () => {
       const text = [header, line(1, '"Okafor, Ada,\nnée Obi, M.Ed., B.Ed."'), line(2, "Bola")].join("\n");
       expect(await add(text)).toMatchObject({ inserted: 2, rejected: 0 });
     }));
-});
-
-test("phone numbers are read as a search for them is", () => {
-  // biome-ignore format: a list reads better in rows
-  for (const text of [
-    "08031234567", "2348031234567", "+2348031234567", "+44 20 7946 0958", "0803 123 4567",
-  ]) {
-    expect(readPhone(text)).toEqual({ value: canonicalPhone(text) });
-  }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Cells, csv, placeOf, row, withImports } from "../../harness/imports.ts";
+import { csv, placeOf, row, withImports } from "../../harness/imports.ts";
 
 /** A fault in one cell: the column, what stands there, and the code. */
 // biome-ignore format: a table reads better in rows
@@ -45,70 +45,13 @@ test("a cell that rejects its row is told by its line, column and code, and the 
       expect(report.text).not.toContain(JSON.stringify(cell).slice(1, -1));
   }));
 
-describe("a cell that is applied with a warning", () => {
-  const warnings: [Cells, string, string][] = [
-    [{ email: "no address" }, "email", "EMAIL_INVALID"],
-
-    [{ phone: "2.34803E+12" }, "phone", "PHONE_INVALID"],
-
-    [{ license_revoked_on: "2026-03-11" }, "license_revoked_on", "REVOKED_IN_FUTURE"],
-    [{ lga: "Ikeja" }, "lga", "UNKNOWN_COLUMN"],
-  ];
-
-  test.each(warnings)("%j", async (changes, field, code) => {
-    await withImports(async ({ add, find }) => {
-      const result = await add(csv([row(1, changes)]));
-      expect(result).toMatchObject({ inserted: 1, rejected: 0, warnings: 1 });
-      const line = code === "UNKNOWN_COLUMN" ? 1 : 2;
-      expect(result.report.warnings).toEqual([{ line, field, code }]);
-      const teacher = await find("TR/2019/LA/1");
-      expect(teacher).toMatchObject({ emailIndex: null, phoneIndex: null, photoUrl: null });
-    });
-  });
-
-  test("unknown columns, each counted once among the warnings and under their code", () =>
-    withImports(async ({ add }) => {
-      const result = await add(csv([row(1, { lga: "Ikeja", ward: "1" })]));
-      expect(result).toMatchObject({ warnings: 2, codes: [{ code: "UNKNOWN_COLUMN", rows: 2 }] });
-    }));
-
+describe("a column that is not known", () => {
   test("what heads a column that is not known is not repeated when it may be somebody's data", () =>
     withImports(async ({ add }) => {
       const { report } = await add(csv([row(1, { "99912345678": "", "Ada@example.org": "" })]));
       expect(report.warnings.map((issue) => issue.field)).toEqual(["column 7", "column 8"]);
     }));
 });
-
-test("an empty cell of a row clears, an absent column leaves", () =>
-  withImports(async ({ add, find, blindIndex }) => {
-    const all = {
-      t_id: "7",
-      nin: "99900000001",
-      email: "a@example.org",
-      phone: "08031234567",
-      state: "Oyo",
-    };
-    const more = {
-      category: "A",
-      certificate_issue_date: "2018-01-01",
-      photo_url: "https://p.example.org/1.jpg",
-    };
-    await add(csv([row(1, { ...all, ...more, nin_verified: "yes" })]));
-    await add(csv([row(1)]), { allowChange: true });
-    const kept = await find("TR/2019/LA/1");
-    expect(kept).toMatchObject({ tId: 7, state: "Oyo", category: "A", ninVerified: true });
-    expect(kept?.ninIndex).toEqual(blindIndex.nin("99900000001"));
-    expect(kept?.emailIndex).toEqual(blindIndex.email("A@example.org "));
-    expect(kept?.phoneIndex).toEqual(blindIndex.phone("+2348031234567"));
-    const empty = Object.fromEntries(
-      [...Object.keys(all), ...Object.keys(more), "nin_verified"].map((key) => [key, ""]),
-    );
-    expect(await add(csv([row(1, empty)]))).toMatchObject({ updated: 1, rejected: 0 });
-    expect(await find("TR/2019/LA/1")).toMatchObject({
-      ...{ tId: null, ninIndex: null, emailIndex: null, phoneIndex: null, state: null, category: null },
-      ...{ certificateIssueDate: null, photoUrl: null, ninVerified: false },
-    });
-  }));
 
 describe("NDJSON", () => {
   const member = {
@@ -129,28 +72,10 @@ describe("NDJSON", () => {
       expect(await find(member.regNo)).toMatchObject({ tId: null, state: "Oyo" });
     }));
 
-  test("keeps, replaces and clears a profile", () =>
-    withImports(async ({ add, find }) => {
-      const profile = {
-        qualifications: [{ title: "B.Ed.", institution: null, year: 2010 }],
-        employment: [{ employer: "Model College", role: "Teacher", from: "2011-09", to: null }],
-      };
-      await add(lines({ ...member, profile: { ...profile, secret: 1 } }), ndjson);
-      expect((await find(member.regNo))?.profile).toEqual(profile);
-      expect(await add(lines({ ...member, profile }), ndjson)).toMatchObject({ unchanged: 1 });
-      expect(await add(lines(member), { ...ndjson, allowChange: true })).toMatchObject({ unchanged: 1 });
-      await add(lines({ ...member, profile: {} }), ndjson);
-      expect((await find(member.regNo))?.profile).toEqual({ qualifications: [], employment: [] });
-      await add(lines({ ...member, profile: null }), ndjson);
-      expect((await find(member.regNo))?.profile).toBeNull();
-    }));
-
   const rejected: [object, Issue][] = [
     [{ nin: 12_345_678_901 }, { field: "nin", code: "VALUE_TYPE_INVALID" }],
     [{ state: ["Oyo"] }, { field: "state", code: "VALUE_TYPE_INVALID" }],
-
     [{ name: "\ud800" }, { field: "name", code: "TEXT_INVALID" }],
-
     [{ profile: "B.Ed." }, { field: "profile", code: "PROFILE_INVALID" }],
   ];
 
@@ -164,19 +89,6 @@ describe("NDJSON", () => {
         rejected.map(([, issue], n) => ({ line: 1 + n, ...issue })),
       );
     }));
-
-  test.each([
-    '"name":"B"',
-    '"n\\u0061me":"B"',
-    '"profile":{"qualifications":[{"title":"B.Ed.","title":"M.Ed."}]}',
-  ])("rejects an object with a member twice: %s", async (second) => {
-    await withImports(async ({ add, find }) => {
-      const first = '{"regNo":"TR/2019/LA/1","source":"legacy","certificateStatus":"CLAIMED","name":"A"';
-      const { report } = await add(`${first},${second}}\n`, { name: "a.ndjson" });
-      expect(report.rejected).toEqual([{ line: 1, field: null, code: "DUPLICATE_MEMBER" }]);
-      expect(await find("TR/2019/LA/1")).toBeNull();
-    });
-  });
 
   test("tells of a member that it does not know, once", () =>
     withImports(async ({ add }) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isStatusColumn, isStatusName, meansWithdrawn } from "../../../src/domain/import/words.ts";
+import { isStatusName, meansWithdrawn } from "../../../src/domain/import/words.ts";
 
 describe("a word that means withdrawn", () => {
   test.each([
@@ -39,28 +39,5 @@ describe("a name that suggests how a licence stands", () => {
     ),
   )("%s does not", (name) => {
     expect(isStatusName(name)).toBe(false);
-  });
-});
-
-describe("a status column", () => {
-  test("has few words, one of which means withdrawn, or a name that suggests a status", () => {
-    const words = new Map([
-      ["Good", 40],
-      ["STRUCK OFF", 2],
-    ]);
-    const many = new Map(Array.from({ length: 21 }, (_, n) => [n === 0 ? "STRUCK OFF" : `word ${n}`, 1]));
-    expect(isStatusColumn({ name: "Remarks", words })).toBe(true);
-    expect(isStatusColumn({ name: "Remarks", words: new Map([["Good", 42]]) })).toBe(false);
-    expect(isStatusColumn({ name: "Remarks", words: many })).toBe(false);
-    expect(isStatusColumn({ name: "Licence status", words: many })).toBe(true);
-  });
-
-  test("is looked for in bounded time, whatever its name and its words are", () => {
-    for (const char of ["a", " ", "1", "́", "(", "status", "revo"]) {
-      const long = char.repeat(250_000);
-      const startedAt = performance.now();
-      isStatusColumn({ name: long, words: new Map([[long, 1]]) });
-      expect(performance.now() - startedAt).toBeLessThan(50);
-    }
   });
 });

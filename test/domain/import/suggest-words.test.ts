@@ -28,16 +28,15 @@ describe("a column that says how licences stand", () => {
     expect(found.mapping.open).toEqual(["license_status"]);
   });
 
-  test.each([
-    "STRUCK OFF",
-
-    "Deregistered",
-  ])("is recognised by the word %s alone, whatever its name", async (word) => {
-    const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
-    expect(found.mapping.columns.Remarks).toBe("license_status");
-    expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
-    expect(found.mapping.open).toContain("license_status");
-  });
+  test.each(["STRUCK OFF", "Deregistered"])(
+    "is recognised by the word %s alone, whatever its name",
+    async (word) => {
+      const found = await suggestionForTable(["Remarks"], column({ "": 4, [word]: 2 }));
+      expect(found.mapping.columns.Remarks).toBe("license_status");
+      expect(asked(found, "license_status")).toContain(`2 rows say ${word}`);
+      expect(found.mapping.open).toContain("license_status");
+    },
+  );
 
   test.each(["Licence Status", "Standing"])(
     "is recognised by the name %s alone, and asked about",
@@ -107,7 +106,6 @@ describe("a column that is left out", () => {
 
   test.each([
     ["a NIN in Arabic digits", "٢٠٠٠٠٠٠٠٠٠١"],
-
     ["an e-mail address", "ada@example.org"],
   ])("shows no value where one of them is %s", async (_name, personal) => {
     const found = await suggestionForTable(["Zone"], column({ North: 4, [personal]: 2 }));
@@ -136,17 +134,11 @@ describe("what map shows", () => {
     const found = await suggestionForTable(["State 08031234567", "Zone"], [["Lagos", "North"]]);
     expect(JSON.stringify(found)).not.toContain("08031234567");
   });
-
-  test("holds no registration number that is a phone number", async () => {
-    const found = await suggestionForTable([], [[]], { names: ["Ada"] });
-    expect(found.rows[0]?.reg_no).toBe("TR/2019/LA/000001");
-  });
 });
 
 describe("a name in several columns", () => {
   test.each([
     [["Surname", "Other Names"], { "Other Names": "name.1", Surname: "name.2" }],
-
     [
       ["Last_Name", "Middle Name", "FIRST NAME"],
       { "FIRST NAME": "name.1", "Middle Name": "name.2", Last_Name: "name.3" },
@@ -180,17 +172,13 @@ describe("a name in several columns", () => {
 
 test.each([
   ["Lic. Expires", "license_expiry_date"],
-
   ["Lic. Issued", "license_issue_date"],
   ["Cert. Standing", "certificate_status"],
-
   ["Date of Revocation", "license_revoked_on"],
   ["Cat.", "category"],
   ["Reg. No.", "reg_no"],
-
   ["TRCN No", "reg_no"],
   ["Phone No.", "phone"],
-
   ["Teacher's Name*", "name"],
   ["LICENCE_EXP_DT", "license_expiry_date"],
   ["dateoflicenceexpiry", "license_expiry_date"],
@@ -203,7 +191,6 @@ test.each([
 
 test.each([
   ["Exp. Date", "license_expiry_date"],
-
   ["Date of Issue", "license_issue_date"],
   ["State of Origin", "state"],
 ])("the name %s is asked about for %s", async (name, field) => {

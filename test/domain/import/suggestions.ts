@@ -2,8 +2,8 @@
 
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { openTable } from "../../../src/domain/import/extract.ts";
 import { UnreadableError } from "../../../src/domain/import/fields.ts";
+import { openTable } from "../../../src/domain/import/read.ts";
 import { type Suggestion, suggestMapping } from "../../../src/domain/import/suggest.ts";
 
 type File = { readonly name: string; readonly content: Uint8Array; readonly sheet?: string };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nameMatches } from "../../../src/domain/teachers/roster.ts";
+import { nameMatches, percentageOf } from "../../../src/domain/teachers/roster.ts";
 
 describe("a listed name", () => {
   test.each([
@@ -8,9 +8,7 @@ describe("a listed name", () => {
     ["spaces and hyphens", "Ngozi Ade Bello", "Ngozi  Ade-Bello"],
     ["a double name in one word", "Ngozi AdeBello", "Ngozi Ade-Bello"],
     ["apostrophes", "Shaun O’Neil", "Shaun ONeil"],
-
     ["the order, with a comma", "Bello, Ngozi", "Ngozi Bello"],
-
     ["the order", "Bello Ngozi Ada", "Ngozi Ada Bello"],
     ["initials", "N. Bello", "Ngozi Bello"],
     ["several initials", "N.A. Bello", "Ngozi Ada Bello"],
@@ -26,7 +24,6 @@ describe("a listed name", () => {
   test.each([
     ["another person's", "Chidi Okeke", "Ngozi Bello"],
     ["another family name", "Ngozi Okeke", "Ngozi Bello"],
-
     ["another initial", "C. Bello", "Ngozi Bello"],
     ["one of several names alone", "Chidi", "Chidi Okeke"],
     ["another name between", "Ngozi Uche Bello", "Ngozi Ada Bello"],
@@ -39,4 +36,13 @@ describe("a listed name", () => {
   test.each(["", "  ", "-", ","])("%p is none", (listed) => {
     expect(nameMatches(listed, "Ngozi Bello")).toBeNull();
   });
+});
+
+test.each([
+  [2, 3, 66.6],
+  [3, 3, 100],
+  [0, 3, 0],
+  [0, 0, 0],
+])("%i of %i are %f percent, never rounded up", (eligible, rows, percent) => {
+  expect(percentageOf(eligible, rows)).toBe(percent);
 });

@@ -104,13 +104,11 @@ describe("a registration number in its canonical form", () => {
     ["no segments", "LA2019"],
     ["three segments", "LA/2019/PRI"],
     ["five segments", "LA/2019/PRI/04417/1"],
-
     ["an empty last segment", "LA/2019/PRI/"],
     ["a segment of white space", "LA/ /PRI/04417"],
     ["a NUL", "LA/2019/PRI/044\u000017"],
     ["a control character", "LA/2019/PRI/04417\u001b[2J"],
     ["a zero-width space", "LA/2019/PRI/044\u200b17"],
-
     ["a right-to-left override", "LA/2019/PRI/\u202e71440"],
     ["half of a surrogate pair", "LA/2019/PRI/\ud83d"],
     ["a private character", "LA/2019/PRI/\ue000"],
