@@ -8,8 +8,12 @@ import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
-import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
-import type { StatementVerification } from "../../src/partner/verify-statement.ts";
+import type {
+  Check,
+  LogEvidence,
+  StatementVerification,
+  Verification,
+} from "../../src/partner/verification.ts";
 import { printable } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;

@@ -1,8 +1,8 @@
 /** A printed attestation: a page to print, whose QR code carries the signature itself. */
 
 import { encodeQR } from "qr";
+import { pageOfIssuer } from "../../partner/claims.ts";
 import type { EligibilityResult } from "../../partner/contract.ts";
-import { pageOfIssuer } from "../../partner/issuer-address.ts";
 import type { Judged } from "./judge.ts";
 import type { KeySource } from "./keys.ts";
 import { signatureTone, titleOf } from "./outcome.ts";

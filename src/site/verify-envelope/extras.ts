@@ -6,8 +6,9 @@
 import type { LogProof } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { JsonValue } from "../../partner/strict-json.ts";
+import type { StatementVerification } from "../../partner/verification.ts";
 import type { VerifyOptions } from "../../partner/verify-envelope.ts";
-import { type StatementVerification, verifyStatement } from "../../partner/verify-statement.ts";
+import { verifyStatement } from "../../partner/verify-statement.ts";
 
 export { certificateOf } from "./certificate.ts";
 export { sheetOf, statementBox, statementPart, statementTone } from "./statement.ts";

@@ -2,14 +2,14 @@
 
 import { formatSeconds } from "../../partner/date-time.ts";
 import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
+import { isStatement } from "../../partner/jws.ts";
 import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
-import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import type { Stated } from "../../partner/verification.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
-import type { Stated } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
 
 /** What the first script takes of it. */

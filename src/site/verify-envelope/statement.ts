@@ -1,8 +1,8 @@
 /** A statement over a list, on the screen and as a sheet for the wall. */
 
+import { pageOfIssuer } from "../../partner/claims.ts";
 import type { StatementRow } from "../../partner/contract.ts";
 import { dayInWords } from "../../partner/date-time.ts";
-import { pageOfIssuer } from "../../partner/issuer-address.ts";
 import type { Judged, ShownStatement } from "./judge.ts";
 import { signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import { type Tone, verdictBox } from "./verdicts.ts";
