@@ -139,8 +139,7 @@ async function retryDead(
   operator: Operator,
   filter: { partnerId: string | undefined; since: number | undefined },
 ): Promise<number> {
-  const { webhooks, partners } = operator;
-  const { clock } = operator;
+  const { webhooks, partners, clock } = operator;
   if (filter.partnerId !== undefined) await requirePartner(partners, filter.partnerId);
   const retried = await webhooks.retryDead(clock.now(), filter);
   await noteHeld(operator, filter.partnerId);

@@ -1,4 +1,4 @@
-/** `tvs verify-webhook`: judges one received delivery. The judging itself is src/partner, the same as partners use. */
+/** `tvs verify-webhook`: verifies one received delivery with src/partner, as partners do. */
 
 import process from "node:process";
 import { isoTime } from "../../src/domain/clock.ts";
@@ -16,7 +16,7 @@ import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The largest body, far above any delivery: the service's own have a few hundred bytes. */
+/** Far above the service's deliveries, which have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {
@@ -82,10 +82,7 @@ function readSecretFile(file: string): string {
     .replace(/\r?\n$/, "");
 }
 
-/**
- * The bytes of a file or of standard input, untouched: decoding them would already change what was signed.
- * @throws TvsError INPUT_UNREADABLE also for nothing at all, which no sender has signed
- */
+/** Reads bytes as received: decoding would change what was signed. @throws TvsError INPUT_UNREADABLE also for nothing */
 async function readBody(file: string): Promise<Uint8Array> {
   const name = file === "-" ? "standard input" : file;
   const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {
