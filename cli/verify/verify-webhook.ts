@@ -58,7 +58,9 @@ export const verifyWebhookCommand = command({
 /** @throws TvsError USAGE, INPUT_UNREADABLE */
 function readSecret(flag: string | undefined, environment: Environment): string {
   const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
-  const secret = given.startsWith("@") ? readSecretFile(given.slice(1)) : given;
+  const readFile = (file: string) => readSmallFile(file, `--secret: the file ${file}`).toString("utf8");
+  // Editors add a line end.
+  const secret = given.startsWith("@") ? readFile(given.slice(1)).replace(/\r?\n$/, "") : given;
   if (secret === "") {
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
   }
@@ -73,13 +75,6 @@ function readSecret(flag: string | undefined, environment: Environment): string 
 /** Messages of commands begin with a small letter, and end without a full stop. */
 function decapitalized(sentence: string): string {
   return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
-}
-
-/** The secret in a file, without the line end that editors add. */
-function readSecretFile(file: string): string {
-  return readSmallFile(file, `--secret: the file ${file}`)
-    .toString("utf8")
-    .replace(/\r?\n$/, "");
 }
 
 /** Reads bytes as received: decoding would change what was signed. @throws TvsError INPUT_UNREADABLE also for nothing */

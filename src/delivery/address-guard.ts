@@ -47,6 +47,8 @@ export type ResolvedEndpoint = {
   readonly addresses: readonly string[];
 };
 
+const systemResolver: Resolver = async (host) =>
+  (await lookup(host, { all: true })).map(({ address }) => address);
 const maxUrlLength = 2048;
 const resolveTimeoutMs = 5000;
 /** The only IPv6 block of global unicast addresses (RFC 4291, IANA). */
@@ -153,11 +155,6 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
   }
   // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
-}
-
-async function systemResolver(host: string): Promise<string[]> {
-  const found = await lookup(host, { all: true });
-  return found.map(({ address }) => address);
 }
 
 function requirePublic(host: string, address: string): void {

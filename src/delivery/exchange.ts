@@ -36,7 +36,6 @@ type WebhookResponse = Pick<AttemptResult, "status" | "error"> & {
 };
 
 type Phase = "connect" | "tls" | "response" | "body";
-type Settle = (error: DeliveryError | null, from?: IncomingMessage) => void;
 
 /** A server sends one or two interim responses (1xx). */
 const maxInterimResponses = 16;
@@ -54,7 +53,7 @@ function readResponse(request: ClientRequest, maxBytes: number) {
   let status: number | null = null;
   let isOver = false;
 
-  const settle: Settle = (error, from) => {
+  const settle = (error: DeliveryError | null, from?: IncomingMessage) => {
     if (isOver) return;
     isOver = true;
     const isStale = error === "CONNECTION_LOST" && request.reusedSocket;
@@ -82,20 +81,22 @@ function readResponse(request: ClientRequest, maxBytes: number) {
     const refusal = judgeStatus(status);
     response.on("error", (error) => settle(errorIn(phase, error)));
     if (refusal !== null) return fail(refusal, response);
-    readBody(response, maxBytes - headerBytes(response), settle);
+    // Each pair of name and value has a colon, a space and a line end.
+    const headerBytes = response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
+    readBody(response, maxBytes - headerBytes);
   });
   return { promise, abort: (error: "TIMEOUT" | "ABORTED") => fail(error) };
 
-  function readBody(response: IncomingMessage, budgetBytes: number, done: Settle): void {
+  function readBody(response: IncomingMessage, budgetBytes: number): void {
     let leftBytes = budgetBytes;
     response.on("data", (chunk: Uint8Array) => {
       leftBytes -= chunk.length;
       if (leftBytes > 0) return;
-      done(null, response);
+      settle(null, response);
       request.destroy();
     });
-    response.on("end", () => done(response.complete ? null : "RESPONSE_INCOMPLETE", response));
-    response.on("close", () => done("RESPONSE_INCOMPLETE"));
+    response.on("end", () => settle(response.complete ? null : "RESPONSE_INCOMPLETE", response));
+    response.on("close", () => settle("RESPONSE_INCOMPLETE"));
   }
 }
 
@@ -120,11 +121,6 @@ function judgeStatus(status: number | null): DeliveryError | null {
   if (status === null || status < 200) return "RESPONSE_MALFORMED";
   if (status < 300) return null;
   return status < 400 ? "REDIRECT" : "BAD_STATUS";
-}
-
-function headerBytes(response: IncomingMessage): number {
-  // Each pair of name and value comes with a colon, a space and a line end.
-  return response.rawHeaders.reduce((total, text) => total + text.length + 2, 0);
 }
 
 /** The three forms of a date in HTTP (RFC 9110, 5.6.7); the last has no zone, and is in UTC too. */

@@ -9,15 +9,11 @@ const dayMs = 86_400_000;
 /** The last time zone in which a day ends is twelve hours behind UTC. */
 const lastZoneMs = dayMs / 2;
 
-/** The last day that is over everywhere. */
-function overEverywhere(nowMs: number): string {
-  return new Date(nowMs - lastZoneMs - dayMs).toISOString().slice(0, 10);
-}
-
 function endedOn({ license }: Claims["result"], nowMs: number): string | null {
   if (license?.status !== "VALID" || license.expiryDate === null) return null;
   const { expiryDate } = license;
-  const isOver = expiryDate <= overEverywhere(nowMs);
+  const overEverywhere = new Date(nowMs - lastZoneMs - dayMs).toISOString().slice(0, 10);
+  const isOver = expiryDate <= overEverywhere;
   return isOver && parseDateTime(`${expiryDate}T00:00:00Z`) !== null ? expiryDate : null;
 }
 

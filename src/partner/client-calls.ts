@@ -54,39 +54,27 @@ export class ClientError extends Error {
   }
 }
 
-function codeOf(status: number, headers: Headers): ClientErrorCode {
-  const named = headers.get("x-error-code") ?? "";
-  if (/^[A-Z][A-Z_]{1,40}$/.test(named)) return named as ClientErrorCode;
-  return status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
-}
-
 /** The service's messages are shorter. */
 const maxTextLength = 500;
 
-/** The message of a failure's body, which never repeats the request; null without one. */
-function messageOf(body: string): string | null {
-  const read = readStrictJson(body);
-  const text = read instanceof Refusal || !isJsonObject(read) ? null : read.message;
-  return typeof text === "string" && text.length <= maxTextLength ? text : null;
-}
-
-/** Seconds of `Retry-After` (contract C23 has the same number in the body); null for a date or none. */
-function waitOf(headers: Headers): number | null {
-  const text = headers.get("retry-after") ?? "";
-  return /^\d{1,9}$/.test(text) ? Number(text) : null;
-}
-
-/** The failure of an answer with another status than 200; `text` is its body. */
+/** The failure of an answer with another status than 200; `text` is its body, whose message never repeats the request. */
 function failureOf({ status, headers }: Response, text: string): ClientError {
-  const code = codeOf(status, headers);
+  const named = headers.get("x-error-code") ?? "";
+  const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
+  const code = /^[A-Z][A-Z_]{1,40}$/.test(named) ? (named as ClientErrorCode) : unnamed;
+  const read = readStrictJson(text);
+  const own = read instanceof Refusal || !isJsonObject(read) ? null : read.message;
+  const words = typeof own === "string" && own.length <= maxTextLength ? own : code;
   const isRedirect = status === 0 || (status >= 300 && status < 400);
   const message = isRedirect
     ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
-    : `${status}: ${messageOf(text) ?? code}`;
+    : `${status}: ${words}`;
+  // Seconds, as in the body (contract C23); null for a date.
+  const retryAfter = headers.get("retry-after") ?? "";
   return new ClientError(code, message, {
     status: status === 0 ? null : status,
     requestId: headers.get("x-request-id"),
-    retryAfterSeconds: waitOf(headers),
+    retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null,
   });
 }
 
@@ -147,12 +135,6 @@ export type Received = {
   readonly endedAtMs: number;
 };
 
-/** Whether another attempt may succeed; the service runs a call with an idempotency key once. */
-function isWorthAnother({ code, status }: ClientError): boolean {
-  const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
-  return mayHelp || status === 429 || (status !== null && status >= 500);
-}
-
 const firstBackOffMs = 1_000;
 /** Clients that failed together must not come back together. */
 const jitter = 0.2;
@@ -160,8 +142,11 @@ const jitter = 0.2;
 /** Milliseconds before the next attempt: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
-  const { status, retryAfterSeconds } = error;
-  if (!isWorthAnother(error) || attempts > maxRetries) return null;
+  const { code, status, retryAfterSeconds } = error;
+  // The service runs a call with an idempotency key once, so it may be repeated.
+  const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
+  const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
+  if (!isTransient || attempts > maxRetries) return null;
   const asked = retryAfterSeconds ?? 0;
   if (asked > maxWaitSeconds) return null;
   const backOffMs = firstBackOffMs * 2 ** (attempts - 1) * (1 + Math.random() * jitter);

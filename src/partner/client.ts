@@ -164,11 +164,6 @@ function connectionOf(options: ClientOptions): Connection {
   return { baseUrl: readBaseUrl(baseUrl), apiKey, timeoutMs, maxRetries, maxWaitSeconds, fetch: ask, wait };
 }
 
-/** 128 random bits, wherever there is a generator: `randomUUID` is missing in pages without https. */
-function newIdempotencyKey(): string {
-  return toHex(crypto.getRandomValues(new Uint8Array(16)));
-}
-
 function unusable(code: ClientErrorCode, message: string, { info }: Received): ClientError {
   const error = new ClientError(code, message, { status: 200, requestId: info.requestId });
   return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
@@ -182,9 +177,7 @@ function rethrow({ info: { requestId, attempts, idempotencyKey } }: Received) {
   };
 }
 
-function unexpected(message: string, received: Received): ClientError {
-  return unusable("ANSWER_UNEXPECTED", message, received);
-}
+const unexpected = (message: string, received: Received) => unusable("ANSWER_UNEXPECTED", message, received);
 
 /** @throws ClientError for anything but a JSON object, such as a proxy's page */
 function readObject(received: Received): JsonObject {
@@ -276,11 +269,13 @@ export function createClient(options: ClientOptions): Client {
     ask<WatchCount>({ method: "POST", path: `${api}/watch`, body, signal });
   const get = (path: string, asked: Identifier, { signal }: CallOptions) =>
     one({ method: "GET", path: `${api}${path}`, signal }, asked);
+  // `randomUUID` is missing in pages without https.
+  const newKey = () => toHex(crypto.getRandomValues(new Uint8Array(16)));
   const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): Call => ({
     method: "POST",
     path: `${api}${path}`,
     body,
-    idempotencyKey: idempotencyKey ?? newIdempotencyKey(),
+    idempotencyKey: idempotencyKey ?? newKey(),
     isKeyGiven: idempotencyKey !== undefined,
     signal,
   });

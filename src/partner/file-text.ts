@@ -132,13 +132,9 @@ function describe(text: string): string | null {
   return isAlone ? null : "White space or another text stands around the signature.";
 }
 
-function describeDamage(text: string): string | null {
-  return text.length <= maxCharacters && hasJws(unfolded(text)) ? describe(text) : null;
-}
-
 /** Names the damage of a text that holds a signature (`TEXT_DAMAGED`, which repeats nothing of the text), or null. */
 export function findDamage(text: string): Refusal | null {
-  const damage = describeDamage(text);
+  const damage = text.length <= maxCharacters && hasJws(unfolded(text)) ? describe(text) : null;
   return damage === null ? null : refuse("TEXT_DAMAGED", `${damage} Get the file itself.`);
 }
 

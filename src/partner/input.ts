@@ -127,11 +127,6 @@ function isBlank(text: string): boolean {
   return !/\S/.test(text);
 }
 
-/** A batch response has `results` and no signature of its own (contract C8). */
-function isBatch(value: JsonValue): value is JsonObject {
-  return isJsonObject(value) && Object.hasOwn(value, "results") && !Object.hasOwn(value, "signature");
-}
-
 function isJsonText(text: string): boolean {
   return /^[\t\n\r ]*[[{"]/.test(text);
 }
@@ -148,8 +143,11 @@ function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> 
 }
 
 function* expand(value: JsonValue, place: Place): Generator<EnvelopeItem> {
+  // A batch response has `results` and no signature of its own (contract C8).
+  const isBatch = (members: JsonObject) =>
+    Object.hasOwn(members, "results") && !Object.hasOwn(members, "signature");
   if (Array.isArray(value)) yield* expandList(value, place.line);
-  else if (isBatch(value)) yield* expandBatch(value, place);
+  else if (isJsonObject(value) && isBatch(value)) yield* expandBatch(value, place);
   else yield { place, value };
 }
 
@@ -249,10 +247,6 @@ function findFolded(text: string): Refusal | null {
   return findDamage(text);
 }
 
-function notUtf8(bytes: Uint8Array): Refusal {
-  return findNoEnvelopeInBytes(bytes) ?? findDamageInBytes(bytes) ?? refuse("INPUT_NOT_UTF8");
-}
-
 /**
  * Reads whole lines of bytes. Each line is decoded by itself, so that one invalid byte costs one line and not the file.
  * @param counter the number of lines before these; moved on with every line
@@ -264,8 +258,10 @@ export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Ge
     const lineBytes = bytes.subarray(start, end);
     const record = decodeUtf8(lineBytes);
     counter.line++;
+    const notUtf8 = () =>
+      findNoEnvelopeInBytes(lineBytes) ?? findDamageInBytes(lineBytes) ?? refuse("INPUT_NOT_UTF8");
     if (record !== null) yield* readRecord(record, counter.line);
-    else yield { place: { line: counter.line, index: null }, refusal: notUtf8(lineBytes) };
+    else yield { place: { line: counter.line, index: null }, refusal: notUtf8() };
     start = end + 1;
   }
 }
@@ -300,11 +296,6 @@ function isLines(text: string): boolean {
   return reading instanceof Refusal && !isParsed(text, reading) && hasRecordLine(text);
 }
 
-/** A web page is one item, however many lines it has; so is a text in the wrong encoding. */
-function findNone(text: string): Refusal | null {
-  return findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
-}
-
 /**
  * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
  * @param input the text, or its bytes in UTF-8 or UTF-16; a byte order mark is skipped
@@ -325,7 +316,9 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
     if (refusal !== null) return yield { place: nowhere, refusal };
     return yield* readLineBlock(bytes, { line: 0 });
   }
-  const refusal = isBlank(text) ? null : findNone(text);
+  if (isBlank(text)) return;
+  // A web page is one item, however many lines it has; so is a text in the wrong encoding.
+  const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
   if (refusal !== null) return yield { place: nowhere, refusal };
   if (!isLines(text)) return yield* readRecord(text, null);
   const folded = findFolded(text);

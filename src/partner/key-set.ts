@@ -38,18 +38,6 @@ export type KeySetSources = {
   readonly anchor?: string;
 };
 
-function readJwksText(text: string): JsonValue | Refusal {
-  const reading = readStrictJson(text);
-  if (!(reading instanceof Refusal)) return reading;
-  const isDuplicate = reading.reason === "JSON_DUPLICATE_MEMBER";
-  return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
-}
-
-function readJwksDocument(jwks: string | Uint8Array | object): JsonValue | Refusal {
-  const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
-  return isFile ? readJwksText(textOf(jwks) ?? "") : (jwks as JsonObject);
-}
-
 /** Key ids must be unique over all keys, ignored ones included. */
 function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
   const keys = new Map<string, KnownKey>();
@@ -69,8 +57,12 @@ function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
 
 /** Reads and vets a JWKS document: the RSA keys by key id, or the refusal of the whole set. */
 function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
-  const document = readJwksDocument(jwks);
-  if (document instanceof Refusal) return document;
+  const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
+  const document = isFile ? readStrictJson(textOf(jwks) ?? "") : (jwks as JsonObject);
+  if (document instanceof Refusal) {
+    const isDuplicate = document.reason === "JSON_DUPLICATE_MEMBER";
+    return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
+  }
   if (!isJsonObject(document) || !Array.isArray(document.keys)) return refuse("KEY_SET_UNREADABLE");
   return vetKeys(document.keys);
 }

@@ -82,11 +82,6 @@ function surveyString(text: string, census: Census): void {
   if (census.checkStrings && !text.isWellFormed()) census.problem ??= "JSON_LONE_SURROGATE";
 }
 
-/** Infinity, and whole numbers beyond 2^53, have lost their written value. */
-function surveyNumber(value: number, census: Census): void {
-  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
-}
-
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
     // Nothing below is counted, so this reason comes first.
@@ -104,8 +99,10 @@ function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Ce
 
 function survey(value: JsonValue, depth: number, census: Census): void {
   if (typeof value === "string") surveyString(value, census);
-  else if (typeof value === "number") surveyNumber(value, census);
-  else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
+  else if (typeof value === "number") {
+    // Infinity, and whole numbers beyond 2^53, have lost their written value.
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
+  } else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
 }
 
 function parse(text: string): JsonValue | Refusal {
