@@ -107,7 +107,7 @@ export function findNoEnvelope(value: JsonValue): Refusal | null {
 const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
 
 /** The same for bytes that are not UTF-8: pictures, archives, office documents. */
-export function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
+function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
   const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
   if (/^\s*[[{"]/.test(text) || claims(text)) return null;
   return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
