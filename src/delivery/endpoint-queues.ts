@@ -1,6 +1,6 @@
 import type { LeasedDelivery, LeaseRequest, OpenEndpoint } from "../domain/deliveries.ts";
 
-export type QueueLimits = {
+type QueueLimits = {
   /** Concurrent attempts, to all endpoints together and to one. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;

@@ -4,34 +4,23 @@ import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
-import {
-  type Attempt,
-  createEndpointQueues,
-  type EndpointQueues,
-  type QueueLimits,
-} from "./endpoint-queues.ts";
+import { type Attempt, createEndpointQueues, type EndpointQueues } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./exchange.ts";
 
-type SenderLimits = QueueLimits & {
-  /** A dead process's deliveries are taken over after it. */
-  readonly leaseMs: number;
-  readonly deadlineMs: number;
-  readonly pollMs: number;
-  /** Time for attempts under way when the sender closes. */
-  readonly drainMs: number;
-};
-
-const senderLimits: SenderLimits = {
+const senderLimits = {
   maxAttempts: 128,
   maxAttemptsPerEndpoint: 8,
   maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
+  /** A dead process's deliveries are taken over after it. */
   leaseMs: 60_000,
   deadlineMs: 15_000,
   pollMs: 200,
+  /** Time for attempts under way when the sender closes. */
   drainMs: 8_000,
 };
+type SenderLimits = typeof senderLimits;
 
 /** An attempt also resolves the name (5 s at most) and makes two commits. */
 const attemptMarginMs = 10_000;
@@ -59,7 +48,7 @@ export function startSender(dependencies: SenderDependencies) {
   const limits = { ...senderLimits, ...dependencies.limits };
   const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
-  const intake = createIntake({ outbox, clock, queues, limits });
+  const intake = createIntake(dependencies, queues, limits);
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -153,13 +142,12 @@ export function startSender(dependencies: SenderDependencies) {
   };
 }
 
-type IntakeOptions = Pick<SenderDependencies, "outbox" | "clock"> & {
-  readonly queues: EndpointQueues;
-  readonly limits: SenderLimits;
-};
-
 /** Moves deliveries from the outbox into the queues, and back. */
-function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
+function createIntake(
+  { outbox, clock }: Pick<SenderDependencies, "outbox" | "clock">,
+  queues: EndpointQueues,
+  limits: SenderLimits,
+) {
   const { elapsed } = timersOf(clock);
   let revision = "";
   let isStale = true;

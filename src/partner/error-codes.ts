@@ -12,10 +12,6 @@ type ErrorCodeEntry = {
   readonly remedy: string;
 };
 
-function entries<Code extends string>(written: Readonly<Record<Code, ErrorCodeEntry>>) {
-  return written;
-}
-
-export const errorCodes = entries(written);
+export const errorCodes = written satisfies Readonly<Record<string, ErrorCodeEntry>>;
 
 export type ApiErrorCode = keyof typeof errorCodes;

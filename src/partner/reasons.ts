@@ -14,14 +14,10 @@ type ReasonEntry = {
   readonly explanation: string;
 };
 
-function entries<Reason extends string>(
-  of: Readonly<Record<Reason, { verdict: string; explanation: string }>>,
-) {
-  return of as Readonly<Record<Reason, ReasonEntry>>;
-}
+const complete = written satisfies Readonly<Record<string, { verdict: string; explanation: string }>>;
 
 /** The reasons, in the order of the checks. */
-export const refusalReasons = entries(written);
+export const refusalReasons = complete as Readonly<Record<keyof typeof written, ReasonEntry>>;
 
 /** Warnings about an accepted envelope. The names are stable. */
 export const warnings = {
