@@ -17,7 +17,7 @@ export type Source =
 
 const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
-/** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
+/** Up to this size an input is read whole; beyond it, lines are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
 /** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
 export const maxDocumentBytes = 32 * mebibyte;
@@ -87,7 +87,7 @@ export async function* openSources(
   }
 }
 
-/** Whether to read a large input line by line: one of its first lines is a record by itself. */
+/** Whether to read a large input line by line: one of its first lines is a whole record. */
 function beginsWithRecords(head: Uint8Array): boolean {
   const text = new TextDecoder().decode(head.subarray(0, mebibyte));
   const lines = text.split("\n", 16).filter((line) => /\S/.test(line));

@@ -115,7 +115,7 @@ function describeCheck({ name, ok, detail }: Check): string {
   return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${printable(detail)}`;
 }
 
-/** Inputs that were not judged have no checks. */
+/** Inputs that were not verified have no checks. */
 const unjudged: ReadonlySet<string | null> = new Set([
   "FILE_UNREADABLE",
   "FOLDER_NESTED",

@@ -142,7 +142,7 @@ function processIo(program: string): VerifyIo {
   };
 }
 
-/** Stops when the reader closes the pipe early (`| head`), without having judged everything. */
+/** Stops when the reader closes the pipe early (`| head`), before everything is verified. */
 function stopOnClosedPipe(error: Error & { code?: string }): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.undecided);
@@ -193,7 +193,7 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   await judgeItems();
 }
 
-/** Smaller inputs are judged before anybody has read the bar. */
+/** Smaller inputs are verified before anybody has read the bar. */
 const leastBytes = 32 * 1024 * 1024;
 
 /** The size of all inputs; null when one of them is not a file. */

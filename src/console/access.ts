@@ -85,7 +85,7 @@ export function guarded(): MiddlewareHandler<AdminEnv> {
     protect(c);
     const reason = notLocal(c);
     if (reason !== null) return failed(c, 403, refusals[reason]);
-    // A search is POST, because its term may be a personal number, which stands in no address.
+    // A search is POST, because its term may be a personal number, which no address contains.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
       return failed(c, 405, "the console only reads: GET and HEAD");

@@ -37,7 +37,7 @@ export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, s
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 
-  // A search term may be a personal number, which stands in no address (contract C6).
+  // A search term may be a personal number, which no address contains (contract C6).
   app.post(searchPath, (c) => signedIn(c, () => search(c, sources)));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>

@@ -91,7 +91,7 @@ const blank = /[\s\u00AD\u200B-\u200F\u2060\uFEFF]+/g;
 const bentQuotes = /[\u2018-\u201F\u00AB\u00BB]/;
 const hiddenSpaces = /[\u00A0\u00AD\u2000-\u200F\u202F\u2060\uFEFF]/;
 
-/** Whether a compact JWS of a plausible length stands in the text; in time proportional to it. */
+/** Whether a compact JWS of a plausible length is in the text; takes linear time. */
 function hasJws(text: string): boolean {
   return text.split(/[^\w.-]+/).some((run) => {
     const parts = run.split(".");

@@ -25,7 +25,7 @@ import {
 } from "./strict-json.ts";
 
 // Files that are no envelopes (an error answer, a web page, the wrong file) are undecidable: they say nothing about
-// anybody's honesty. Whatever has a signature, or a member that only envelopes have, at any depth, is judged as an envelope.
+// anybody's honesty. Whatever has a signature, or a member that only envelopes have, at any depth, is verified as an envelope.
 
 const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
 
@@ -116,7 +116,7 @@ function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
 /** Where in the input an envelope stood: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
 export type Place = { readonly line: number | null; readonly index: number | null };
 
-/** One candidate for `verifyEnvelope`, or the refusal of a part that is none. */
+/** One candidate for `verifyEnvelope`, or the refusal of another part. */
 export type EnvelopeItem =
   | { readonly place: Place; readonly value: JsonValue }
   | { readonly place: Place; readonly refusal: Refusal };
@@ -135,7 +135,7 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
   for (const [index, value] of values.entries()) yield { place: { line, index }, value };
 }
 
-/** A wrong count means that envelopes were added or removed; the others are judged as well. */
+/** A wrong count means that envelopes were added or removed; the others are verified too. */
 function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
@@ -159,7 +159,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   }
 }
 
-/** The parts of an array, or of a batch whose own members are unique and in order, to be judged one by one; else null. */
+/** The parts of an array, or of a batch whose own members are unique and in order, to be verified one by one; else null. */
 function findSlices(text: string): string[] | null {
   if (text.startsWith("[")) return sliceJson(text);
   if (!text.startsWith("{")) return null;
@@ -202,7 +202,7 @@ function* splitLines(text: string): Generator<string> {
   }
 }
 
-/** A line that may be a piece of an envelope, and the item that it is by itself. */
+/** A line that may be a piece of an envelope, and its item when read alone. */
 type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
 
 /** More lines than mail makes of one envelope. */
@@ -248,7 +248,7 @@ function findFolded(text: string): Refusal | null {
 }
 
 /**
- * Reads whole lines of bytes. Each line is decoded by itself, so that one invalid byte costs one line and not the file.
+ * Reads whole lines of bytes. Each line is decoded alone, so that one invalid byte costs one line and not the file.
  * @param counter the number of lines before these; moved on with every line
  */
 export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Generator<EnvelopeItem> {
@@ -266,7 +266,7 @@ export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Ge
   }
 }
 
-/** Whether a line is a record by itself; no line of an indented document is. */
+/** Whether a line is a whole record; no line of an indented document is. */
 export function isRecord(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);

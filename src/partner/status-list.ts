@@ -62,7 +62,7 @@ function unusable(detail: string): Refusal {
   return refuse("STATUS_LIST_UNUSABLE", detail);
 }
 
-/** Small pieces, because some runtimes unpack a whole piece at once, to a thousand times its size. */
+/** Small pieces, because some runtimes unpack a whole piece to a thousand times its size. */
 function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
   return new ReadableStream({

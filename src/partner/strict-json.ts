@@ -17,7 +17,7 @@ export const maxJsonDepth = 32;
 /** Some forty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
 export const maxJsonValues = 2_000_000;
 
-/** The longest text that does no harm when it is parsed, whatever stands in it. */
+/** The longest text that is harmless to parse, whatever its content. */
 const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -40,7 +40,7 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Whether the quote at `index` is escaped: an odd number of backslashes stands before it. */
+/** Whether the quote at `index` is escaped: it follows an odd number of backslashes. */
 function isEscaped(text: string, index: number): boolean {
   let before = index - 1;
   while (text.charCodeAt(before) === 0x5c) before--;

@@ -240,7 +240,7 @@ export async function verifyStatement(
 }
 
 /**
- * Compares the rows and unsigned members of a statement, whose signature is known to be genuine, with what is signed.
+ * Compares the rows and unsigned members of a statement, whose signature is known to be genuine, with the signed claims.
  * @param signed the claims of its signature
  * @param kid the key id of its header
  * @returns the first difference, or null

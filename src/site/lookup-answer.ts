@@ -261,7 +261,7 @@ function licenseFacts(
   ];
 }
 
-/** A link, because loading a picture would tell another website who is being looked up. */
+/** A link, because loading a picture would reveal the person to another website. */
 function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   const url = URL.parse(photoUrl);
   if (url?.protocol !== "https:") return [];

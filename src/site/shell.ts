@@ -71,7 +71,7 @@ export type Page = {
   readonly indexed?: boolean;
   /** Relative addresses of modules. */
   readonly scripts?: readonly string[];
-  /** Relative addresses of style sheets, besides the common one. */
+  /** Relative addresses of style sheets, added to the common one. */
   readonly styles?: readonly string[];
 };
 

@@ -62,7 +62,7 @@ type EnvelopeForm = {
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/** The script shows what needs it. The outcome stands before the form, so that a note on a missing part is read first. */
+/** The script shows what needs it. The outcome comes before the form, so that a note on a missing part is read first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, scripts, integrity } = form;
   const { needsScript } = texts;

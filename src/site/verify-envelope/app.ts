@@ -41,7 +41,7 @@ const loadExtras = extrasLoader(served("extras"));
 const proof = proofField();
 const view = createView();
 
-/** The last judged input: a later proof is judged with it. */
+/** The last verified input: a later proof is verified with it. */
 let last: readonly Given[] | null = null;
 
 /** Only the last started check may show its outcome. */
@@ -343,7 +343,7 @@ function proofField() {
     current: () => proof,
     take,
     paste,
-    /** Notes that the proof was judged: it belongs to that envelope, and not to the next file. */
+    /** Notes that the proof was used: it belongs to that envelope, and not to the next file. */
     used(): void {
       isUsed = proof !== null;
     },

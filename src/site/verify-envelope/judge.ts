@@ -45,7 +45,7 @@ export type Judged = {
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
-  /** Whether it was judged with a proof of the evidence log. */
+  /** Whether it was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
   /** The signing registry's name, only if this service signed it, by its own keys, and names its registry. */
   readonly registry: string | null;
@@ -53,7 +53,7 @@ export type Judged = {
   readonly elsewhere: string | null;
   /** The time of its key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null for a sound or unknown key. */
   readonly compromisedSince: string | null;
-  /** The same envelope, judged without the proof. */
+  /** The same envelope, verified without the proof. */
   withoutProof(): Promise<Judged>;
 };
 

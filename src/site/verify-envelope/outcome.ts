@@ -103,7 +103,7 @@ export function sinceBox(verification: Verification): HTMLElement | null {
   const ended = age.licenseEndedOn;
   const words = ended === null ? since.old(age.days) : since.ended(writtenDay(ended));
   const href = lookupAddress(verification, window.location.origin);
-  // A new page, because the result stands nowhere else and would be lost.
+  // A new page, because the result is kept nowhere and would be lost.
   const link =
     href === null
       ? since.askAgain
@@ -329,7 +329,7 @@ function checksPart(judged: Judged): HTMLElement {
   return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Everything about one envelope; a text that is none has no more than its verdict. */
+/** Everything about one envelope; any other text has only its verdict. */
 export function outcomeOf(judged: Judged): HTMLElement {
   const { statement, name } = judged;
   const signed = () =>

@@ -1,4 +1,4 @@
-/** The page's elements and sentences, and its visible part: the form, or a result alone, which a phone shows at once. */
+/** The page's elements and sentences, and its visible part: the form, or a result alone, which fits a phone. */
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
@@ -62,7 +62,7 @@ export const keySource = document.getElementById("jwks") === null ? "fetched" : 
 /** Keeps the page from checking. Its message is for the reader, and never quotes the input. */
 export class PageProblem extends Error {}
 
-/** A result stands alone; a note stands above the form. */
+/** A result is shown alone, a note above the form. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
 export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
