@@ -147,11 +147,15 @@ describe("the claims", () => {
 test("an issuer's page is verify-envelope below the issuer's address", () => {
   expect(pageOfIssuer("https://verify.example.gov/")).toBe("https://verify.example.gov/verify-envelope");
   expect(pageOfIssuer("https://example.gov/teachers")).toBe("https://example.gov/teachers/verify-envelope");
+  expect(pageOfIssuer("http://localhost:8080//")).toBe("http://localhost:8080/verify-envelope");
+  const longest = `https://verify.example.gov/${"a".repeat(1_973)}`;
+  expect([longest.length, pageOfIssuer(longest)]).toEqual([2_000, `${longest}/verify-envelope`]);
 });
 
 test.each([
   ["no address at all", "the registry"],
   ["another scheme", "javascript:alert(1)//"],
+  ["a scheme that ends as http does", "xhttp://verify.example.gov"],
   ["a password", "https://me:secret@verify.example.gov"],
   ["a query", "https://verify.example.gov/?to=elsewhere"],
   ["a fragment", "https://verify.example.gov/#main"],
