@@ -12,6 +12,10 @@ type ErrorCodeEntry = {
   readonly remedy: string;
 };
 
-export const errorCodes = written satisfies Readonly<Record<string, ErrorCodeEntry>>;
+function entries<Code extends string>(written: Readonly<Record<Code, ErrorCodeEntry>>) {
+  return written;
+}
+
+export const errorCodes = entries(written);
 
 export type ApiErrorCode = keyof typeof errorCodes;

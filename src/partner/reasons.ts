@@ -14,10 +14,14 @@ type ReasonEntry = {
   readonly explanation: string;
 };
 
-const complete = written satisfies Readonly<Record<string, { verdict: string; explanation: string }>>;
+function entries<Reason extends string>(
+  of: Readonly<Record<Reason, { verdict: string; explanation: string }>>,
+) {
+  return of as Readonly<Record<Reason, ReasonEntry>>;
+}
 
 /** The reasons, in the order of the checks. */
-export const refusalReasons = complete as Readonly<Record<keyof typeof written, ReasonEntry>>;
+export const refusalReasons = entries(written);
 
 /** Warnings about an accepted envelope. The names are stable. */
 export const warnings = {
