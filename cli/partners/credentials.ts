@@ -1,4 +1,4 @@
-/** What a partner authenticates with: its API keys and its client certificates. */
+/** A partner's API keys and client certificates, and the arguments of the commands on partners. */
 
 import words from "../../data/commands.json" with { type: "json" };
 import type { CredentialUses } from "../../src/domain/attestations.ts";
@@ -7,12 +7,15 @@ import { isoTime } from "../../src/domain/clock.ts";
 import { describeApiKey, issueApiKey, revokeApiKey } from "../../src/domain/credentials.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { describeCertificate, requirePartner } from "../../src/domain/partners.ts";
-import { group, operand, option } from "../command.ts";
+import { type Told, teacherChoices } from "../../src/domain/told.ts";
+import { eventTypes } from "../../src/partner/contract.ts";
+import { type ArgsOf, group, operand, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { readSmallFile } from "../safe/input-file.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
+import { choice, someOf } from "../terminal/lists.ts";
 import {
   type Columns,
   hint,
@@ -33,6 +36,25 @@ export const partnerIdArg = {
   id: { ...operand("The partner's id; `tvs partners list` shows them"), values: { ids: partnerIds } },
 } as const;
 
+export const toldArgs = {
+  events: someOf(
+    eventTypes,
+    `Which events it is told of: all (default), or some of ${eventTypes.join(", ")}`,
+  ),
+  teachers: choice(
+    teacherChoices,
+    "Events about which teachers: all (default), or only those whom it has verified, or those whom it watches",
+  ),
+} as const;
+
+export function toldOf({ events, teachers }: ArgsOf<typeof toldArgs>): Partial<Told> {
+  return { ...(events && { events }), ...(teachers && { teachers }) };
+}
+
+export function toldText({ events, teachers }: Told) {
+  return { events: events.length === eventTypes.length ? "all" : events.join(", "), teachers };
+}
+
 export const partnerArg = { ...option("ID", "Only this partner's"), values: { ids: partnerIds } } as const;
 
 async function apiKeyIds({ partners, clock }: Operator) {
@@ -42,7 +64,7 @@ async function apiKeyIds({ partners, clock }: Operator) {
   });
 }
 
-/** API keys by their ids; the keys themselves are not stored and cannot be shown. */
+/** The keys themselves are not stored. */
 export const keyColumns: Columns<ReturnType<typeof describeApiKey>> = {
   KEY: "keyId",
   STATE: "state",
@@ -64,18 +86,14 @@ const issueKeyCommand = operatorCommand({
     const { text, record: key, previous } = await issueApiKey(partners, args.id, options);
     const ends = previous === null ? null : { keyId: previous.keyId, expiresAt: isoTime(previous.expiresAt) };
     const shown = { partnerId: args.id, keyId: key.keyId, apiKey: text };
-    print(args, { ...shown, previous: ends }, () =>
-      record({
-        ...shown,
-        ...(ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` }),
-      }),
-    );
+    const until = ends === null ? {} : { previous: `${ends.keyId}, works until ${ends.expiresAt}` };
+    print(args, { ...shown, previous: ends }, () => record({ ...shown, ...until }));
     note("the API key is shown only once; hand it over securely");
     if (ends !== null) hint(args, `tvs partners key revoke ${ends.keyId} ends the old one sooner`);
   },
 });
 
-/** Attestations of a partner that are looked at for what a key was answered: some seconds. */
+/** The attestations read for a key's answers, in some seconds. */
 const maxLooked = 500_000;
 
 function usesText({ count, isAll, firstAt }: CredentialUses, keyId: string): string {
@@ -92,24 +110,21 @@ const revokeKeyCommand = operatorCommand({
   args: { ...yesArg, keyid: { ...operand(), values: { ids: apiKeyIds } }, ...byArg },
   async act({ partners, attestations, clock }, args) {
     const now = clock.now();
-    await confirm(
-      args,
-      `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`,
-    );
+    const question = `Every call with the API key ${args.keyid} will be refused immediately. This cannot be undone.`;
+    await confirm(args, question);
     const { record: key, isLast } = await revokeApiKey(partners, args.keyid, now);
     const { keyId: credential, partnerId, createdAt: since, revokedAt } = key;
     const given = { partnerId, credential, since, until: revokedAt ?? now };
     const { count, isAll, firstAt } = await attestations.usesOf(given, maxLooked);
     const answers = { count, isAll, firstAt: isoTime(firstAt) };
-    print(args, { ...describeApiKey(key, now), answers }, () =>
-      [`${credential} of ${partnerId} is revoked`, usesText({ count, isAll, firstAt }, credential)].join(
-        "\n",
-      ),
+    const uses = usesText({ count, isAll, firstAt }, credential);
+    print(
+      args,
+      { ...describeApiKey(key, now), answers },
+      () => `${credential} of ${partnerId} is revoked\n${uses}`,
     );
-    if (isLast)
-      note(
-        `partner "${key.partnerId}" has no valid API key now; tvs partners key issue ${key.partnerId} issues one`,
-      );
+    const none = `partner "${partnerId}" has no valid API key now; tvs partners key issue ${partnerId} issues one`;
+    if (isLast) note(none);
   },
 });
 

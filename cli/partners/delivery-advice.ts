@@ -1,4 +1,4 @@
-/** Advice about a delivery: what became of it, and what the operator can do. */
+/** Advice about a delivery and the operator's next step. */
 
 import written from "../../data/delivery-failures.json" with { type: "json" };
 import { type DeliveryError, deliveryErrors } from "../../src/delivery/exchange.ts";
@@ -8,7 +8,6 @@ import type { DisabledReason, WebhookEndpoint } from "../../src/domain/webhooks.
 import type { Operator } from "../open.ts";
 import { note } from "../terminal/output.ts";
 
-/** What fixes each failure; the receiver is nearly always the partner's to fix. */
 const remedies: Readonly<Record<DeliveryError, string>> = written.remedies;
 const statusRemedies: Readonly<Record<string, string>> = written.statusRemedies;
 
@@ -16,7 +15,6 @@ function isDeliveryError(code: string): code is DeliveryError {
   return Object.hasOwn(deliveryErrors, code);
 }
 
-/** The explanation of an attempt, beside its code. */
 export function explainAttempt({ error, status }: Pick<DeliveryAttempt, "error" | "status">): string {
   if (error === null) return "The endpoint acknowledged it.";
   const sentence = isDeliveryError(error) ? deliveryErrors[error] : "The attempt failed.";
@@ -48,14 +46,8 @@ type Situation = {
 };
 
 export function nextStep(delivery: Delivery, situation: Situation): string {
-  switch (delivery.state) {
-    case "delivered":
-      return "nothing: the receiver has it";
-    case "dead":
-      return deadStep(delivery, situation);
-    case "pending":
-      return pendingStep(delivery, situation);
-  }
+  if (delivery.state === "delivered") return "nothing: the receiver has it";
+  return delivery.state === "dead" ? deadStep(delivery, situation) : pendingStep(delivery, situation);
 }
 
 function deadStep(delivery: Delivery, { endpoint }: Situation): string {
@@ -85,35 +77,27 @@ function pendingStep(delivery: Delivery, situation: Situation): string {
   return fix === null ? wait : `${fix}; ${wait}`;
 }
 
-/** The reason why a delivery is held, and what releases it; null when nothing holds it. */
+/** Why a delivery is held, and what releases it; null if it is not held. */
 export function whyHeld(
   { heldBy, partnerId }: Pick<Delivery, "heldBy" | "partnerId">,
   { endpoint }: Pick<Situation, "endpoint">,
 ): string | null {
-  switch (heldBy) {
-    case null:
-      return null;
-    case "partner":
-      return `it is held because the partner is disabled; tvs partners enable ${partnerId} releases it`;
-    case "restore":
-      return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
-    case "endpoint":
-      return endpoint === null || endpoint.disabledReason === null
-        ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
-        : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
-  }
+  if (heldBy === null) return null;
+  if (heldBy === "partner")
+    return `it is held because the partner is disabled; tvs partners enable ${partnerId} releases it`;
+  if (heldBy === "restore")
+    return "it is held because the database was restored with --hold-webhooks; tvs webhooks release releases all";
+  return endpoint === null || endpoint.disabledReason === null
+    ? `it is held because ${partnerId} has no endpoint; tvs partners webhook set ${partnerId} URL sets one`
+    : `it is held: ${whyDisabled(endpoint.disabledReason, partnerId)}`;
 }
 
-/** Notes that no service is running, without which the operator would wait for nothing. */
 export async function noteWithoutService({ driver }: Operator): Promise<void> {
   if (await driver.serviceRunning()) return;
   note("no service is running on this data; it will be sent when tvs serve is started");
 }
 
-/**
- * Notes what is not sent although it is due, and what would let it go: to who has just been told that it is.
- * @returns whether anything is held
- */
+/** Notes which due deliveries are held, and what releases them. @returns whether any is held */
 export async function noteHeld({ webhooks, clock }: Operator, partnerId?: string): Promise<boolean> {
   const held = (await webhooks.backlog(clock.now())).filter(
     (one) => one.heldBy !== null && one.pending > 0 && one.partnerId === (partnerId ?? one.partnerId),

@@ -38,9 +38,11 @@ import {
   partnerCertificatesCommand,
   partnerIdArg,
   partnerKeysCommand,
+  toldArgs,
+  toldOf,
+  toldText,
 } from "./credentials.ts";
 import { noteHeld } from "./delivery-advice.ts";
-import { toldArgs, toldOf, toldText } from "./told.ts";
 
 const termsArgs = {
   name: option("NAME", "The agency's name"),
@@ -53,17 +55,10 @@ const termsArgs = {
   "watch-limit": option("N", `How many teachers it may watch (default ${defaultWatchLimit})`, parseCount),
 } as const;
 
-/** The terms that were given; one that is absent changes nothing. */
+/** The given terms; an absent one changes nothing. */
 function termsOf(args: ArgsOf<typeof termsArgs>): PartnerChange {
-  const {
-    name,
-    scopes,
-    purposes,
-    "per-minute": perMinute,
-    "per-day": perDay,
-    "batch-cost": batchCost,
-    "watch-limit": watchLimit,
-  } = args;
+  const { name, scopes, purposes, "per-minute": perMinute, "per-day": perDay } = args;
+  const { "batch-cost": batchCost, "watch-limit": watchLimit } = args;
   const told = Object.keys(toldOf(args)).length === 0 ? undefined : toldOf(args);
   const terms = { name, scopes, purposes, perMinute, perDay, batchCost, watchLimit, told };
   return Object.fromEntries(Object.entries(terms).filter(([, value]) => value !== undefined));
@@ -95,7 +90,7 @@ const addCommand = command({
     const terms = { ...given, ...usual, ...given, told: { ...toldOfAll, ...given.told } };
     const partner = (now: number): Partner =>
       checkPartner({ partnerId, ...terms, createdAt: now, disabledAt: null });
-    // A wrong flag is told before anything is made on the disk.
+    // A wrong flag is refused before anything is made on the disk.
     partner(0);
     const add = async (operator: Operator) => {
       const { partners, secrets, keyKind, clock } = operator;
@@ -104,11 +99,8 @@ const addCommand = command({
       await partners.add(added, key.record);
       const { partnerId, ...rest } = describePartner(added);
       const shown = { partnerId, keyId: key.record.keyId, apiKey: key.text, ...rest };
-      print(
-        args,
-        shown,
-        () => `${partnerText(added)}\nkeyId       ${key.record.keyId}\napiKey      ${key.text}`,
-      );
+      const keyText = `keyId       ${key.record.keyId}\napiKey      ${key.text}`;
+      print(args, shown, () => `${partnerText(added)}\n${keyText}`);
       note("the API key is shown only once; hand it over securely");
       hint(args, `${firstPage(operator)}; tvs partners webhook set ${partnerId} URL sends it status changes`);
     };
@@ -116,7 +108,7 @@ const addCommand = command({
   },
 });
 
-/** Where the partner begins. An issuer that nobody has told is a guess, and may be the address of another service. */
+/** The partner's first page. An issuer that the operator has not set is a guess, and may be another service's. */
 function firstPage({ settingsInForce: { issuer }, issuerTold }: Operator): string {
   const path = "/v1/inter-agency/getting-started";
   if (issuerTold) return `the partner's first page is ${issuer}${path}`;

@@ -17,9 +17,8 @@ import { operatorCommand } from "../operator-command.ts";
 import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { hint, note, parseDuration, print, record } from "../terminal/output.ts";
-import { partnerIdArg } from "./credentials.ts";
+import { partnerIdArg, toldArgs, toldOf, toldText } from "./credentials.ts";
 import { noteHeld, noteWithoutService, whyDisabled } from "./delivery-advice.ts";
-import { toldArgs, toldOf, toldText } from "./told.ts";
 
 const secretNote = "no other command shows the secret; hand it over securely, whsec_ included";
 

@@ -10,23 +10,21 @@ import { type RefusalReason, refuse } from "../../src/partner/reasons.ts";
 /** Pieces of an input; each is valid until the next one is asked for. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
-/** One file of the input, or the reason why a path gives none. */
+/** One file of the input, or the reason why there is none. */
 export type Source =
   | { readonly file: string; readonly chunks: Bytes }
   | { readonly file: string; readonly reason: RefusalReason };
 
 const mebibyte = 1024 * 1024;
 const readBytes = mebibyte / 2;
-/** Up to this size an input is read whole; beyond it, lines are judged while they are read. */
+/** Up to this size an input is read whole; beyond it, lines are verified while they are read. */
 const wholeBytes = 8 * mebibyte;
 /** One JSON document, or one line, must fit into memory, and takes some twelve times its size there. */
 export const maxDocumentBytes = 32 * mebibyte;
 
-async function canonicalPath(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
-}
+const canonicalPath = (path: string) => realpath(path).catch(() => path);
 
-/** Reads a file, always into the same memory: fresh memory for each piece costs as much as reading it. */
+/** Reads into the same memory: fresh memory for each piece costs as much as reading it. */
 async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(readBytes);
   const handle = await open(path);
@@ -41,7 +39,7 @@ async function* readFileBytes(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Every regular file of one folder, sorted; a folder inside it is reported, never silently left out. */
+/** Every regular file of one folder, sorted; a folder inside it is reported. */
 async function* listFolder(folder: string, skipped: ReadonlySet<string>): AsyncGenerator<Source> {
   for (const name of (await readdir(folder)).sort()) {
     const file = join(folder, name);
@@ -66,9 +64,8 @@ async function* openPath(path: string, stdin: Bytes, skipped: ReadonlySet<string
 }
 
 /**
- * Opens every path in turn.
- * @param paths files, folders, or `-` for standard input
- * @param keyFiles the key set and the key history, which are no envelopes when they lie in a folder
+ * Opens every path in turn: files, folders, or `-` for standard input.
+ * @param keyFiles the key set and the like, which are skipped in a folder
  */
 export async function* openSources(
   paths: readonly string[],
@@ -90,7 +87,7 @@ export async function* openSources(
   }
 }
 
-/** Whether a large input is to be read line by line: one of its first lines is a record by itself. */
+/** Whether to read a large input line by line: one of its first lines is a whole record. */
 function beginsWithRecords(head: Uint8Array): boolean {
   const text = new TextDecoder().decode(head.subarray(0, mebibyte));
   const lines = text.split("\n", 16).filter((line) => /\S/.test(line));
@@ -102,16 +99,15 @@ function withoutMark(head: Uint8Array): Uint8Array {
   return hasMark ? head.subarray(3) : head;
 }
 
-/** What was read ahead, and then the rest. */
 async function* resumed(head: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield head;
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }
 
-/** Reads whole lines as soon as they have arrived; only the last, unfinished one is kept. */
+/** Reads whole lines as they arrive; only the last, unfinished one is kept. */
 async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<EnvelopeItem> {
   const counter = { line: 0 };
-  // In the pieces in which it came: a line of megabytes would else be copied with every one of them.
+  // Kept in pieces: a line of megabytes would otherwise be copied with every piece.
   let unfinished: Uint8Array[] = [];
   let unfinishedBytes = 0;
   for await (const chunk of chunks) {
@@ -144,7 +140,7 @@ async function collect(
   return { bytes: concatenated(parts), isWhole: false };
 }
 
-/** What is in a source, in order: what gives nothing, or breaks off, gives a refusal that says so. */
+/** The items of a source, in order; an empty or broken source gives a refusal. */
 export async function* readSource(
   source: Source,
   watch: (chunks: Bytes) => Bytes = (chunks) => chunks,

@@ -1,15 +1,16 @@
-/**
- * Verifications as text, for people and for programs. Nothing unsigned appears but file names, key ids, and the issuer
- * that an envelope with an unknown key claims to be from.
- */
+/** Verifications as text. Nothing unsigned appears but file names, key ids, and the claimed issuer of an unknown key. */
 
 import { describeAge, describeAnswer, describeStatement } from "../../src/partner/answer-age.ts";
 import type { EligibilityResult } from "../../src/partner/contract.ts";
 import type { Place } from "../../src/partner/input.ts";
 import { countEntries } from "../../src/partner/log-proof.ts";
 import { refusalReasons, warnings } from "../../src/partner/reasons.ts";
-import type { Check, LogEvidence, Verification } from "../../src/partner/verification.ts";
-import type { StatementVerification } from "../../src/partner/verify-statement.ts";
+import type {
+  Check,
+  LogEvidence,
+  StatementVerification,
+  Verification,
+} from "../../src/partner/verification.ts";
 import { printable } from "../terminal/output.ts";
 
 export type AnyVerification = Verification | StatementVerification;
@@ -18,12 +19,11 @@ export type Format = (verification: AnyVerification, location: Location) => stri
 
 export type Location = { readonly file: string; readonly place: Place };
 
-/** One verification as one line of JSON. The escapes mean the same characters to every JSON reader. */
+/** One line of JSON; its escapes mean the same characters to every JSON reader. */
 function formatJson(verification: AnyVerification, { file, place: { line, index } }: Location): string {
   const { claimedIssuer, trust, log, statusList, warnings: told, checks, ...verdict } = verification;
   const object = {
     ...verdict,
-    // Who it claims to be from is said of those alone whose key is not known.
     ...(claimedIssuer === null ? {} : { claimedIssuer }),
     ...{ trust, log, statusList, warnings: told, checks, file },
     ...(line === null ? {} : { line }),
@@ -48,10 +48,7 @@ function colored(text: string, code: number | null): string {
   return code === null ? text : `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/**
- * What was answered and when, which a genuine signature says nothing good about: it has a line and a colour of its own.
- * Below it stands what to know of an answer that is not of today.
- */
+/** The answer and its age, with a colour of their own: a genuine signature does not make an answer good. */
 function answerLines(verification: AnyVerification, color: boolean): string[] {
   const stated = "statement" in verification ? describeStatement(verification) : null;
   const [answer, since] = [stated ?? describeAnswer(verification), describeAge(verification)];
@@ -65,7 +62,6 @@ function answerLines(verification: AnyVerification, color: boolean): string[] {
   return lines.map(([text, code]) => `  ${colored(printable(text), color ? code : null)}`);
 }
 
-/** Whether all of a statement's rows may be relied on. */
 function areAllEligible(verification: AnyVerification): boolean {
   const rows = ("statement" in verification && verification.statement?.rows) || [];
   return rows.every(({ eligible }) => eligible);
@@ -90,7 +86,7 @@ function describeStated({ statement }: StatementVerification): string[] {
   ];
 }
 
-/** An answer that was a yes, of a license that is over. */
+/** Whether a yes has ended with its licence. */
 function hasEnded({ age, result }: Verification): boolean {
   return result?.eligible === true && (age?.licenseEndedOn ?? null) !== null;
 }
@@ -103,7 +99,6 @@ function describeResult({ teacher, license, certificate }: EligibilityResult): s
   ];
 }
 
-/** What the proof shows, and why that makes the envelope acceptable where nothing else would. */
 function describeLog(log: LogEvidence | null, isValid: boolean): string[] {
   if (log === null) return [];
   const { origin, index, size, checkpointAt, precedesCompromise } = log;
@@ -120,7 +115,7 @@ function describeCheck({ name, ok, detail }: Check): string {
   return `  ${mark.padEnd(8)} ${name.padEnd(12)} ${printable(detail)}`;
 }
 
-/** What never came to be judged has no checks to tell of. */
+/** Inputs that were not verified have no checks. */
 const unjudged: ReadonlySet<string | null> = new Set([
   "FILE_UNREADABLE",
   "FOLDER_NESTED",
@@ -129,7 +124,6 @@ const unjudged: ReadonlySet<string | null> = new Set([
   "NOT_AN_ENVELOPE",
 ]);
 
-/** What is no envelope is named for what it is; every other reason has one sentence for all its cases. */
 function explain({ reason, checks, claimedIssuer }: Verification): string {
   if (reason === null) return "";
   if (claimedIssuer !== null)
@@ -139,7 +133,6 @@ function explain({ reason, checks, claimedIssuer }: Verification): string {
   return `  ${reason}: ${detail ?? refusalReasons[reason].explanation}`;
 }
 
-/** One verification for a person: the verdict, the one reason, what is signed, and each check. */
 function formatHuman(verification: AnyVerification, location: Location, color: boolean): string {
   const { verdict, reason, result, statusList: list } = verification;
   const isGenuine = verdict === "valid";

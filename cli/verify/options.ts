@@ -1,4 +1,4 @@
-/** What `tvs verify` and `tvs-verify` are told: by options, else by the environment. */
+/** The settings of `tvs verify` and `tvs-verify`: by options, else by the environment. */
 
 import { resolve } from "node:path";
 import type { ArgsDef } from "citty";
@@ -57,15 +57,14 @@ export type VerifyFlags = { readonly [name in Texts]?: string | undefined } & {
   readonly "status-list"?: readonly string[] | undefined;
 };
 
-/** Where the keys are, and who must have signed for whom. Paths are absolute. */
+/** Paths are absolute. */
 export type VerifySettings = LogSettings & {
   readonly jwks: string | undefined;
   readonly keyHistory: string | undefined;
-  /** What stands in for the key history where none is named; its lists count with the others. */
+  /** Replaces a key history that is not named; its lists are added to the others. */
   readonly pack: { readonly path: string; readonly read: OfflinePack } | undefined;
   readonly statusLists: readonly string[];
   readonly maxListAgeSeconds: number | undefined;
-  /** The key that must have signed the key history. */
   readonly anchor: string | undefined;
   readonly issuer: string;
   readonly audience: string;
@@ -75,10 +74,7 @@ function usage(message: string): TvsError {
   return new TvsError("USAGE", message);
 }
 
-/**
- * Puts options and environment together.
- * @throws TvsError `USAGE` when something required is given nowhere
- */
+/** Combines options and environment. @throws TvsError USAGE for a missing or contradictory setting */
 export async function resolveSettings(flags: VerifyFlags, env: Environment): Promise<VerifySettings> {
   const { TVS_VERIFY_LOG_KEY: keptLogKey } = env;
   const logKeys = flags["log-key"] ?? (keptLogKey ? [keptLogKey] : []);
@@ -127,7 +123,7 @@ function checkListFlags(flags: VerifyFlags): Pick<VerifySettings, "statusLists" 
   return { statusLists: lists.map((path) => resolve(path)), maxListAgeSeconds };
 }
 
-/** What only a proof needs must not look as if it had been judged by. */
+/** Options of a proof without one must not look as if they counted. */
 function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
   const { proof } = flags;
   const isForProof = flags["log-key"] !== undefined || flags["log-state"] !== undefined;
@@ -140,11 +136,11 @@ function checkProofFlags(flags: VerifyFlags, logKeys: readonly string[]): void {
     );
 }
 
-/** A pack has a list for each million teachers, of a few kilobytes each, and 180 kB at the most. */
+/** A pack has a list of at most 180 kB for each million teachers. */
 const maxPackMiB = 16;
 const maxListMiB = 2;
 
-/** @throws TvsError INPUT_UNREADABLE for a file that is no pack */
+/** @throws TvsError INPUT_UNREADABLE */
 async function readPack(path: string): Promise<OfflinePack> {
   const pack = readOfflinePack(await readWhole(path, `the pack ${path}`, maxPackMiB));
   if (pack !== null) return pack;
@@ -158,7 +154,6 @@ export async function readLists(paths: readonly string[]): Promise<string[]> {
   return (await Promise.all(files)).map((bytes) => decodeText(bytes) ?? "");
 }
 
-/** Where the log's keys and what was seen of it are. Paths are absolute. */
 type LogSettings = {
   /** Verifier keys, and files of them. */
   readonly logKeys: readonly string[];
@@ -166,10 +161,10 @@ type LogSettings = {
   readonly logState: string | undefined;
 };
 
-/** No proof is longer, even with the signatures of many witnesses. */
+/** More than a proof with the signatures of many witnesses. */
 const maxProofMiB = 1;
 
-/** Reads a file that the judging rests on. @throws TvsError INPUT_UNREADABLE */
+/** @throws TvsError INPUT_UNREADABLE */
 export async function readWhole(path: string, called: string, maxMiB: number): Promise<Uint8Array> {
   const bytes = await readBounded(path, maxMiB * 1024 * 1024).catch((cause) => {
     throw new TvsError("INPUT_UNREADABLE", `${called} cannot be read: check the path`, { cause });
@@ -179,10 +174,8 @@ export async function readWhole(path: string, called: string, maxMiB: number): P
 }
 
 /**
- * Opens the proof that every envelope of this run is held against. What it shows of the log is remembered at once: it is
- * the log's own word, whatever comes of the envelopes.
- * @throws TvsError INPUT_UNREADABLE for a file that cannot be read or is not what it should be, and for a state file that
- * cannot be written
+ * Opens the proof for every envelope of this run, and remembers its checkpoint, whatever the verdicts are.
+ * @throws TvsError INPUT_UNREADABLE for an unreadable or wrong file, and a state file that cannot be written
  */
 export async function openProof(path: string, settings: LogSettings, now: Date): Promise<LogProof> {
   const written = await readWhole(path, `the proof ${path}`, maxProofMiB);

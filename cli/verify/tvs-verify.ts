@@ -1,6 +1,4 @@
-/**
- * `tvs-verify`, the command of the partners' package (decision D14.1): `tvs verify` by itself, on Node, Bun and Deno.
- */
+/** `tvs-verify` of the partners' package (decision D14.1): `tvs verify` alone, on Node, Bun and Deno. */
 
 import process from "node:process";
 import { runCommand } from "citty";
@@ -11,7 +9,7 @@ import { verifyCommand } from "./verify.ts";
 
 const program = "tvs-verify";
 
-/** Taken, so that a command line of `tvs verify` is taken as it is; but there is no register here to tell of. */
+/** Options of `tvs verify` that are accepted but not shown, because there is no register here. */
 const ofRegister = ["data", "database", "sandbox"];
 
 async function help(command: OurCommand): Promise<string> {
@@ -19,7 +17,7 @@ async function help(command: OurCommand): Promise<string> {
   return helpText({ ...command, args: Object.fromEntries(args) }, [program]);
 }
 
-/** Runs one command line. @returns the exit code, those of `tvs verify` */
+/** @returns the exit code of `tvs verify` */
 async function runCommandLine(words: readonly string[]): Promise<number> {
   const command = verifyCommand(program);
   const isAsked = (...flags: string[]) => words.some((word) => flags.includes(word));

@@ -1,4 +1,4 @@
-/** `tvs verify-webhook`: judges one received delivery. The judging itself is src/partner, the same as partners use. */
+/** `tvs verify-webhook`: verifies one received delivery with src/partner, as partners do. */
 
 import process from "node:process";
 import { isoTime } from "../../src/domain/clock.ts";
@@ -16,7 +16,7 @@ import { exitCodes, parseTime, print, record } from "../terminal/output.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The largest body, far above any delivery: the service's own have a few hundred bytes. */
+/** Far above the service's deliveries, which have a few hundred bytes. */
 const maxBodyBytes = 16 * 1024 * 1024;
 
 const advice: Readonly<Record<WebhookRefusalReason, string>> = {
@@ -58,7 +58,9 @@ export const verifyWebhookCommand = command({
 /** @throws TvsError USAGE, INPUT_UNREADABLE */
 function readSecret(flag: string | undefined, environment: Environment): string {
   const given = flag ?? environment.TVS_WEBHOOK_SECRET ?? "";
-  const secret = given.startsWith("@") ? readSecretFile(given.slice(1)) : given;
+  const readFile = (file: string) => readSmallFile(file, `--secret: the file ${file}`).toString("utf8");
+  // Editors add a line end.
+  const secret = given.startsWith("@") ? readFile(given.slice(1)).replace(/\r?\n$/, "") : given;
   if (secret === "") {
     throw new TvsError("USAGE", "the secret is not known: give --secret @FILE, or set TVS_WEBHOOK_SECRET");
   }
@@ -75,17 +77,7 @@ function decapitalized(sentence: string): string {
   return `${sentence.charAt(0).toLowerCase()}${sentence.slice(1).replace(/\.$/, "")}`;
 }
 
-/** The secret in a file, without the line end that editors add. */
-function readSecretFile(file: string): string {
-  return readSmallFile(file, `--secret: the file ${file}`)
-    .toString("utf8")
-    .replace(/\r?\n$/, "");
-}
-
-/**
- * The bytes of a file or of standard input, untouched: decoding them would already change what was signed.
- * @throws TvsError INPUT_UNREADABLE also for nothing at all, which no sender has signed
- */
+/** Reads bytes as received: decoding would change what was signed. @throws TvsError INPUT_UNREADABLE also for nothing */
 async function readBody(file: string): Promise<Uint8Array> {
   const name = file === "-" ? "standard input" : file;
   const body = await readBounded(file === "-" ? process.stdin : file, maxBodyBytes).catch((cause) => {

@@ -1,12 +1,12 @@
-/** The command `tvs verify`, which judges envelopes offline. The judging itself is src/partner, the same as partners use. */
+/** The command `tvs verify`, which verifies offline with src/partner, as partners do. */
 
 import { stat } from "node:fs/promises";
 import process from "node:process";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
 import type { EnvelopeItem } from "../../src/partner/input.ts";
+import { isStatement } from "../../src/partner/jws.ts";
 import { createKeySet, type KeySet, type KeySetSources } from "../../src/partner/key-set.ts";
 import type { Verdict } from "../../src/partner/reasons.ts";
-import { isStatement } from "../../src/partner/statement-form.ts";
 import { unopened } from "../../src/partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../src/partner/verify-envelope.ts";
 import { verifyStatement } from "../../src/partner/verify-statement.ts";
@@ -26,18 +26,17 @@ import {
   verifyArgs,
 } from "./options.ts";
 
-/** What the command touches of the outside world. */
+/** The command's environment, which tests replace. */
 type VerifyIo = {
-  /** How messages call the program; `tvs verify` when left out. */
+  /** The program's name in messages; `tvs verify` by default. */
   readonly program?: string;
-  /** A promise when the reader is slower; the next piece comes after it is fulfilled. */
+  /** Returns a promise while a slower reader catches up. */
   stdout(text: string): void | Promise<void>;
   stderr(text: string): void;
   readonly env: Environment;
   now(): Date;
-  /** Standard input; the process's own when left out. */
+  /** The process's own by default. */
   readonly stdin?: Bytes;
-  /** Whether standard output is a terminal that shows colours. */
   readonly color?: boolean;
 };
 
@@ -47,23 +46,10 @@ type Line = {
   readonly rawArgs: string[];
 };
 
-type Run = {
-  readonly paths: readonly string[];
-  readonly given: VerifySettings;
-  readonly options: VerifyOptions;
-  readonly json: boolean;
-  readonly proof: string | undefined;
-};
-
 const maxKeyFileMiB = 4;
 
-async function readSources({
-  jwks,
-  keyHistory,
-  pack,
-  anchor,
-  issuer,
-}: VerifySettings): Promise<KeySetSources> {
+async function readSources(given: VerifySettings): Promise<KeySetSources> {
+  const { jwks, keyHistory, pack, anchor, issuer } = given;
   const read = (path: string, what: string) => readWhole(path, `the ${what} ${path}`, maxKeyFileMiB);
   return {
     issuer,
@@ -74,14 +60,14 @@ async function readSources({
   };
 }
 
-/** Null where nobody asked for a list; a pack without lists was asked. */
+/** Lists for the verifier, if any were given; a pack without lists counts. */
 async function readAllLists({ pack, statusLists, maxListAgeSeconds }: VerifySettings) {
   if (pack === undefined && statusLists.length === 0) return {};
   const all = [...(await readLists(statusLists)), ...(pack?.read.statusLists ?? [])];
   return { statusLists: all, ...(maxListAgeSeconds === undefined ? {} : { maxListAgeSeconds }) };
 }
 
-async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
+async function prepare({ args, rawArgs }: Line, io: VerifyIo) {
   const { _: paths, ...flags } = args;
   const [logKeys, lists] = ["log-key", "status-list"].map((name) => everyValue(rawArgs, name));
   const given = await resolveSettings({ ...flags, "log-key": logKeys, "status-list": lists }, io.env);
@@ -91,17 +77,11 @@ async function prepare({ args, rawArgs }: Line, io: VerifyIo): Promise<Run> {
   const now = flags.now === undefined ? io.now() : new Date(parseTime(flags.now, "--now"));
   const keys = await createKeySet(await readSources(given));
   const proof = flags.proof === undefined ? {} : { proof: await openProof(flags.proof, given, now) };
-  const options = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
+  const options: VerifyOptions = { keys, issuer, audience, now, ...proof, ...(await readAllLists(given)) };
   return { paths, given, options, json: flags.json === true, proof: flags.proof };
 }
 
-/** Frozen: 1 when anything was refused, else 2 when anything is undecidable, else 0. */
-function exitCode(tally: Tally): number {
-  if (tally.refused > 0) return exitCodes.refused;
-  return tally.undecidable > 0 ? exitCodes.undecided : exitCodes.done;
-}
-
-/** Without a JWKS or an anchor, whoever made the file decided what is valid: the reader has to know. */
+/** Without a JWKS or an anchor, the maker of the file decided what is valid: the reader has to know. */
 function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): string {
   if (trust?.basis !== "key-history") return "";
   const file = keyHistory ?? pack?.path ?? "";
@@ -109,11 +89,12 @@ function trustNote({ trust }: KeySet, { keyHistory, pack }: VerifySettings): str
   return `trust rests on ${printable(file)} alone, ${signed}; --anchor pins its signer, --jwks checks it\n`;
 }
 
-async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
-  const { paths, given, options, json, proof } = run;
+/** @returns the exit code: 1 when anything was refused, else 2 when anything is undecidable, else 0 */
+async function judgeAll(line: Line, io: VerifyIo): Promise<number> {
+  const { paths, given, options, json, proof } = await prepare(line, io);
   const progress = await createProgress(paths);
   const format = formatOf({ json, color: io.color ?? false });
-  const { printer, tally, flush } = createPrinter(io.stdout, format, progress);
+  const printer = createPrinter(io.stdout, format, progress);
   const { jwks, keyHistory, pack, statusLists, logKeys, logState } = given;
   const named = [jwks, keyHistory, pack?.path, proof, logState];
   const keyFiles = [...named, ...statusLists, ...logKeys].filter((path) => path !== undefined);
@@ -121,25 +102,26 @@ async function judgeAll(run: Run, io: VerifyIo): Promise<number> {
     for await (const source of openSources(paths, io.stdin ?? process.stdin, keyFiles)) {
       await judgeSource(source, options, printer);
     }
-    await flush();
+    await printer.flush();
   } finally {
     progress?.stop();
   }
-  const { valid, refused, undecidable } = tally;
-  const isSummed = !json;
-  if (isSummed) await io.stdout(trustNote(options.keys, given));
-  if (isSummed) await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
-  return exitCode(tally);
+  const { valid, refused, undecidable } = printer.tally;
+  if (!json) {
+    await io.stdout(trustNote(options.keys, given));
+    await io.stdout(`${valid} valid, ${refused} refused, ${undecidable} undecidable\n`);
+  }
+  if (refused > 0) return exitCodes.refused;
+  return undecidable > 0 ? exitCodes.undecided : exitCodes.done;
 }
 
 /**
- * Runs the command. It never touches the network.
- * @returns the exit code: 0 all valid, 1 something refused, 2 something undecidable, nothing found or a
- * wrong command line (then one line on stderr says what to do)
+ * Runs the command, without the network.
+ * @returns the exit code, also 2 if nothing was found, or for a wrong command line, with one line on stderr
  */
 export async function runVerify(line: Line, io: VerifyIo): Promise<number> {
   try {
-    return await judgeAll(await prepare(line, io), io);
+    return await judgeAll(line, io);
   } catch (error) {
     if (!isTvsError(error)) throw error;
     io.stderr(`${io.program ?? "tvs verify"}: ${printable(error.message)}\n`);
@@ -151,7 +133,7 @@ function processIo(program: string): VerifyIo {
   const { env, stdout, stderr } = process;
   return {
     program,
-    // Waits for a slower reader, so that memory stays bounded; an error is for the stream's own listener.
+    // Waits for a slower reader, so that memory stays bounded; the stream's listener handles an error.
     stdout: (piece) => new Promise((resolve) => process.stdout.write(piece, () => resolve())),
     stderr: (text) => stderr.write(text),
     env,
@@ -160,7 +142,7 @@ function processIo(program: string): VerifyIo {
   };
 }
 
-/** A reader that closes the pipe early (`| head`) has seen enough: stop, without having judged everything. */
+/** Stops when the reader closes the pipe early (`| head`), before everything is verified. */
 function stopOnClosedPipe(error: Error & { code?: string }): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.undecided);
@@ -171,10 +153,7 @@ const example =
   "  tvs verify answer.json --proof answer.proof --log-key log.key\n" +
   "  tvs verify answers/ --pack offline-pack.json --anchor KID --audience exam-body-a";
 
-/**
- * The command under the name of its program: `tvs verify`, or the `tvs-verify` of the partners' package (decision
- * D14.1).
- */
+/** @param program `tvs verify`, or the `tvs-verify` of the partners' package (decision D14.1) */
 export function verifyCommand(program: string): OurCommand {
   return command({
     description:
@@ -214,21 +193,10 @@ async function judgeSource(source: Source, options: VerifyOptions, printer: Prin
   await judgeItems();
 }
 
-type Tally = Record<Verdict, number>;
-
-/** Receives what is to be printed, in the order of the input. */
-type Printer = {
-  print(verification: AnyVerification, location: Location): void;
-  /** Fulfilled when there is room for more. */
-  makeRoom(): Promise<void>;
-  /** The same bytes; the progress goes by how much of them was asked for. */
-  watched(chunks: Bytes): Bytes;
-};
-
-/** Less than this is judged before anybody has read the bar. */
+/** Smaller inputs are verified before anybody has read the bar. */
 const leastBytes = 32 * 1024 * 1024;
 
-/** The size of all inputs; null when one of them is no file and nobody knows how much will come. */
+/** The size of all inputs; null when one of them is not a file. */
 async function sizeOf(paths: readonly string[]): Promise<number | null> {
   let bytes = 0;
   for (const path of paths) {
@@ -239,10 +207,7 @@ async function sizeOf(paths: readonly string[]): Promise<number | null> {
   return bytes;
 }
 
-/**
- * Shows how far the lines of large inputs are judged. Nothing is shown where it would disturb: without a
- * terminal, or when the verdicts themselves go to it.
- */
+/** A progress bar for large inputs; null without a terminal, or when the verdicts go to it. */
 async function createProgress(paths: readonly string[]): Promise<Bar | null> {
   if (!hasProgress() || process.stdout.isTTY === true) return null;
   const totalBytes = await sizeOf(paths);
@@ -252,12 +217,11 @@ async function createProgress(paths: readonly string[]): Promise<Bar | null> {
 
 const flushCharacters = 64 * 1024;
 
-/**
- * Collects lines, because a write for each of a million envelopes would cost more than judging them.
- * @param stdout gives a promise when the reader is slower; the next piece comes after it is fulfilled
- */
-function createPrinter(stdout: (text: string) => void | Promise<void>, format: Format, progress: Bar | null) {
-  const tally: Tally = { valid: 0, refused: 0, undecidable: 0 };
+type Printer = ReturnType<typeof createPrinter>;
+
+/** Prints verdicts in the order of the input, many at a time: a write for each would cost more than judging them. */
+function createPrinter(stdout: VerifyIo["stdout"], format: Format, progress: Bar | null) {
+  const tally: Record<Verdict, number> = { valid: 0, refused: 0, undecidable: 0 };
   let text = "";
   let bytes = 0;
   const flush = async () => {
@@ -265,20 +229,21 @@ function createPrinter(stdout: (text: string) => void | Promise<void>, format: F
     text = "";
     if (piece !== "") await stdout(piece);
   };
-  async function* watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      bytes += chunk.length;
-      progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
-      yield chunk;
-    }
-  }
-  const printer: Printer = {
-    print(verification, location) {
+  return {
+    tally,
+    flush,
+    print(verification: AnyVerification, location: Location): void {
       tally[verification.verdict]++;
       text += format(verification, location);
     },
     makeRoom: async () => (text.length > flushCharacters ? flush() : undefined),
-    watched,
+    /** The same bytes; the progress goes by the bytes that were read. */
+    async *watched(chunks: Bytes): AsyncGenerator<Uint8Array> {
+      for await (const chunk of chunks) {
+        bytes += chunk.length;
+        progress?.show(bytes, { counted: tally.valid + tally.refused + tally.undecidable });
+        yield chunk;
+      }
+    },
   };
-  return { printer, tally, flush };
 }

@@ -16,18 +16,14 @@ import { plainPage } from "./console-page.ts";
 export const linkLifeMs = 5 * 60_000;
 
 /**
- * Where a running service has its console. The id, another one at each start, is part of every link, which ends with it;
- * so is the port, so that a file that names another one leads nobody with a token to whoever listens there.
+ * Where a running service has its console. Every link contains the id, which is new at each start, and the port, so that a
+ * changed file cannot lead somebody with a token to another listener.
  */
 export type ConsolePlace = { readonly port: number; readonly id: string };
 
 type LinkVerdict = "good" | "expired" | "unknown";
 
-/**
- * Reads what a service has kept of its console.
- * @param text of its file; null when there is none
- * @throws TvsError REFUSED
- */
+/** Reads the file of {@link writePlace}; null for no file. @throws TvsError REFUSED */
 export function readPlace(text: string | null): ConsolePlace {
   const match = /^(\d{1,5}) ([0-9a-f-]{36})\n$/.exec(text ?? "");
   if (match !== null) return { port: Number(match[1]), id: match[2] ?? "" };
@@ -41,9 +37,8 @@ export function writePlace({ port, id }: ConsolePlace): string {
 }
 
 /**
- * Makes a link that opens the console once. Its token is a message authentication code under a key derived from the
- * master key, so only who can read the master key can make one, and nothing is stored for it.
- * @returns the address, and when it ends in milliseconds since the epoch
+ * Makes a link that opens the console once. Its token is a MAC under a key derived from the master key, so nothing is
+ * stored for it. @returns the address, and its end in milliseconds since the epoch
  */
 export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   const expiresAt = now + linkLifeMs;
@@ -52,36 +47,28 @@ export function mintLink(secrets: Secrets, place: ConsolePlace, now: number) {
   return { url: `http://127.0.0.1:${place.port}/open?token=${token}`, expiresAt };
 }
 
-/**
- * Judges a token. Whether it was used before is not known here.
- * @returns `expired` only for a token that was good once
- */
+/** Checks a token, but not whether it was used. @returns `expired` only for a token that was good once */
 export function checkToken(token: string, { secrets, place, now }: CheckOptions): LinkVerdict {
   const match = /^([0-9a-z]{1,12})\.([\w-]{16})\.([\w-]{43})$/.exec(token);
   if (match === null) return "unknown";
   const [, expiry = "", nonce = "", mac = ""] = match;
   const expected = macOf(secrets, place, `${expiry}.${nonce}`);
-  // As text: the same bytes have four spellings in base64url, and a link that was used would be good in the others.
+  // Compared as text: in another spelling of the same bytes a used link would be good again.
   if (!equalBytes(Buffer.from(expected), Buffer.from(mac))) return "unknown";
   return now < Number.parseInt(expiry, 36) ? "good" : "expired";
 }
 
-/** `place` is the console's own, whatever the database says of it. */
 type CheckOptions = { readonly secrets: Secrets; readonly place: ConsolePlace; readonly now: number };
 
 function macOf(secrets: Secrets, { id, port }: ConsolePlace, content: string): string {
   return Buffer.from(secrets.mac("console-link", `${id}.${port}.${content}`)).toString("base64url");
 }
 
-/**
- * Each session has a folder of its own, which is its cookie's path: browsers send the cookies of 127.0.0.1 to every
- * port there, and nobody on another port can guess for which path.
- */
+/** Each session's secret folder is its cookie's path, because browsers send cookies of 127.0.0.1 to all its ports. */
 export const sessionPath = "/s/:folder";
-/** The path of a page in its session's folder; an address outside of every folder stays as it is. */
+/** The path in the session's folder; another address is unchanged. */
 export const pathInSession = (path: string): string => path.replace(/^\/s\/[^/]+/, "");
 
-/** The one page that takes a form: it reads as all others do. */
 export const searchPath = "/teachers";
 
 export type AdminEnv = { Bindings: ConnectionInfo };
@@ -92,13 +79,13 @@ const refusals: Readonly<Record<NotLocal, string>> = {
   proxy: "the console answers this machine only, not through a proxy; use an SSH tunnel",
 };
 
-/** Refuses what does not come from this machine, and what a page of another site makes a browser on it send. */
+/** Refuses requests from other machines, and those that another site's page makes a browser here send. */
 export function guarded(): MiddlewareHandler<AdminEnv> {
   return async (c, next) => {
     protect(c);
     const reason = notLocal(c);
     if (reason !== null) return failed(c, 403, refusals[reason]);
-    // A search is sent, because what is searched for may be a personal number, which belongs into no address.
+    // A search is POST, because its term may be a personal number, which no address contains.
     if (!["GET", "HEAD"].includes(c.req.method) && !(c.req.method === "POST" && isSearch(c.req.path))) {
       c.header("Allow", "GET, HEAD");
       return failed(c, 405, "the console only reads: GET and HEAD");
@@ -116,7 +103,7 @@ const titles = {
   500: "Sorry, something went wrong",
 } as const;
 
-/** A failure: a page for who asks with a browser (decision D8.5), two members of JSON for who does not. */
+/** Answers a failure with a page for browsers (decision D8.5), else with JSON. */
 export function failed(c: Context<AdminEnv>, status: keyof typeof titles, message: string): Response {
   if (!acceptsPage(c)) return c.json({ statusCode: status, message }, status);
   const text = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
@@ -135,27 +122,27 @@ function protect(c: Context<AdminEnv>): void {
   c.header("Cache-Control", "no-store");
 }
 
-/** How long a browser stays signed in: a working day; afterwards another link is needed. */
+/** A working day; then another link is needed. */
 export const sessionLifeMs = 12 * 3_600_000;
-/** Browsers that may be signed in at once; one more, and the oldest is signed out. */
+/** One more session, and the oldest is signed out. */
 const maxSessions = 32;
 
-/** Where a session has its pages, and the secret that its cookie holds. Neither is of use without the other. */
+/** A session's folder and the secret of its cookie. Neither is of use without the other. */
 type Session = { readonly folder: string; readonly secret: string };
 
 export type Opening =
   | { readonly verdict: "good"; readonly session: Session }
   | { readonly verdict: "used" | Exclude<LinkVerdict, "good"> };
 
-/** The browsers that are signed in. A good link begins one session, and is then used up. */
+/** The signed-in browsers. A good link begins one session, and is then used up. */
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Everything is in memory: a restart signs everybody out, and its new id makes every earlier link unknown. */
+/** In memory: a restart signs everybody out, and its new id makes every earlier link unknown. */
 export function createSessions(dependencies: { secrets: Secrets; place: ConsolePlace; clock: Clock }) {
   const { secrets, place, clock } = dependencies;
-  /** Tokens that were used, until when they would have been good. */
+  /** Used tokens, with their end. */
   const used = new Map<string, number>();
-  /** When each session ends, by its folder and secret as one: nothing tells whether a folder is one. */
+  /** The end of each session, by folder and secret together: nothing reveals whether a folder exists. */
   const sessions = new Map<string, number>();
 
   function forgetWhatEnded(now: number): void {

@@ -28,7 +28,6 @@ const places = [
   ["/changes", "Changes"],
 ] as const;
 
-/** Belongs to a list, and is no place of its own. */
 const parents: Readonly<Record<string, string>> = { "/teacher": "/teachers", "/import": "/imports" };
 
 function consoleNav(path: string): Markup {
@@ -39,7 +38,7 @@ function consoleNav(path: string): Markup {
   )}</ul></nav>`;
 }
 
-/** A page that shows what it was asked for, and does not change by itself. */
+/** A page that does not refresh. */
 export function consoleFrame({ title, path, main }: { title: string; path: string; main: Markup }): Markup {
   return consoleDocument(`${title} – tvs console`, {
     head: html``,
@@ -56,7 +55,7 @@ function consoleDocument(title: string, { head, body }: { head: Markup; body: Ma
 ${head}</head><body>${body}</body></html>`;
 }
 
-/** The parts of the page that change, by their ids. The script asks for them again and puts them in place. */
+/** The parts of the page that the script refreshes, by their ids. */
 const sections = {
   figures: { title: "Just now", render: figuresSection },
   charts: { title: "The last 15 minutes", render: chartFigures },
@@ -85,7 +84,7 @@ function panel(id: keyof typeof sections, state: ConsoleState): Markup {
 <div data-section="${id}">${render(state)}</div></section>`;
 }
 
-/** The whole console, complete without the script; with it, it stays up to date. */
+/** The whole console, complete without the script, which only refreshes it. */
 export function consolePage(state: ConsoleState): Markup {
   const { snapshot, build, now, signingEngine } = state;
   const { issuer, timeZone, policy } = snapshot.settings;
@@ -113,7 +112,7 @@ ${panel("imports", state)}
   return consoleDocument("tvs console", { head, body });
 }
 
-/** A page of a few words, for who cannot be let in. */
+/** A page of a few words, instead of the console. */
 export function plainPage(title: string, { text, command, more }: PlainPage): Markup {
   const body = html`<main class="plain"><h1>${title}</h1><p>${text}</p>${command === undefined ? "" : commandBox(command)}${more ?? ""}</main>`;
   return consoleDocument(`${title} – tvs console`, { head: html``, body });

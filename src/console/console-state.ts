@@ -14,16 +14,15 @@ export type ConsoleSources = Sources & {
   readonly webhooks: WebhookStore;
   readonly changes: ChangeStore;
   readonly imports: ImportHistory;
-  /** Writes a command that can be pasted into any shell, whatever folder it is in. */
+  /** Completes a command so that it can be pasted into any shell, in any folder. */
   readonly commandLine: (words: string) => string;
   /** A sentence for the code of a failed delivery, such as `BAD_STATUS 503`. */
   readonly explainError: (lastError: string) => string;
 };
 
-/** One look at everything, from which the sections of the page are made. */
 export type ConsoleState = Look & Pick<ConsoleSources, "commandLine" | "explainError">;
 
-/** @param options the words that make a command mean the running service's data, for example `["--data", "/srv/tvs"]` */
+/** @param options the options that name the running service's data, for example `["--data", "/srv/tvs"]` */
 export function createCommandLine(options: readonly string[]): ConsoleSources["commandLine"] {
   const suffix = options.map((word) => ` ${shellWord(word)}`).join("");
   return (words) => `tvs ${words}${suffix}`;

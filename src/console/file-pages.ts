@@ -17,10 +17,7 @@ import type { ConsoleSources } from "./console-state.ts";
 import { statusBadge } from "./listings.ts";
 import { badge, type Cell, commandBox, count, type Markup, moment, none, tableOf } from "./markup.ts";
 
-/**
- * A teacher's record, history and what may be asked further. No NIN, e-mail address or phone number is stored.
- * @throws TvsError USAGE, NOT_KNOWN
- */
+/** A teacher's record and history. @throws TvsError USAGE, NOT_KNOWN */
 export async function teacherPart(reference: string, sources: ConsoleSources): Promise<Markup> {
   const { teachers, clock, configuration, commandLine } = sources;
   const teacher = await requireTeacher(teachers, teacherKeyOf(reference));
@@ -31,6 +28,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
   const { calendar, settings } = configuration.current();
   const { timeZone } = settings;
   const shown = describeTeacher(teacher, { calendar, clock });
+  const { ninOnFile, emailOnFile, phoneOnFile } = shown;
   const yes = (flag: boolean) => (flag ? "yes" : "no");
   const record = recordPanel([
     ["Name", shown.name],
@@ -39,10 +37,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
     ["Licence today", statusBadge(shown.licenseStatus)],
     ["Licence", `${shown.licenseIssueDate ?? "–"} to ${shown.licenseExpiryDate ?? "–"}`],
     ["Revoked", revocationText(shown)],
-    [
-      "Certificate",
-      `${shown.certificateStatus}${shown.certificateIssueDate === null ? "" : `, ${shown.certificateIssueDate}`}`,
-    ],
+    ["Certificate", [shown.certificateStatus, shown.certificateIssueDate ?? []].flat().join(", ")],
     ["Active", yes(shown.active)],
     ["Hidden", shown.hidden ? badge("quiet", "hidden") : "no"],
     ["State", shown.state],
@@ -50,7 +45,7 @@ export async function teacherPart(reference: string, sources: ConsoleSources): P
     ["Source", shown.source],
     [
       "On file",
-      `NIN ${yes(shown.ninOnFile)}, e-mail address ${yes(shown.emailOnFile)}, phone number ${yes(shown.phoneOnFile)}`,
+      `NIN ${yes(ninOnFile)}, e-mail address ${yes(emailOnFile)}, phone number ${yes(phoneOnFile)}`,
     ],
     ["Record changed", `${moment(teacher.updatedAt, timeZone)} (version ${shown.version})`],
   ]);
@@ -152,7 +147,7 @@ function importBadge(one: ImportRecord, now: number): Markup {
   return stood > 0 ? badge("warn", `${done}, some rejected`) : badge("bad", "nothing changed, all rejected");
 }
 
-/** Which rows of an import were rejected or remarked on, by code: where they stand, and never what they say. */
+/** The rejected and remarked rows of an import, by code: their lines, and never their values. */
 export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSources, "commandLine">): Markup {
   const rows = one.codes
     .map(describeCode)
@@ -176,7 +171,7 @@ export function importPart(one: ImportDetails, { commandLine }: Pick<ConsoleSour
 <p>The whole list, with every line:</p>${commandBox(commandLine("teachers import FILE --dry-run --report report.json"))}</section>`;
 }
 
-/** Folders are of no interest here, and may name people. */
+/** Folders may name people. */
 function fileName(path: string): string {
   return path.replace(/^.*[\\/]/, "");
 }

@@ -8,29 +8,25 @@ import { isCalendarDate } from "../domain/clock.ts";
 import { type Delivery, deliveryStates } from "../domain/deliveries.ts";
 import { TvsError } from "../domain/errors.ts";
 import { requireTeacher, teacherKeyOf } from "../domain/teachers/changes.ts";
-import { describeRow, listTeachers, type TeacherFilter, type TeacherPage } from "../domain/teachers/list.ts";
+import { describeRow, listTeachers, type TeacherPage } from "../domain/teachers/list.ts";
 import { certificateStatuses, licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleSources } from "./console-state.ts";
-import { badge, type Cell, count, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
-
-type Field = {
-  readonly name: string;
-  readonly label: string;
-  readonly kind: "text" | "date" | readonly string[];
-};
-
-/** A column: as it is shown, and as CSV has it. */
-type Column<Row> = {
-  readonly head: string;
-  readonly text: (row: Row) => string | number | null;
-  /** Where it is more than its text. */
-  readonly cell?: (row: Row) => Cell;
-};
-
-/** Where the next page begins: a registration number, or how many rows are left out. */
-export type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
+import { badge, type Cell, count, idCell, inZone, type Markup, moment, none, tableOf } from "./markup.ts";
 
 type Query = Readonly<Record<string, string>>;
+
+/** A field of the filter: a text, a date, or one of some words. */
+type Field = readonly [name: string, label: string, kind: "text" | "date" | readonly string[]];
+
+/** A column with its CSV value, and its cell if that is more than the value. */
+type Column<Row> = readonly [
+  head: string,
+  text: (row: Row) => string | number | null,
+  cell?: (row: Row) => Cell,
+];
+
+/** `next` is the beginning of the next page: a registration number, or the number of rows to skip. */
+type Rows<Row> = { readonly rows: readonly Row[]; readonly next: string | null };
 
 export type Listing<Row> = {
   /** The path in the session's folder, also of the CSV file. */
@@ -39,11 +35,11 @@ export type Listing<Row> = {
   readonly fields: readonly Field[];
   readonly columns: readonly Column<Row>[];
   readonly nothing: string;
-  /** The most rows of its CSV file, which the link to it says. */
+  /** The most rows of its CSV file. */
   readonly csvRows: number;
   /**
-   * @param page where it begins, empty for the first, and how many rows it has
-   * @throws TvsError USAGE for a query that makes no sense
+   * @param from the `next` of the page before; empty for the first
+   * @throws TvsError USAGE for a malformed query
    */
   readonly read: (query: Query, page: { from: string; rows: number }) => Promise<Rows<Row>>;
 };
@@ -51,8 +47,8 @@ export type Listing<Row> = {
 export function tableOfRows<Row>({ title, columns, nothing }: Listing<Row>, rows: readonly Row[]): Markup {
   if (rows.length === 0) return none(nothing);
   return tableOf(title, {
-    head: columns.map(({ head }) => head),
-    rows: rows.map((row) => columns.map(({ text, cell }) => cell?.(row) ?? String(text(row) ?? "–"))),
+    head: columns.map(([head]) => head),
+    rows: rows.map((row) => columns.map(([, text, cell]) => cell?.(row) ?? String(text(row) ?? "–"))),
   });
 }
 
@@ -60,21 +56,25 @@ export function filterForm(
   { path, title, fields }: Pick<Listing<never>, "path" | "title" | "fields">,
   query: Query,
 ): Markup {
+  const control = (name: string, kind: Field[2]) => {
+    const value = query[name] ?? "";
+    if (typeof kind === "string")
+      return html`<input name="${name}" type="${kind}" value="${value}" autocomplete="off">`;
+    const option = (word: string) =>
+      html`<option value="${word}"${word === value ? html` selected` : ""}>${word === "" ? "any" : word}</option>`;
+    return html`<select name="${name}">${["", ...kind].map(option)}</select>`;
+  };
   return html`<form class="filter" action=".${path}" aria-label="${title}">
-${fields.map((field) => html`<label>${field.label} ${control(field, query[field.name] ?? "")}</label>`)}
+${fields.map(([name, label, kind]) => html`<label>${label} ${control(name, kind)}</label>`)}
 <button>Show</button>${Object.keys(query).length === 0 ? "" : html` <a href=".${path}">Show all</a>`}
 </form>`;
 }
 
-function control({ name, kind }: Field, value: string): Markup {
-  if (kind === "text" || kind === "date")
-    return html`<input name="${name}" type="${kind}" value="${value}" autocomplete="off">`;
-  const option = (word: string) =>
-    html`<option value="${word}"${word === value ? html` selected` : ""}>${word === "" ? "any" : word}</option>`;
-  return html`<select name="${name}">${["", ...kind].map(option)}</select>`;
-}
-
 export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: string | null): Markup {
+  const addressOf = (file: string, of: Query) => {
+    const text = new URLSearchParams(of).toString();
+    return text === "" ? `.${file}` : `.${file}?${text}`;
+  };
   const more =
     next === null
       ? ""
@@ -82,37 +82,24 @@ export function pager<Row>({ path, csvRows }: Listing<Row>, query: Query, next: 
   return html`<p class="pager">${more} <a href="${addressOf(`${path}.csv`, query)}" download>Save as CSV, ${count(csvRows)} rows at most</a></p>`;
 }
 
-function addressOf(path: string, query: Query): string {
-  const text = new URLSearchParams(query).toString();
-  return text === "" ? `.${path}` : `.${path}?${text}`;
-}
-
-/** The fields of a form that were filled in; what else stands in an address is left out. */
-export function queryOf(
-  fields: readonly Pick<Field, "name">[],
-  given: Readonly<Record<string, string>>,
-): Query {
-  const filled = fields.flatMap(({ name }) => {
-    const value = (given[name] ?? "").trim();
-    return value === "" ? [] : [[name, value]];
-  });
-  return Object.fromEntries(filled);
+/** The filled-in fields of a form; other parts of the address are dropped. */
+export function queryOf(fields: readonly Field[], given: Readonly<Record<string, string>>): Query {
+  const filled = fields.map(([name]) => [name, (given[name] ?? "").trim()] as const);
+  return Object.fromEntries(filled.filter(([, value]) => value !== ""));
 }
 
 const csvPageRows = 2_000;
 
-/**
- * The rows of a list as CSV, so many at a time. A cell that a spreadsheet would take for a formula is marked as text.
- */
+/** The rows of a list as CSV, page by page. A cell that a spreadsheet would take for a formula is marked as text. */
 export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGenerator<string> {
   const { columns, csvRows } = listing;
-  yield stringify([columns.map(({ head }) => head)]);
+  yield stringify([columns.map(([head]) => head)]);
   let from: string | null = "";
   for (let written = 0; from !== null && written < csvRows; ) {
     const rows = Math.min(csvPageRows, csvRows - written);
     const page: Rows<Row> = await listing.read(query, { from, rows });
     yield stringify(
-      page.rows.map((row) => columns.map(({ text }) => text(row))),
+      page.rows.map((row) => columns.map(([, text]) => text(row))),
       { escape_formulas: true },
     );
     written += page.rows.length;
@@ -121,35 +108,31 @@ export async function* csvOf<Row>(listing: Listing<Row>, query: Query): AsyncGen
 }
 
 export const pageRows = 50;
-/** Teachers who are looked at for one page: some hundred milliseconds; a page may so be short. */
+/** Teachers read for one page, in some hundred milliseconds; a page may so be short. */
 export const maxLooked = 200_000;
-/** Lists whose newest rows come first are paged through so far; what lies further back is found by its day. */
+/** The last row of a list whose newest rows come first; older rows are found by their day. */
 const maxNewest = 2_000;
 /** More than anybody reads in a spreadsheet; `tvs teachers export` has no such limit. */
 const maxTeachers = 100_000;
 
-const partnerField: Field = { name: "partner", label: "Partner", kind: "text" };
+const partnerField: Field = ["partner", "Partner", "text"];
 
-/** A select's value as one of its words. @throws TvsError USAGE */
-function oneOf<T extends string>(
-  name: string,
-  value: string | undefined,
-  words: readonly T[],
-): T | undefined {
-  if (value === undefined) return undefined;
+/** @throws TvsError USAGE */
+function oneOf<T extends string>(name: string, value: string | undefined, words: readonly T[]) {
   const known = words.find((word) => word === value);
-  if (known === undefined) throw new TvsError("USAGE", `${name} must be one of ${words.join(", ")}`);
+  if (value !== undefined && known === undefined)
+    throw new TvsError("USAGE", `${name} must be one of ${words.join(", ")}`);
   return known;
 }
 
-/** A day of a form. @throws TvsError USAGE */
+/** @throws TvsError USAGE */
 function dayOf(name: string, value: string | undefined): string | undefined {
   if (value !== undefined && !isCalendarDate(value))
     throw new TvsError("USAGE", `${name} must be a date, such as 2026-03-01`);
   return value;
 }
 
-/** When a day of a form begins. @throws TvsError USAGE */
+/** The beginning of a day in milliseconds since the epoch. @throws TvsError USAGE */
 function startOf(name: string, value: string | undefined, { configuration }: ConsoleSources) {
   const day = dayOf(name, value);
   return day === undefined ? undefined : configuration.current().calendar.startOfDay(day);
@@ -157,10 +140,7 @@ function startOf(name: string, value: string | undefined, { configuration }: Con
 
 type NewestFirst<Row> = Omit<Listing<Row>, "csvRows" | "read">;
 
-/**
- * A list that is read from its newest row on.
- * @param find the newest rows that fit, so many of them; `since` is in milliseconds since the epoch
- */
+/** A list that `find` reads from its newest row on, `limit` rows since a time in milliseconds since the epoch. */
 function newestFirst<Row>(
   sources: ConsoleSources,
   list: NewestFirst<Row>,
@@ -168,7 +148,7 @@ function newestFirst<Row>(
 ): Listing<Row> {
   return {
     ...list,
-    fields: [...list.fields, { name: "since", label: "Since", kind: "date" }],
+    fields: [...list.fields, ["since", "Since", "date"]],
     csvRows: maxNewest,
     async read(query, { from, rows }) {
       const skip = /^\d{1,6}$/.test(from) ? Math.min(Number(from), maxNewest) : 0;
@@ -187,12 +167,8 @@ export function statusBadge(status: keyof typeof statusLevels): Cell {
 }
 
 /** A column of ids, which may break where a table has no room for them. */
-function idColumn<Name extends string>(head: string, name: Name) {
-  return {
-    head,
-    text: (row: Readonly<Record<Name, string>>) => row[name],
-    cell: (row: Readonly<Record<Name, string>>) => html`<span class="id">${row[name]}</span>`,
-  };
+function idColumn<Name extends string>(head: string, name: Name): Column<Readonly<Record<Name, string>>> {
+  return [head, (row) => row[name], (row) => idCell(row[name])];
 }
 
 type DescribedRow = ReturnType<typeof describeRow>;
@@ -204,20 +180,43 @@ export function teacherListing(sources: ConsoleSources): Listing<DescribedRow> {
     nothing: "No teacher fits.",
     csvRows: maxTeachers,
     fields: [
-      { name: "license", label: "Licence today", kind: licenseStatuses },
-      { name: "certificate", label: "Certificate", kind: certificateStatuses },
-      { name: "expires", label: "Licence ends before", kind: "date" },
-      { name: "changed", label: "Changed since", kind: "date" },
-      { name: "state", label: "State", kind: "text" },
+      ["license", "Licence today", licenseStatuses],
+      ["certificate", "Certificate", certificateStatuses],
+      ["expires", "Licence ends before", "date"],
+      ["changed", "Changed since", "date"],
+      ["state", "State", "text"],
     ],
-    columns: teacherColumns,
-    async read(query, { from, rows }) {
-      const page = await listTeachers(looking(sources), teacherFilter(query, sources), {
-        limit: rows,
-        maxLooked,
-        ...(from === "" ? {} : { after: from }),
-      });
-      return describedPage(page, sources);
+    columns: [
+      [
+        "Registration number",
+        ({ regNo }) => regNo,
+        ({ regNo }) => html`<a class="long" href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`,
+      ],
+      ["Teacher id", ({ tId }) => tId],
+      ["Name", ({ name }) => name],
+      ["State", ({ state }) => state],
+      [
+        "Licence",
+        ({ licenseStatus }) => licenseStatus,
+        ({ licenseStatus, active, hidden }) => {
+          const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
+          return html`${statusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
+        },
+      ],
+      ["Ends", ({ licenseExpiryDate }) => licenseExpiryDate],
+      ["Certificate", ({ certificateStatus }) => certificateStatus],
+      ["Changed", ({ updatedAt }) => updatedAt],
+    ],
+    async read({ license, certificate, expires, changed, state }, { from, rows: limit }) {
+      const filter = {
+        license: oneOf("Licence today", license, licenseStatuses),
+        certificate: oneOf("Certificate", certificate, certificateStatuses),
+        expiresBefore: dayOf("Licence ends before", expires),
+        changedSince: startOf("Changed since", changed, sources),
+        state,
+      };
+      const page = { limit, maxLooked, ...(from === "" ? {} : { after: from }) };
+      return describedPage(await listTeachers(looking(sources), filter, page), sources);
     },
   };
 }
@@ -239,38 +238,6 @@ export function describedPage(
   return { rows, next };
 }
 
-const teacherColumns: Listing<DescribedRow>["columns"] = [
-  {
-    head: "Registration number",
-    text: ({ regNo }) => regNo,
-    cell: ({ regNo }) => html`<a class="long" href="./teacher?ref=${encodeURIComponent(regNo)}">${regNo}</a>`,
-  },
-  { head: "Teacher id", text: ({ tId }) => tId },
-  { head: "Name", text: ({ name }) => name },
-  { head: "State", text: ({ state }) => state },
-  {
-    head: "Licence",
-    text: ({ licenseStatus }) => licenseStatus,
-    cell: ({ licenseStatus, active, hidden }) => {
-      const marks = [...(active ? [] : ["deactivated"]), ...(hidden ? ["hidden"] : [])];
-      return html`${statusBadge(licenseStatus)}${marks.map((mark) => html` ${badge("quiet", mark)}`)}`;
-    },
-  },
-  { head: "Ends", text: ({ licenseExpiryDate }) => licenseExpiryDate },
-  { head: "Certificate", text: ({ certificateStatus }) => certificateStatus },
-  { head: "Changed", text: ({ updatedAt }) => updatedAt },
-];
-
-function teacherFilter(query: Query, sources: ConsoleSources): TeacherFilter {
-  return {
-    license: oneOf("Licence today", query.license, licenseStatuses),
-    certificate: oneOf("Certificate", query.certificate, certificateStatuses),
-    expiresBefore: dayOf("Licence ends before", query.expires),
-    changedSince: startOf("Changed since", query.changed, sources),
-    state: query.state,
-  };
-}
-
 /** "Did we attest this, and to whom?" */
 export function attestationListing(sources: ConsoleSources): Listing<Attestation> {
   const { timeZone } = sources.configuration.current().settings;
@@ -278,19 +245,19 @@ export function attestationListing(sources: ConsoleSources): Listing<Attestation
     path: "/attestations",
     title: "Attestations",
     nothing: "Nothing was attested that fits.",
-    fields: [partnerField, { name: "teacher", label: "Teacher", kind: "text" }],
+    fields: [partnerField, ["teacher", "Teacher", "text"]],
     columns: [
-      { head: "Verified at", text: ({ issuedAt }) => moment(issuedAt * 1_000, timeZone) },
-      { head: "Partner", text: ({ partnerId }) => partnerId },
+      ["Verified at", ({ issuedAt }) => moment(issuedAt * 1_000, timeZone)],
+      ["Partner", ({ partnerId }) => partnerId],
       idColumn("Key", "credential"),
-      { head: "Asked for", text: ({ reference }) => reference },
-      { head: "Purpose", text: ({ purpose }) => purpose },
-      {
-        head: "Licence",
-        text: ({ status }) => status,
-        cell: ({ status }) => (status === statementStatus ? status : statusBadge(status)),
-      },
-      { head: "Eligible", text: ({ eligible }) => (eligible ? "yes" : "no") },
+      ["Asked for", ({ reference }) => reference],
+      ["Purpose", ({ purpose }) => purpose],
+      [
+        "Licence",
+        ({ status }) => status,
+        ({ status }) => (status === statementStatus ? status : statusBadge(status)),
+      ],
+      ["Eligible", ({ eligible }) => (eligible ? "yes" : "no")],
       idColumn("Verification id", "verificationId"),
       idColumn("Request id", "requestId"),
     ],
@@ -311,18 +278,15 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
     path: "/deliveries",
     title: "Webhook deliveries",
     nothing: "There is no delivery that fits.",
-    fields: [{ name: "state", label: "State", kind: deliveryStates }, partnerField],
+    fields: [["state", "State", deliveryStates], partnerField],
     columns: [
-      { head: "Created", text: ({ createdAt }) => at(createdAt) },
-      { head: "State", text: ({ state }) => state, cell: ({ state }) => badge(deliveryLevels[state], state) },
-      { head: "Partner", text: ({ partnerId }) => partnerId },
-      { head: "Event", text: ({ eventType }) => eventType },
-      { head: "Attempts", text: ({ attempts }) => attempts },
-      {
-        head: "Last answer",
-        text: ({ lastError, lastStatus }) => [lastError, lastStatus].filter(Boolean).join(" "),
-      },
-      { head: "Next", text: ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`) },
+      ["Created", ({ createdAt }) => at(createdAt)],
+      ["State", ({ state }) => state, ({ state }) => badge(deliveryLevels[state], state)],
+      ["Partner", ({ partnerId }) => partnerId],
+      ["Event", ({ eventType }) => eventType],
+      ["Attempts", ({ attempts }) => attempts],
+      ["Last answer", ({ lastError, lastStatus }) => [lastError, lastStatus].filter(Boolean).join(" ")],
+      ["Next", ({ heldBy, dueAt }) => (heldBy === null ? at(dueAt) : `held by ${heldBy}`)],
       idColumn("Delivery", "deliveryId"),
     ],
   };
@@ -332,28 +296,24 @@ export function deliveryListing(sources: ConsoleSources): Listing<Delivery> {
   });
 }
 
-/** Who changed what, but for the teachers' records, of which each has a history. */
+/** All changes but those of teachers' records, each of which has a history. */
 export function changeListing(sources: ConsoleSources): Listing<RecordedChange> {
   const { timeZone } = sources.configuration.current().settings;
+  const now = ({ detail }: RecordedChange) => detail && inZone(detail, timeZone);
   const list: NewestFirst<RecordedChange> = {
     path: "/changes",
     title: "Changes",
     nothing: "Nothing was changed that fits.",
     fields: [
-      { name: "by", label: "By", kind: "text" },
-      { name: "of", label: "Of (partner:ID, key:KID, setting:NAME)", kind: "text" },
+      ["by", "By", "text"],
+      ["of", "Of (partner:ID, key:KID, setting:NAME)", "text"],
     ],
     columns: [
-      { head: "Time", text: ({ at }) => moment(at, timeZone) },
-      { head: "By", text: ({ actor }) => actor },
+      ["Time", ({ at }) => moment(at, timeZone)],
+      ["By", ({ actor }) => actor],
       idColumn("Of", "subject"),
-      { head: "Change", text: ({ action }) => action },
-      {
-        head: "Now",
-        text: ({ detail }) => detail && inZone(detail, timeZone),
-        cell: ({ detail }) =>
-          html`<span class="prose">${detail === null ? "–" : inZone(detail, timeZone)}</span>`,
-      },
+      ["Change", ({ action }) => action],
+      ["Now", now, (row) => html`<span class="prose">${now(row) ?? "–"}</span>`],
     ],
   };
   return newestFirst(sources, list, async ({ by, of }, most) => {

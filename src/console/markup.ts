@@ -1,12 +1,12 @@
-/** The parts that the console is written with: tables, bars and badges, and figures that are short and never falsely precise. */
+/** The parts of the console: tables, bars, badges and short figures. */
 
 import { html } from "hono/html";
+import type { Markup } from "../site/markup.ts";
 
-/** HTML whose values were escaped where they were put in. */
-export type Markup = ReturnType<typeof html>;
+export type { Markup };
 export type Cell = string | Markup;
 
-/** Characters of a plain cell that stay on one line: a time with the name of its zone has fewer. */
+/** Characters of a plain cell on one line: a time with the name of its zone has fewer. */
 const maxOneLine = 24;
 
 /** A long value breaks into lines, so that no column is pushed off a small screen. */
@@ -15,7 +15,11 @@ function fitted(cell: Cell | undefined): Cell | undefined {
   return isLong ? html`<span class="long">${cell}</span>` : cell;
 }
 
-/** A table that scrolls by itself where it is too wide, by keyboard as well. */
+export function idCell(id: string | null): Markup {
+  return html`<span class="id">${id ?? "–"}</span>`;
+}
+
+/** A table that scrolls, by keyboard too, where it is too wide. */
 export function tableOf(
   label: string,
   {
@@ -35,19 +39,17 @@ export function none(text: string): Markup {
   return html`<p class="none">${text}</p>`;
 }
 
-/** A command to paste; the script adds a button that copies it. */
+/** A command to paste; the script adds a copy button. */
 export function commandBox(command: string): Markup {
   return html`<p class="paste"><code class="command">${command}</code></p>`;
 }
 
-/** How much of something is used, as a bar beside the words that say it. */
 export function bar(share: number): Markup {
   const width = Math.round(100 * Math.min(1, Math.max(0, share)));
   const level = share >= 1 ? "bad" : share >= 0.9 ? "warn" : "good";
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="all" width="100" height="6"/><rect class="part" width="${width}" height="6"/></svg>`;
 }
 
-/** A state in a word with its colour; the word alone says it too. */
 export function badge(level: "good" | "warn" | "bad" | "quiet", text: string): Markup {
   return html`<span class="badge ${level}">${text}</span>`;
 }

@@ -1,4 +1,4 @@
-/** The console's pages that look into the register (decision D7.7). They only read. */
+/** The console's pages on the register (decision D7.7). They only read. */
 
 import type { Context, Hono } from "hono";
 import { html } from "hono/html";
@@ -31,14 +31,13 @@ const shownImports = 100;
 
 type Guard = (c: Context<AdminEnv>, act: () => Promise<Response>) => Promise<Response>;
 
-/** Adds the pages to the console. @param signedIn lets nobody through who is not */
 export function addRegisterPages(app: Hono<AdminEnv>, sources: ConsoleSources, signedIn: Guard): void {
   addListing(app, signedIn, teacherListing(sources), () => searchForm(""));
   addListing(app, signedIn, attestationListing(sources));
   addListing(app, signedIn, deliveryListing(sources));
   addListing(app, signedIn, changeListing(sources));
 
-  // What is searched for may be a personal number: it stands in no address (contract C6).
+  // A search term may be a personal number, which no address contains (contract C6).
   app.post(searchPath, (c) => signedIn(c, () => search(c, sources)));
 
   const page = (path: string, title: string, part: (c: Context<AdminEnv>) => Promise<Markup>) =>
@@ -80,29 +79,24 @@ function addListing<Row>(
   const file = (c: Context<AdminEnv>) =>
     orSaid(c, title, async () => {
       const query = queryOf(fields, c.req.query());
-      // The first piece tells whether the query makes sense, before anything is answered.
+      // The first page fails for a malformed query, before the answer begins.
       const pieces = csvOf(listing, query);
       const [head, first] = [await pieces.next(), await pieces.next()];
       c.header("Content-Type", "text/csv; charset=utf-8");
       c.header("Content-Disposition", `attachment; filename="${path.slice(1)}.csv"`);
-      return c.body(streamOf(`${head.value ?? ""}${first.value ?? ""}`, pieces));
+      const encoder = new TextEncoder();
+      const stream = new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(encoder.encode(`${head.value ?? ""}${first.value ?? ""}`)),
+        async pull(controller) {
+          const { value, done } = await pieces.next();
+          if (done === true) controller.close();
+          else controller.enqueue(encoder.encode(value));
+        },
+        cancel: () => void pieces.return(undefined),
+      });
+      return c.body(stream);
     });
   app.get(`${path}.csv`, (c) => signedIn(c, () => file(c)));
-}
-
-function streamOf(first: string, rest: AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    start(controller) {
-      controller.enqueue(encoder.encode(first));
-    },
-    async pull(controller) {
-      const { value, done } = await rest.next();
-      if (done === true) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    cancel: () => void rest.return(undefined),
-  });
 }
 
 function searchForm(term: string): Markup {
@@ -135,7 +129,7 @@ function shown(c: Context<AdminEnv>, title: string, part: () => Promise<Markup>)
 
 const statuses = { USAGE: 400, REQUEST_INVALID: 400, NOT_KNOWN: 404, BODY_TOO_LARGE: 413 } as const;
 
-/** An answer; a question that makes no sense, or breaks off, is answered in words, in its place. */
+/** Answers a malformed or unknown question in words, in its place. */
 async function orSaid(c: Context<AdminEnv>, title: string, act: () => Promise<Response>): Promise<Response> {
   try {
     return await act();

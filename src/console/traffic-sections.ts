@@ -1,4 +1,4 @@
-/** The console's sections on what the service did: figures, answers, requests, refusals. */
+/** The console's sections on traffic: figures, charts, answers, requests, refusals. */
 
 import { html, raw } from "hono/html";
 import { describeSpan } from "../domain/clock.ts";
@@ -7,7 +7,7 @@ import { percentileMs } from "../metrics/durations.ts";
 import { maxPoints, type Point, sampleMs } from "../metrics/history.ts";
 import { licenseStatuses } from "../partner/contract.ts";
 import type { ConsoleState } from "./console-state.ts";
-import { bytes, count, figure, type Markup, moment, none, tableOf } from "./markup.ts";
+import { bytes, count, figure, idCell, type Markup, moment, none, tableOf } from "./markup.ts";
 
 export function figuresSection(state: ConsoleState): Markup {
   const { history, readings, now, startedAt } = state;
@@ -72,7 +72,7 @@ export function statusesSection({ counters, totals: { requests } }: ConsoleState
 
 const shownCallers = 20;
 
-/** What partners were refused, by key: of late, and since the start. */
+/** Refused partner calls by key: of the last 15 minutes, and since the start. */
 export function refusalsSection(state: ConsoleState): Markup {
   const { refusals, snapshot } = state;
   const callers = refusals.callers();
@@ -81,9 +81,9 @@ export function refusalsSection(state: ConsoleState): Markup {
     .slice(0, shownCallers)
     .map(({ partnerId, keyId, lastAt, sinceStart, recent }) => [
       partnerId ?? html`<span class="unit">no valid credential</span>`,
-      told(recent),
-      told(sinceStart),
-      html`<span class="id">${keyId ?? "–"}</span>`,
+      listed(recent),
+      listed(sinceStart),
+      idCell(keyId),
       moment(lastAt, timeZone),
     ]);
   const more = callers.length - shownCallers;
@@ -107,17 +107,17 @@ function limitedLookups({ counters, totals }: ConsoleState): Markup {
     : html`<p>${count(times)} public lookups were refused by the limit of their IP address since the start. A mobile operator gives thousands of phones one address: <code>--public-per-minute</code> raises it.</p>`;
 }
 
-function told(counts: ReadonlyMap<string | number, number>): string {
+function listed(counts: ReadonlyMap<string | number, number>): string {
   return counts.size === 0 ? "–" : [...counts].map(([kind, times]) => `${kind}: ${count(times)}`).join(", ");
 }
 
-/** Of the class that begins at `from`: how many, and when it is not only 200, which. */
+/** The count of a status class, by status unless all are 200. */
 function inClass(perStatus: ReadonlyMap<number, number>, from: number): string {
   const until = from === 200 ? 400 : from + 100;
   const own = [...perStatus].filter(([status]) => status >= from && status < until).sort(([a], [b]) => a - b);
   if (own.length === 0) return "0";
   if (own.length === 1 && own[0]?.[0] === 200) return count(own[0][1]);
-  return told(new Map(own));
+  return listed(new Map(own));
 }
 
 function sum(values: readonly number[]): number {
@@ -125,92 +125,52 @@ function sum(values: readonly number[]): number {
 }
 
 type SeriesKey = Exclude<keyof Point, "at">;
-type Chart = {
-  readonly title: string;
-  readonly unit: string;
-  /** What is drawn of each point, with its label. */
-  readonly series: Readonly<Partial<Record<SeriesKey, string>>>;
-};
+type Chart = readonly [title: string, unit: string, series: Partial<Record<SeriesKey, string>>];
 
 const charts: readonly Chart[] = [
-  {
-    title: "Traffic",
-    unit: "requests/s",
-    series: { publicRate: "public lookup", partnerRate: "partner API", otherRate: "pages, documents" },
-  },
-  {
-    title: "Refused and failed",
-    unit: "requests/s",
-    series: { refusedRate: "4xx", failedRate: "5xx" },
-  },
-  {
-    title: "Latency, partner API",
-    unit: "ms",
-    series: { partnerP50: "half within", partnerP99: "99 % within" },
-  },
-  {
-    title: "Latency, public lookup",
-    unit: "ms",
-    series: { publicP50: "half within", publicP99: "99 % within" },
-  },
-  {
-    title: "Signing and storing",
-    unit: "",
-    series: { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "acts a commit" },
-  },
-  {
-    title: "Webhooks",
-    unit: "attempts/s",
-    series: { deliveredRate: "delivered", undeliveredRate: "failed" },
-  },
+  [
+    "Traffic",
+    "requests/s",
+    { publicRate: "public lookup", partnerRate: "partner API", otherRate: "pages, documents" },
+  ],
+  ["Refused and failed", "requests/s", { refusedRate: "4xx", failedRate: "5xx" }],
+  ["Latency, partner API", "ms", { partnerP50: "half within", partnerP99: "99 % within" }],
+  ["Latency, public lookup", "ms", { publicP50: "half within", publicP99: "99 % within" }],
+  [
+    "Signing and storing",
+    "",
+    { signatureRate: "signatures/s", signingPeak: "longest queue", groupSize: "acts a commit" },
+  ],
+  ["Webhooks", "attempts/s", { deliveredRate: "delivered", undeliveredRate: "failed" }],
 ];
 
-/** The charts, drawn each time that the page asks: the script puts them in their place as it does every section. */
+const spanMs = maxPoints * sampleMs;
+const [width, height] = [600, 120];
+
 export function chartFigures({ history, snapshot }: ConsoleState): Markup {
   const points = history.points(0);
-  const { timeZone } = snapshot.settings;
-  return html`${charts.map((chart) => chartFigure(chart, points, timeZone))}`;
+  return html`${charts.map((chart) => chartFigure(chart, points, snapshot.settings.timeZone))}`;
 }
 
-function seriesOf({ series }: Chart) {
-  return Object.entries(series) as [key: SeriesKey, label: string][];
-}
-
-function chartFigure(chart: Chart, points: readonly Point[], timeZone: string): Markup {
-  const { title, unit } = chart;
+function chartFigure([title, unit, series]: Chart, points: readonly Point[], timeZone: string): Markup {
+  const all = Object.entries(series) as [key: SeriesKey, label: string][];
   const last = points.at(-1);
-  const legend = seriesOf(chart).map(
+  const from = (last?.at ?? 0) - spanMs;
+  const highest = (point: Point) => Math.max(0, ...all.map(([key]) => point[key] ?? 0));
+  const top = Math.max(0.01, ...points.map(highest));
+  const peak = points.find((point) => highest(point) === top);
+  const place = (at: number, value: number) =>
+    `${((width * (at - from)) / spanMs).toFixed(1)},${(height - 2 - (height - 4) * (value / top)).toFixed(1)}`;
+  const lines = all.map(([key], index) => {
+    const places = points.flatMap((point) => (point[key] === null ? [] : [place(point.at, point[key])]));
+    return `<polyline class="s${index + 1}" points="${places.join(" ")}"/>`;
+  });
+  const legend = all.map(
     ([key, label], index) => html`<li><span class="key s${index + 1}" aria-hidden="true"></span>${label}
 <b>${figure(last?.[key] ?? null)}</b></li>`,
   );
-  const said = `${title}, the last 15 minutes; the figures above are the newest`;
   return html`<figure class="panel chart">
 <figcaption><h3>${title}${unit === "" ? "" : html` <span class="unit">${unit}</span>`}</h3><ul class="legend">${legend}</ul></figcaption>
-<div class="plot" role="img" aria-label="${said}">${drawing(chart, points, timeZone)}</div>
+<div class="plot" role="img" aria-label="${title}, the last 15 minutes; the figures above are the newest"><svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak === undefined ? "" : `peak ${figure(top)} at ${moment(peak.at, timeZone).slice(11)}`}</span></div>
 </figure>`;
-}
-
-const spanMs = maxPoints * sampleMs;
-const width = 600;
-const height = 120;
-
-function drawing(chart: Chart, points: readonly Point[], timeZone: string): Markup {
-  const keys = seriesOf(chart).map(([key]) => key);
-  const to = points.at(-1)?.at ?? 0;
-  const from = to - spanMs;
-  const top = Math.max(0.01, ...keys.flatMap((key) => points.map((point) => point[key] ?? 0)));
-  const peakAt = points.find((point) => keys.some((key) => point[key] === top))?.at;
-  const peak = peakAt === undefined ? "" : `peak ${figure(top)} at ${moment(peakAt, timeZone).slice(11)}`;
-  const lines = keys.map((key, index) => {
-    const path = points
-      .flatMap((point) => {
-        const value = point[key];
-        if (value === null) return [];
-        const x = (width * (point.at - from)) / spanMs;
-        return [`${x.toFixed(1)},${(height - 2 - (height - 4) * (value / top)).toFixed(1)}`];
-      })
-      .join(" ");
-    return `<polyline class="s${index + 1}" points="${path}"/>`;
-  });
-  return html`<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">${raw(lines.join(""))}</svg><span class="peak">${peak}</span>`;
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A
- * partner chooses the URL, so the URL and whatever its name resolves to are hostile until proved public.
+ * Keeps webhooks out of the operator's own network (server-side request forgery; decision D10.4). A partner chooses the
+ * URL, so the URL and the addresses of its name are hostile until they are found public.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -12,10 +12,10 @@ import type { Settings } from "../domain/settings.ts";
 
 type AddressClass = { readonly public: true } | { readonly public: false; readonly range: string };
 
-/** Why an endpoint cannot be used; also the error code of an attempt that failed for it. */
+/** Also the error code of a failed attempt. */
 type EndpointRefusal = "ENDPOINT_INVALID" | "HOST_UNRESOLVED" | "ADDRESS_REFUSED";
 
-/** A refused endpoint: code `REFUSED`, with a message that says why and never repeats path or query. */
+/** A refused endpoint (code `REFUSED`); the message never repeats path or query. */
 export class EndpointRefused extends TvsError {
   readonly refusal: EndpointRefusal;
 
@@ -27,38 +27,39 @@ export class EndpointRefused extends TvsError {
 }
 
 type GuardOptions = {
-  /** Whether http and every address are allowed too ({@link mayBePrivate}). */
+  /** Allows http and every address ({@link mayBePrivate}). */
   readonly allowPrivate: boolean;
 };
 
-/** Answers every address of a host name, as text. Rejects when there is none. */
+/** Finds every address of a host name; rejects when there is none. */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
 type ResolveOptions = GuardOptions & {
-  /** The system's resolver when left out. */
+  /** The system's by default. */
   readonly resolver?: Resolver;
-  /** How long the resolver may take; 5 s when left out. */
+  /** Time limit of the resolver; 5 s by default. */
   readonly timeoutMs?: number;
 };
 
 export type ResolvedEndpoint = {
   readonly url: URL;
-  /** At least one, IPv4 first, none twice. Connect to one of these and to nothing else. */
+  /** At least one, IPv4 first, none twice. Connect to no other address. */
   readonly addresses: readonly string[];
 };
 
+const systemResolver: Resolver = async (host) =>
+  (await lookup(host, { all: true })).map(({ address }) => address);
 const maxUrlLength = 2048;
 const resolveTimeoutMs = 5000;
-/** The only IPv6 block from which global unicast addresses are given out (RFC 4291, IANA). */
+/** The only IPv6 block of global unicast addresses (RFC 4291, IANA). */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Whether an address is one of the public internet: in none of the blocks of the IANA special-purpose registries, nor
- * a multicast one or one that carries an IPv4 address, which a translator on the way would send it on to. All of them are
- * ipaddr.js's, and test/delivery/address-guard.test.ts holds it to the registries. IPv6 outside global unicast is
- * refused by default; so is everything that is no address in its plain form, which a connection would look up as a name.
- * @param ip the address as text, IPv6 without brackets
- * @returns the name of the special range when it is not public
+ * Whether an address is public: in no block of the IANA special-purpose registries, no multicast address, and none that
+ * carries an IPv4 address, to which a translator would forward it. The blocks are those of ipaddr.js, which
+ * test/delivery/address-guard.test.ts compares with the registries. IPv6 outside global unicast is refused, and so is every
+ * unusual spelling, which a connection would look up as a name.
+ * @param ip IPv6 without brackets
  */
 export function classifyAddress(ip: string): AddressClass {
   if (!ipaddr.isValid(ip)) return { public: false, range: "not an IP address" };
@@ -69,17 +70,16 @@ export function classifyAddress(ip: string): AddressClass {
   return { public: true };
 }
 
-/** The library's name of the block that holds an address, in words. */
 function specialRange(address: ipaddr.IPv4 | ipaddr.IPv6): string | null {
   const range = address.range();
   if (range !== "unicast") return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return address instanceof ipaddr.IPv6 && !address.match(globalUnicast) ? "not global unicast" : null;
 }
 
-/** A receiver on the same machine, written plainly: nothing but a port may stand between its host and its path. */
+/** A receiver on the same machine: only a port may stand between host and path. */
 const receiverHere = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?(\/|$)/;
 
-/** Whether a webhook may have a private address: by the setting, and in a sandbox on the sandbox's own machine. */
+/** Whether a webhook may have a private address: by the setting, or in a sandbox on this machine. */
 export function mayBePrivate(
   url: string,
   { keyKind, allowPrivateWebhooks }: Pick<Settings, "allowPrivateWebhooks"> & { readonly keyKind: KeyKind },
@@ -88,10 +88,9 @@ export function mayBePrivate(
 }
 
 /**
- * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment.
- * An address written as the host is classified after parsing, when `0x7f.1`, `017700000001` and `127.1` have
- * all become 127.0.0.1.
- * @throws EndpointRefused with the reason
+ * Reads an endpoint's URL: https (http too with `allowPrivate`), a host, no user information, no fragment. A host that is
+ * an address is classified after parsing, which turns `0x7f.1`, `017700000001` and `127.1` into 127.0.0.1.
+ * @throws EndpointRefused
  */
 export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): URL {
   checkSpelling(text, allowPrivate);
@@ -106,7 +105,7 @@ export function checkEndpointUrl(text: string, { allowPrivate }: GuardOptions): 
   return url;
 }
 
-/** Whether a URL means what it says: what a lenient parser would correct or drop is refused. */
+/** Refuses spellings that the parser would correct or drop. */
 function checkSpelling(text: string, allowPrivate: boolean): void {
   if (text.length > maxUrlLength) throw invalid(`it is longer than ${maxUrlLength} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -126,10 +125,9 @@ export function hostOf(url: URL): string {
 }
 
 /**
- * Checks an endpoint and everything that its name resolves to; one address that is not public refuses it.
- * Called when an endpoint is saved and before each attempt, which then connects to a returned address: a
- * name that resolves differently a moment later changes nothing.
- * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` when the name has no address just now
+ * Checks an endpoint and all addresses of its name; one that is not public refuses it. Called when an endpoint is saved
+ * and before each attempt, which connects to a returned address: a name that changes a moment later changes nothing.
+ * @throws EndpointRefused with the reason, `HOST_UNRESOLVED` if the name has no address now
  */
 export async function resolveEndpoint(
   endpoint: string | URL,
@@ -150,18 +148,13 @@ async function lookUp(host: string, options: ResolveOptions): Promise<string[]> 
     const message = `webhook host ${host} could not be resolved; check its spelling, and this machine's DNS`;
     throw new EndpointRefused("HOST_UNRESOLVED", message, { cause });
   });
-  // A thing that is no address would be looked up again by the connection, past this guard.
+  // The connection would look up anything but an address again, past this guard.
   const addresses = [...new Set(found)].filter((address) => isIP(address) !== 0);
   if (addresses.length === 0 || addresses.length < new Set(found).size) {
     throw new EndpointRefused("HOST_UNRESOLVED", `webhook host ${host} did not resolve to an IP address`);
   }
   // Hosts without an IPv6 route are common; those with one lose nothing by IPv4.
   return addresses.sort((left, right) => isIP(left) - isIP(right));
-}
-
-async function systemResolver(host: string): Promise<string[]> {
-  const found = await lookup(host, { all: true });
-  return found.map(({ address }) => address);
 }
 
 function requirePublic(host: string, address: string): void {

@@ -12,34 +12,31 @@ export type AttemptDependencies = {
   readonly exchange: Exchange;
   readonly secrets: Secrets;
   readonly clock: Clock;
-  /** Whether an endpoint may have a private address, by what is in force when the attempt is made. */
+  /** Whether an endpoint may have a private address, by the settings at the time of the attempt. */
   readonly allowPrivate: (url: string) => boolean;
   /** The program's version, for `User-Agent`. */
   readonly version: string;
-  /** The system's resolver when left out. */
+  /** The system's by default. */
   readonly resolver?: Resolver;
   /** Over the whole exchange, in milliseconds. */
   readonly deadlineMs: number;
 };
 
 /**
- * Makes attempts. Each resolves and checks the endpoint's address anew and connects to what it has checked;
- * attempts to one endpoint that begin while its name is being resolved share the answer.
- * @returns a function that answers what became of the attempt, whatever the endpoint does
+ * Returns a function that makes one attempt and returns its result, whatever the endpoint does. Each attempt resolves and
+ * checks the endpoint's address, and connects to it; attempts that begin during a look-up share its result.
  * @throws TvsError MASTER_KEY_WRONG when the endpoint's secret does not open
  */
 export function createAttemptMaker(dependencies: AttemptDependencies) {
   const { exchange, secrets, clock, version, allowPrivate, resolver, deadlineMs } = dependencies;
   const resolving = new Map<string, Promise<ResolvedEndpoint>>();
 
-  function resolve(url: string, isPrivateAllowed: boolean): Promise<ResolvedEndpoint> {
-    const name = `${isPrivateAllowed} ${url}`;
-    const known = resolving.get(name);
-    if (known !== undefined) return known;
-    const options = { allowPrivate: isPrivateAllowed, ...(resolver === undefined ? {} : { resolver }) };
-    const fresh = resolveEndpoint(url, options).finally(() => resolving.delete(name));
-    resolving.set(name, fresh);
-    return fresh;
+  function resolve(url: string, allowPrivate: boolean): Promise<ResolvedEndpoint> {
+    const name = `${allowPrivate} ${url}`;
+    const options = { allowPrivate, ...(resolver && { resolver }) };
+    const found = resolving.get(name) ?? resolveEndpoint(url, options).finally(() => resolving.delete(name));
+    resolving.set(name, found);
+    return found;
   }
 
   return async (
@@ -72,7 +69,6 @@ export function createAttemptMaker(dependencies: AttemptDependencies) {
 
 type Delivered = Pick<LeasedDelivery, "body" | "eventId" | "eventType" | "deliveryId">;
 
-/** What an attempt is signed with (contract C21). */
 type Signing = {
   /** One secret, or two while a rotation lasts, the newest first. Each whole, `whsec_` included. */
   readonly secrets: readonly string[];
@@ -80,38 +76,32 @@ type Signing = {
   readonly timestampSeconds: number;
 };
 
-/** The headers of an attempt (contract C20, decision D10.6). The signatures are this attempt's; the ids stay. */
+/** The headers of an attempt (contract C20, decision D10.6), with those of Standard Webhooks. The ids stay the same. */
 export function deliveryHeaders(
   delivery: Delivered,
-  signing: Signing & { version: string },
+  { version, ...signing }: Signing & { version: string },
 ): Record<string, string> {
+  const { body, eventId } = delivery;
+  const { secrets, timestampSeconds } = signing;
+  // Standard Webhooks signs with the bytes that the secrets spell.
+  const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
+  const signatures = secrets.map((secret) => `v1,${hmac(standardKeyOf(secret), signed).toString("base64")}`);
   return {
     "Content-Type": "application/json",
-    "User-Agent": `tvs-webhooks/${signing.version}`,
-    "X-AGENCY-Signature": signDelivery({ ...signing, body: delivery.body }),
-    "X-AGENCY-Event-Id": delivery.eventId,
+    "User-Agent": `tvs-webhooks/${version}`,
+    "X-AGENCY-Signature": signDelivery({ ...signing, body }),
+    "X-AGENCY-Event-Id": eventId,
     "X-AGENCY-Event-Type": delivery.eventType,
     "X-AGENCY-Delivery-Id": delivery.deliveryId,
-    ...standardHeaders(delivery, signing),
-  };
-}
-
-/** The headers of Standard Webhooks, signed by the bytes that the secrets spell. */
-function standardHeaders({ body, eventId }: Delivered, { secrets, timestampSeconds }: Signing) {
-  const keys = secrets.map(standardKeyOf);
-  const signed = [`${eventId}.`, `${timestampSeconds}.`, body];
-  return {
     "webhook-id": eventId,
     "webhook-timestamp": String(timestampSeconds),
-    "webhook-signature": keys.map((key) => `v1,${hmac(key, signed).toString("base64")}`).join(" "),
+    "webhook-signature": signatures.join(" "),
   };
 }
 
 /**
- * The value of `X-AGENCY-Signature`: `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a rotation.
- *
- * Every attempt is signed afresh, because a receiver refuses what was signed more than 300 seconds ago.
- * @param delivered with the exact bytes of the request's body; text is taken as UTF-8
+ * The value of `X-AGENCY-Signature` (contract C21): `t=<unix_seconds>,v1=<hex>`, with a second `v1` during a rotation. Each
+ * attempt has its own, because a receiver refuses a signature older than 300 seconds.
  * @throws RangeError when there are not one or two secrets, a secret is empty, or the time is no whole second
  */
 export function signDelivery({

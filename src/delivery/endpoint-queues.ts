@@ -1,25 +1,24 @@
 import type { LeasedDelivery, LeaseRequest, OpenEndpoint } from "../domain/deliveries.ts";
 
-export type QueueLimits = {
-  /** Attempts under way at once, to all endpoints together and to one. */
+type QueueLimits = {
+  /** Concurrent attempts, to all endpoints together and to one. */
   readonly maxAttempts: number;
   readonly maxAttemptsPerEndpoint: number;
-  /** Attempts at once to an endpoint that keeps failing; all of those get half of the whole at most. */
+  /** Concurrent attempts to one failing endpoint; all failing endpoints together get at most half of `maxAttempts`. */
   readonly maxAttemptsFailing: number;
-  /** Deliveries in hand for one endpoint, under way or next, so that a slot never waits for a commit. */
+  /** Leased deliveries of one endpoint, so that a slot never waits for a commit. */
   readonly maxHeldPerEndpoint: number;
-  /** Deliveries in hand altogether: what the memory holds. */
+  /** Leased deliveries in all: a bound of the memory. */
   readonly maxHeld: number;
 };
 
 /** Failures in a row after which an endpoint counts as failing, until its next success. */
 const failuresUntilFailing = 3;
 
-/** One endpoint's queue. Each has its own, so that what is slow or dead stands in nobody else's way. */
 type EndpointQueue = ReturnType<typeof newQueue>;
 
 type WaitingDelivery = { readonly delivery: LeasedDelivery; readonly leasedAtMs: number };
-/** An attempt under way; `isProbe` when it goes to a failing endpoint. */
+/** `isProbe` when the endpoint is failing. */
 export type Attempt = {
   readonly queue: EndpointQueue;
   readonly delivery: LeasedDelivery;
@@ -28,7 +27,7 @@ export type Attempt = {
 
 export type EndpointQueues = ReturnType<typeof createEndpointQueues>;
 
-/** Keeps a queue for each endpoint and shares the room among them. */
+/** Keeps a queue for each endpoint, so that a slow or dead one delays no other, and shares the room among them. */
 export function createEndpointQueues(limits: QueueLimits) {
   const queues = new Map<string, EndpointQueue>();
   let order: EndpointQueue[] = [];
@@ -40,7 +39,7 @@ export function createEndpointQueues(limits: QueueLimits) {
   const areProbesFree = () => probes < limits.maxAttempts / 2;
 
   return {
-    /** Takes over what the database says. @returns leases to give back, of endpoints that are closed now */
+    /** Applies the database's open endpoints. @returns leases to give back, of endpoints that have closed */
     update(endpoints: readonly OpenEndpoint[], now: number): LeasedDelivery[] {
       const closed = new Set(queues.values());
       for (const endpoint of endpoints) {
@@ -57,7 +56,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       order = [...queues.values()];
       return orphans;
     },
-    /** True when something of an open endpoint has become due since the last update. */
+    /** Whether a delivery of an open endpoint has become due since the last update. */
     isDue: (now: number) =>
       order.some((queue) => queue.isOpen && !queue.mayHaveDue && isReached(queue.endpoint.nextDueAt, now)),
     wants(): LeaseRequest[] {
@@ -77,7 +76,7 @@ export function createEndpointQueues(limits: QueueLimits) {
         const mine = leased.filter((delivery) => delivery.partnerId === partnerId);
         const queue = queues.get(partnerId);
         if (queue === undefined) continue;
-        // A lease leaves half of its room to retries, so only less than that says that nothing is left.
+        // A lease leaves half of its room to retries, so only less than that means that nothing is left.
         if (mine.length < Math.ceil(limit / 2)) queue.mayHaveDue = false;
         for (const delivery of mine.sort((one, other) => one.id - other.id)) {
           queue.waiting.push({ delivery, leasedAtMs });
@@ -86,8 +85,8 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
     },
     /**
-     * The next attempt to make, endpoints in turn; null when there is none or no room. What was leased before
-     * `leasedSinceMs` is left for `takeStale`: a process that stood still meanwhile may have lost it to another.
+     * The next attempt, endpoints in turn; null when there is none or no room. Leases before `leasedSinceMs` are left for
+     * `takeStale`: a process that stood still may have lost them to another.
      */
     next(leasedSinceMs = Number.NEGATIVE_INFINITY): Attempt | null {
       if (underWay >= limits.maxAttempts) return null;
@@ -105,7 +104,7 @@ export function createEndpointQueues(limits: QueueLimits) {
       }
       return null;
     },
-    /** An attempt has ended: its slot is free. The delivery stays in hand until `forget`. */
+    /** Frees the attempt's slot. The delivery stays held until `forget`. */
     end({ queue, isProbe }: Attempt, hasFailed: boolean): void {
       queue.underWay--;
       underWay--;
@@ -115,7 +114,7 @@ export function createEndpointQueues(limits: QueueLimits) {
     forget(delivery: LeasedDelivery): void {
       queues.get(delivery.partnerId)?.held.delete(delivery.id);
     },
-    /** Takes out what has waited since before `leasedBeforeMs`: its lease could end during an attempt. */
+    /** Removes deliveries leased before `leasedBeforeMs`, whose lease could end during an attempt. */
     takeStale(leasedBeforeMs: number): LeasedDelivery[] {
       return order.flatMap((queue) => {
         const count = queue.waiting.findIndex((one) => one.leasedAtMs >= leasedBeforeMs);
@@ -130,14 +129,14 @@ export function createEndpointQueues(limits: QueueLimits) {
 function newQueue(endpoint: OpenEndpoint) {
   return {
     endpoint,
-    /** False when nothing may be sent any more: disabled, removed or held. */
+    /** False for an endpoint that is disabled, removed or held. */
     isOpen: true,
-    /** True when the database may have something due that is not leased yet. */
+    /** Whether the database may have a due delivery that is not leased. */
     mayHaveDue: false,
     failures: endpoint.failingSince === null ? 0 : failuresUntilFailing,
     underWay: 0,
     waiting: [] as WaitingDelivery[],
-    /** Ids leased and not yet finished or given back. */
+    /** Ids that are leased, and neither finished nor given back. */
     held: new Set<number>(),
   };
 }
@@ -149,19 +148,17 @@ function bringUpToDate(queue: EndpointQueue, endpoint: OpenEndpoint, now: number
   queue.mayHaveDue = isReached(endpoint.nextDueAt, now);
 }
 
-/** Whether the next delivery of a queue may be sent now; `areProbesFree` while failing endpoints have room. */
 function mayStart(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): boolean {
   if (!queue.isOpen) return false;
   if (!isFailing(queue)) return queue.underWay < limits.maxAttemptsPerEndpoint;
   return queue.underWay < limits.maxAttemptsFailing && areProbesFree;
 }
 
-/** How many deliveries more may be leased for an endpoint. */
 function roomOf(queue: EndpointQueue, limits: QueueLimits, areProbesFree: boolean): number {
   if (!queue.isOpen || !queue.mayHaveDue) return 0;
   const held = queue.waiting.length + queue.underWay;
   if (isFailing(queue)) return areProbesFree ? limits.maxAttemptsFailing - held : 0;
-  // Leases are taken for many at once: a commit for each would cost more than the attempts.
+  // Many deliveries share a lease, because a commit for each would cost more than the attempts.
   return queue.waiting.length < limits.maxAttemptsPerEndpoint / 2 ? limits.maxHeldPerEndpoint - held : 0;
 }
 

@@ -4,38 +4,25 @@ import type { FinishedAttempt, LeasedDelivery } from "../domain/deliveries.ts";
 import { disablesEndpoint, nextAttempt } from "../domain/webhook-schedule.ts";
 import type { Outbox } from "../store/outbox.ts";
 import { type AttemptDependencies, createAttemptMaker } from "./attempt.ts";
-import {
-  type Attempt,
-  createEndpointQueues,
-  type EndpointQueues,
-  type QueueLimits,
-} from "./endpoint-queues.ts";
+import { type Attempt, createEndpointQueues, type EndpointQueues } from "./endpoint-queues.ts";
 import type { AttemptResult } from "./exchange.ts";
 
-type SenderLimits = QueueLimits & {
-  /** How long a lease lasts; a dead process's deliveries are taken over after it. */
-  readonly leaseMs: number;
-  /** Over a whole exchange. */
-  readonly deadlineMs: number;
-  /** How often a look is taken at whether there is anything new or due. */
-  readonly pollMs: number;
-  /** How long attempts under way may go on when the sender is closed. */
-  readonly drainMs: number;
-};
-
-const senderLimits: SenderLimits = {
+const senderLimits = {
   maxAttempts: 128,
   maxAttemptsPerEndpoint: 8,
   maxAttemptsFailing: 2,
   maxHeldPerEndpoint: 32,
   maxHeld: 512,
+  /** A dead process's deliveries are taken over after it. */
   leaseMs: 60_000,
   deadlineMs: 15_000,
   pollMs: 200,
+  /** Time for attempts under way when the sender closes. */
   drainMs: 8_000,
 };
+type SenderLimits = typeof senderLimits;
 
-/** What an attempt takes beside its exchange: resolving the name (5 s at most), and two commits. */
+/** An attempt also resolves the name (5 s at most) and makes two commits. */
 const attemptMarginMs = 10_000;
 const maxLaunchesAtOnce = 8;
 const errorPauseMs = 2_000;
@@ -45,25 +32,23 @@ export type SenderDependencies = Omit<AttemptDependencies, "deadlineMs"> & {
   readonly clock: Clock;
   readonly random?: () => number;
   readonly limits?: Partial<SenderLimits>;
-  /** Told of what only the service's operator can put right: the database, the master key. */
+  /** Gets the failures that only the operator can repair: the database, the master key. */
   readonly onError?: (error: unknown) => void;
 };
 
 export type Sender = ReturnType<typeof startSender>;
 
 /**
- * Sends what is in the outbox until it is closed (decision D10.5).
- *
- * Nothing that matters is only in memory: a delivery in hand is leased in the database, a lease ends by itself
- * when this process dies, and only its holder records what became of an attempt. So a delivery is made at least
- * once and finished once, whatever dies and however many senders there are.
+ * Sends the outbox's deliveries until it is closed (decision D10.5). Each held delivery is leased in the database, the lease
+ * of a dead process ends, and only the holder records an attempt. So a delivery is made at least once and finished once,
+ * whatever dies and however many senders there are.
  */
 export function startSender(dependencies: SenderDependencies) {
   const { outbox, clock, random = Math.random, onError } = dependencies;
   const limits = { ...senderLimits, ...dependencies.limits };
   const timers = timersOf(clock);
   const queues = createEndpointQueues(limits);
-  const intake = createIntake({ outbox, clock, queues, limits });
+  const intake = createIntake(dependencies, queues, limits);
   const makeAttempt = createAttemptMaker({ ...dependencies, deadlineMs: limits.deadlineMs });
   const cutOff = new AbortController();
   const underWay = new Set<Promise<void>>();
@@ -76,7 +61,7 @@ export function startSender(dependencies: SenderDependencies) {
     while (!isClosing && (await intake.lease())) launch();
   }
 
-  /** A few at a time: beginning an exchange costs a fifth of a millisecond, and calls to the API come between. */
+  /** Begins a few attempts at a time, 0.2 ms each, so that the API's calls come between. */
   function launch(): void {
     clearImmediate(nextLaunch);
     nextLaunch = undefined;
@@ -96,11 +81,11 @@ export function startSender(dependencies: SenderDependencies) {
     const at = clock.now();
     const report = (error: unknown) => onError?.(error);
     const result = (await makeAttempt(delivery, endpoint, cutOff.signal).catch(report)) ?? null;
-    // Begun before the slot is free, so that it shares a commit with the lease that the slot is then for.
+    // Begun before the slot is free, so that it shares a commit with the lease for the slot.
     const recorded = result === null ? null : record(delivery, { url: endpoint.url, at, result });
     queues.end(attempt, result?.error !== null);
     if (!isClosing) loop.wake({ look: false });
-    // What could not be recorded stays leased until its lease ends, and is then sent again.
+    // An attempt that was not recorded is sent again after its lease.
     await recorded?.catch(report);
     queues.forget(delivery);
   }
@@ -133,7 +118,7 @@ export function startSender(dependencies: SenderDependencies) {
   }
 
   return {
-    /** Looks for work now instead of at the next turn; resolves when nothing is left that is due and possible. */
+    /** Looks for work now; resolves when nothing due and possible is left. */
     async settle(): Promise<void> {
       intake.mistrust();
       await loop.wake({ look: true });
@@ -143,10 +128,7 @@ export function startSender(dependencies: SenderDependencies) {
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
-    /**
-     * Stops. What was leased but not begun is given back, what is under way is awaited for as long as
-     * `drainMs`; what is cut off then is given back too and sent again by the next sender.
-     */
+    /** Gives back leases that have not begun, and awaits attempts for `drainMs`; the next sender repeats the others. */
     async close(): Promise<void> {
       isClosing = true;
       stopPolling();
@@ -160,13 +142,12 @@ export function startSender(dependencies: SenderDependencies) {
   };
 }
 
-type IntakeOptions = Pick<SenderDependencies, "outbox" | "clock"> & {
-  readonly queues: EndpointQueues;
-  readonly limits: SenderLimits;
-};
-
-/** How deliveries come from the outbox into the queues, and back. */
-function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
+/** Moves deliveries from the outbox into the queues, and back. */
+function createIntake(
+  { outbox, clock }: Pick<SenderDependencies, "outbox" | "clock">,
+  queues: EndpointQueues,
+  limits: SenderLimits,
+) {
   const { elapsed } = timersOf(clock);
   let revision = "";
   let isStale = true;
@@ -179,7 +160,7 @@ function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
   }
 
   return {
-    /** Brings the queues up to date; costs one point read, unless something has changed or become due. */
+    /** Updates the queues; costs one point read, unless something has changed or become due. */
     async look(): Promise<void> {
       await giveBack(queues.takeStale(elapsed() - longestWaitMs(limits)));
       const current = await outbox.revision();
@@ -188,7 +169,7 @@ function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
       isStale = false;
       await giveBack(queues.update(await outbox.open(), clock.now()));
     },
-    /** Leases what there is room for. @returns false when there is no room or nothing due */
+    /** Leases deliveries while there is room. @returns false when there is no room or nothing due */
     async lease(): Promise<boolean> {
       const requests = queues.wants();
       if (requests.length === 0) return false;
@@ -196,7 +177,7 @@ function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
       const now = clock.now();
       const lease = { token: randomUUID(), now, until: now + limits.leaseMs };
       queues.add(requests, await outbox.lease(requests, lease), leasedAtMs);
-      // What an endpoint has left for later is read again at the next turn.
+      // The rest of an endpoint's deliveries is read at the next turn.
       isStale = true;
       return true;
     },
@@ -208,10 +189,8 @@ function createIntake({ outbox, clock, queues, limits }: IntakeOptions) {
   };
 }
 
-/** What an endpoint has said to an attempt, which was made then. */
 type Attempted = { readonly url: string; readonly at: number; readonly result: AttemptResult };
 
-/** What is recorded of an attempt: what became of it, and when the next one is due. */
 function finishedAttempt(
   delivery: LeasedDelivery,
   { url, at, result }: Attempted,
@@ -225,7 +204,7 @@ function finishedAttempt(
   return { ...attempted, next: step === "dead" ? step : { dueAt: finishedAt + step } };
 }
 
-/** The work of a sender, which is done by one at a time, however often it is woken; after a failure it pauses. */
+/** Runs the work once at a time, however often it is woken; after a failure it pauses. */
 function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapsed }: Timers) {
   let wanted = { look: true, fill: true };
   let pausedUntilMs = 0;
@@ -251,12 +230,12 @@ function createWorkLoop(work: (isLookWanted: boolean) => Promise<void>, { elapse
       if (!isWorking) working = workOn();
       return working;
     },
-    /** Resolves when the work that is under way is done. */
+    /** Resolves when the current work is done. */
     rest: () => working,
   };
 }
 
-/** How long a leased delivery may wait for its turn, so that the lease outlives the attempt. */
+/** The longest wait of a leased delivery, so that its lease outlives the attempt. */
 function longestWaitMs({ leaseMs, deadlineMs }: SenderLimits): number {
   return leaseMs - deadlineMs - attemptMarginMs;
 }

@@ -1,12 +1,10 @@
 import { Buffer } from "node:buffer";
-import { readClaims } from "../partner/claims.ts";
+import { findOuterDifference, type OuterMembers, readClaims, readOuterMembers } from "../partner/claims.ts";
+import { findDamage } from "../partner/file-text.ts";
 import type { EnvelopeItem } from "../partner/input.ts";
-import { readJwsObject, splitCompactJws } from "../partner/jws.ts";
-import { findDamage } from "../partner/mail-damage.ts";
-import { findNoEnvelope } from "../partner/not-envelope.ts";
-import { findOuterDifference, type OuterMembers, readOuterMembers } from "../partner/outer-members.ts";
+import { findNoEnvelope } from "../partner/input.ts";
+import { isStatement, readJwsObject, splitCompactJws } from "../partner/jws.ts";
 import { Refusal, type RefusalReason, refusalReasons } from "../partner/reasons.ts";
-import { isStatement } from "../partner/statement-form.ts";
 import { isJsonObject, type JsonValue } from "../partner/strict-json.ts";
 import { findStatementDifference } from "../partner/verify-statement.ts";
 import type { AttestationStore } from "../store/evidence/attestations.ts";

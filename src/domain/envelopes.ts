@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { EligibilityResult, SignedEnvelope } from "../partner/contract.ts";
-import type { StatusClaim } from "../partner/status-list.ts";
+import type { StatusClaim } from "../partner/verification.ts";
 import { isoSeconds } from "./clock.ts";
 
 /** Signs with one private key of the ring. The port that signing/ implements. */

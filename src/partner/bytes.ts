@@ -1,6 +1,3 @@
-/** Byte strings, put together and written in hexadecimal. */
-
-/** One after the other, in one piece. */
 export function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -11,7 +8,7 @@ export function concatenated(parts: readonly Uint8Array[]): Uint8Array<ArrayBuff
   return whole;
 }
 
-/** In lower-case hexadecimal. */
+/** Lower-case hexadecimal. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

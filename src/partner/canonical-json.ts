@@ -1,12 +1,7 @@
-/** Canonical JSON (RFC 8785): one text for each value, whatever the order of its members. */
-
 /**
- * JSON with the members of every object in order, so that spelling makes no difference: RFC 8785, but for half a
- * character and a number beyond all bounds. `JSON.parse` lets both through, such bodies have been answered, and their
- * repetition must be known; what implements the RFC throws at them. The strict reader lets neither through, so what it
- * has read is in the form of the RFC to the letter.
- *
- * @param value what was read of JSON, which is not nested deeper than a reader allows
+ * Writes canonical JSON (RFC 8785): one text for each value, whatever the order of its members. Lone surrogates and
+ * numbers beyond all bounds, at which the RFC fails, are written too: `JSON.parse` accepts them, and a repeated request
+ * body must be recognised. The strict reader refuses both.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

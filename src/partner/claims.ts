@@ -1,11 +1,10 @@
-/** Reads the claims of an envelope's JWS (RFC 7519 section 4.1; contract C9). */
+/** The claims of an envelope's JWS (RFC 7519 section 4.1; contract C9), and the unsigned members compared with them. */
 
 import { certificateStatuses, type EligibilityResult, licenseStatuses, sources } from "./contract.ts";
-import { formatSeconds } from "./date-time.ts";
-import { addressOfIssuer } from "./issuer-address.ts";
+import { formatSeconds, parseDateTime } from "./date-time.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import type { StatusClaim } from "./status-list.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
+import type { StatusClaim } from "./verification.ts";
 
 /** Claims of the right types; whether they are the expected ones is another check. */
 export type Claims = {
@@ -24,12 +23,23 @@ export type Claims = {
 
 const requiredClaims = ["iss", "aud", "sub", "iat", "result"];
 
-/**
- * The time of signing, which decides about the key before anything else is read.
- *
- * @param payload the signed claims
- * @returns whole seconds since the Unix epoch
- */
+/** Reading the name of a host takes the square of its length. */
+const maxIssuerCharacters = 2_000;
+
+/** The http(s) address of an issuer, without credentials, query or fragment, which could deceive a reader; else null. */
+export function addressOfIssuer(issuer: string): URL | null {
+  const url = issuer.length <= maxIssuerCharacters && URL.canParse(issuer) ? new URL(issuer) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) return null;
+  return url.username + url.password + url.search + url.hash === "" ? url : null;
+}
+
+/** The address of the page that verifies an issuer's envelopes; null for an issuer without a web address. */
+export function pageOfIssuer(issuer: string): string | null {
+  const url = addressOfIssuer(issuer);
+  return url === null ? null : `${url.href.replace(/\/+$/, "")}/verify-envelope`;
+}
+
+/** Reads the time of signing in whole seconds since the Unix epoch: it decides about the key before the other claims. */
 export function readIssuedAt(payload: JsonObject): number | Refusal {
   const { iat } = payload;
   if (iat === undefined) return refuse("CLAIM_MISSING", "The claim iat is missing.");
@@ -38,12 +48,7 @@ export function readIssuedAt(payload: JsonObject): number | Refusal {
   return isTime ? iat : refuse("CLAIM_TYPE", "The claim iat is not a time in whole seconds.");
 }
 
-/**
- * Who signed it, by its own word. Nothing is proved yet.
- *
- * @param payload claims of a signature that nobody has verified
- * @returns an address that a reader can be told, in plain letters; null for anything else
- */
+/** Reads the issuer of unverified claims: an address in printable ASCII that may be shown to a reader; else null. */
 export function readClaimedIssuer(payload: JsonObject | Refusal): string | null {
   if (payload instanceof Refusal || typeof payload.iss !== "string") return null;
   const { iss } = payload;
@@ -78,12 +83,7 @@ function readStatus({ status }: JsonObject): StatusClaim | null | undefined {
   return isPlace ? { uri, idx: Number(idx) } : undefined;
 }
 
-/**
- * Reads all claims.
- *
- * @param payload the signed claims
- * @param issuedAtSeconds what `readIssuedAt` gave
- */
+/** Reads all claims; `issuedAtSeconds` is the result of `readIssuedAt`. */
 export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims | Refusal {
   const problem = findTypeProblem(payload);
   if (problem !== null) return problem;
@@ -105,24 +105,13 @@ export function readClaims(payload: JsonObject, issuedAtSeconds: number): Claims
   };
 }
 
-/** What a member of the `result` claim must be. */
+/** What a member must be. */
 type Rule = (value: JsonValue | undefined) => boolean;
 
-export function isText(value: JsonValue | undefined): boolean {
-  return typeof value === "string";
-}
-
-export function isFlag(value: JsonValue | undefined): boolean {
-  return typeof value === "boolean";
-}
-
-export function isWhole(value: JsonValue | undefined): boolean {
-  return Number.isSafeInteger(value);
-}
-
-export function isTextList(value: JsonValue | undefined): boolean {
-  return Array.isArray(value) && value.every(isText);
-}
+export const isText: Rule = (value) => typeof value === "string";
+export const isFlag: Rule = (value) => typeof value === "boolean";
+export const isWhole: Rule = (value) => Number.isSafeInteger(value);
+export const isTextList: Rule = (value) => Array.isArray(value) && value.every(isText);
 
 /** The first member that breaks its rule. */
 function findBroken(rules: Readonly<Record<string, Rule>>, value: JsonObject): string | undefined {
@@ -142,25 +131,24 @@ export function shape(rules: Record<string, Rule>): Rule {
   return (value) => isJsonObject(value) && findBroken(rules, value) === undefined;
 }
 
+const [textOrNull, wholeOrNull] = [orNull(isText), orNull(isWhole)];
 const resultRules: Record<string, Rule> = {
   found: isFlag,
   source: orNull(oneOf(sources)),
   status: oneOf(licenseStatuses),
   eligible: isFlag,
   reasons: isTextList,
-  teacher: orNull(
-    shape({ name: isText, tId: orNull(isWhole), state: orNull(isText), category: orNull(isText) }),
-  ),
+  teacher: orNull(shape({ name: isText, tId: wholeOrNull, state: textOrNull, category: textOrNull })),
   license: orNull(
     shape({
       status: oneOf(licenseStatuses),
-      issueDate: orNull(isText),
-      expiryDate: orNull(isText),
-      daysRemaining: orNull(isWhole),
+      issueDate: textOrNull,
+      expiryDate: textOrNull,
+      daysRemaining: wholeOrNull,
     }),
   ),
   certificate: orNull(
-    shape({ status: oneOf(certificateStatuses), regNo: orNull(isText), issueDate: orNull(isText) }),
+    shape({ status: oneOf(certificateStatuses), regNo: textOrNull, issueDate: textOrNull }),
   ),
   profile: orNull(isJsonObject),
 };
@@ -181,15 +169,101 @@ function findContradiction(result: JsonObject): string | null {
     : null;
 }
 
-/**
- * What is wrong with a signed result.
- *
- * @param value the `result` claim
- * @returns one sentence, or null when it is a well-formed EligibilityResult (unknown members are ignored)
- */
+/** What is wrong with a `result` claim, in one sentence; null for a well-formed EligibilityResult (unknown members are ignored). */
 export function findResultProblem(value: JsonValue | undefined): string | null {
   if (!isJsonObject(value)) return "The signed result is not an object.";
   const broken = findBroken(resultRules, value);
   if (broken !== undefined) return `The signed result's member ${broken} is missing or malformed.`;
   return findContradiction(value);
+}
+
+/** The members of a SignedEnvelope, of the right types; nothing in it is trusted. */
+export type OuterMembers = {
+  readonly verificationId: string;
+  readonly verifiedAt: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly signature: string;
+  readonly signatureKid: string;
+  readonly result: JsonObject;
+};
+
+const textMembers = ["verificationId", "verifiedAt", "issuer", "audience", "signature", "signatureKid"];
+
+/** Takes the contract's members out of an envelope; `ENVELOPE_MALFORMED` names the first bad one. */
+export function readOuterMembers(envelope: JsonObject): OuterMembers | Refusal {
+  const bad = textMembers.find((member) => typeof envelope[member] !== "string");
+  if (bad !== undefined) return refuse("ENVELOPE_MALFORMED", `The member ${bad} is missing or not a text.`);
+  if (!isJsonObject(envelope.result)) {
+    return refuse("ENVELOPE_MALFORMED", "The member result is missing or not an object.");
+  }
+  return envelope as unknown as OuterMembers;
+}
+
+function differenceInList(signed: JsonValue[], outer: JsonValue | undefined, path: string): string | null {
+  if (!Array.isArray(outer) || outer.length !== signed.length) return path;
+  for (const [index, item] of signed.entries()) {
+    const difference = firstDifference(item, outer[index], `${path}[${index}]`);
+    if (difference !== null) return difference;
+  }
+  return null;
+}
+
+function differenceInObject(signed: JsonObject, outer: JsonValue | undefined, path: string): string | null {
+  if (!isJsonObject(outer)) return path;
+  const members = Object.keys(signed);
+  for (const member of members) {
+    if (!Object.hasOwn(outer, member)) return `${path}.${member}`;
+    const difference = firstDifference(signed[member] as JsonValue, outer[member], `${path}.${member}`);
+    if (difference !== null) return difference;
+  }
+  return Object.keys(outer).length === members.length ? null : path;
+}
+
+/**
+ * Finds the first difference between two JSON values, whatever the order of their members.
+ * @param path the name of the value itself; only member names of `signed` are added to it
+ * @returns the path of the difference, or null when the values are equal
+ */
+export function firstDifference(
+  signed: JsonValue,
+  outer: JsonValue | undefined,
+  path: string,
+): string | null {
+  if (signed === outer) return null;
+  if (Array.isArray(signed)) return differenceInList(signed, outer, path);
+  return isJsonObject(signed) ? differenceInObject(signed, outer, path) : path;
+}
+
+/** `iat` has whole seconds, so a `verifiedAt` agrees with it when its whole second does. */
+export function isSameSecond(verifiedAt: string, seconds: number): boolean {
+  const time = parseDateTime(verifiedAt);
+  return time !== null && Math.floor(time / 1000) === seconds;
+}
+
+/** The unsigned members that envelopes and statements share; `id` and `time` have other names in each. */
+type SharedOuter = Readonly<
+  Record<"issuer" | "audience" | "signatureKid" | "id" | "time", JsonValue | undefined>
+>;
+
+/** Compares the shared unsigned members with the signed ones; `kid` is the key id of the signed header. */
+export function findSharedDifference(
+  { issuer, audience, signatureKid, id, time }: SharedOuter,
+  claims: Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds">,
+  kid: string,
+): Refusal | null {
+  if (issuer !== claims.issuer) return refuse("OUTER_ISSUER_DIFFERS");
+  if (audience !== claims.audience) return refuse("OUTER_AUDIENCE_DIFFERS");
+  if (signatureKid !== kid) return refuse("OUTER_KID_DIFFERS");
+  if (id !== claims.verificationId) return refuse("OUTER_VERIFICATION_ID_DIFFERS");
+  const isSame = typeof time === "string" && isSameSecond(time, claims.issuedAtSeconds);
+  return isSame ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
+}
+
+/** Compares the unsigned members with the claims, which are authoritative (contract C9), in the order of decision D6.2. */
+export function findOuterDifference(outer: OuterMembers, claims: Claims, kid: string): Refusal | null {
+  const place = firstDifference(claims.result as unknown as JsonValue, outer.result, "result");
+  if (place !== null)
+    return refuse("OUTER_RESULT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
+  return findSharedDifference({ ...outer, id: outer.verificationId, time: outer.verifiedAt }, claims, kid);
 }

@@ -1,12 +1,86 @@
-/** One call of the client, from the first attempt to the last: deadlines, retries and waits (contract C24). */
+/** One call of the client, from the first attempt to the last: deadlines, retries, waits and failures (contract C24). */
 
 import { concatenated } from "./bytes.ts";
-import { ClientError, failureOf } from "./client-error.ts";
-import { decodeUtf8 } from "./strict-json.ts";
+import type { ApiErrorCode } from "./error-codes.ts";
+import { Refusal } from "./reasons.ts";
+import { decodeUtf8, isJsonObject, readStrictJson } from "./strict-json.ts";
+import type { Verification } from "./verification.ts";
 
-/** What every call of a client has in common. */
+/** The client's own codes for a call without an answer to rely on. The names are stable. */
+export const clientErrorCodes = {
+  TIMED_OUT: "No answer came in time, each time it was asked.",
+  UNREACHABLE:
+    "The service could not be reached, each time it was tried: what answered, if anything, was a gateway.",
+  ANSWER_UNEXPECTED: "What answered is not the service, or not the service that this client knows.",
+  ENVELOPE_REFUSED: "The answer did not verify: it must not be relied on.",
+  ANSWER_MISMATCH: "The answer is not one to what was asked: it must not be relied on.",
+} as const;
+/** The service's codes are explained in the API reference; a newer service may have more. */
+export type ClientErrorCode = ApiErrorCode | keyof typeof clientErrorCodes;
+
+type ClientErrorDetails = {
+  /** The status of the last answer; null when there was none. */
+  readonly status?: number | null;
+  /** The last answer's id, for questions to the operator. */
+  readonly requestId?: string | null;
+  readonly retryAfterSeconds?: number | null;
+  /** The verdict of each envelope; only with `ENVELOPE_REFUSED`. */
+  readonly verifications?: readonly Verification[];
+  readonly cause?: unknown;
+};
+
+/**
+ * A call without an answer to rely on. It is thrown, where the verifier returns verdicts, so that a caller who forgets to
+ * look has no answer.
+ */
+export class ClientError extends Error {
+  override readonly name = "ClientError";
+  readonly code: ClientErrorCode;
+  readonly status: number | null;
+  readonly requestId: string | null;
+  readonly retryAfterSeconds: number | null;
+  readonly verifications: readonly Verification[];
+  /** Repeats the call without running it twice; null for calls that have none. */
+  idempotencyKey: string | null = null;
+  attempts = 1;
+
+  constructor(code: ClientErrorCode, message: string, details: ClientErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.status = details.status ?? null;
+    this.requestId = details.requestId ?? null;
+    this.retryAfterSeconds = details.retryAfterSeconds ?? null;
+    this.verifications = details.verifications ?? [];
+  }
+}
+
+/** The service's messages are shorter. */
+const maxTextLength = 500;
+
+/** The failure of an answer with another status than 200; `text` is its body, whose message never repeats the request. */
+function failureOf({ status, headers }: Response, text: string): ClientError {
+  const named = headers.get("x-error-code") ?? "";
+  const unnamed = status >= 500 ? "UNREACHABLE" : "ANSWER_UNEXPECTED";
+  const code = /^[A-Z][A-Z_]{1,40}$/.test(named) ? (named as ClientErrorCode) : unnamed;
+  const read = readStrictJson(text);
+  const own = read instanceof Refusal || !isJsonObject(read) ? null : read.message;
+  const words = typeof own === "string" && own.length <= maxTextLength ? own : code;
+  const isRedirect = status === 0 || (status >= 300 && status < 400);
+  const message = isRedirect
+    ? "the address leads elsewhere, and a credential is not carried along: give the last address as baseUrl"
+    : `${status}: ${words}`;
+  // Seconds, as in the body (contract C23); null for a date.
+  const retryAfter = headers.get("retry-after") ?? "";
+  return new ClientError(code, message, {
+    status: status === 0 ? null : status,
+    requestId: headers.get("x-request-id"),
+    retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null,
+  });
+}
+
+/** The settings of a client. */
 export type Connection = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
@@ -17,72 +91,62 @@ export type Connection = {
   readonly wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 };
 
-/** What is asked for. */
 export type Call = {
   readonly method: "GET" | "POST";
-  /** Below the base URL, with a slash at its beginning. */
+  /** Below the base URL, with a leading slash. */
   readonly path: string;
   readonly isPublic?: boolean;
   readonly body?: object;
   readonly idempotencyKey?: string | null;
-  /** The caller's own: the call may have been answered before. */
+  /** Whether the key is the caller's own, so that the call may have been answered before. */
   readonly isKeyGiven?: boolean;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** What the service said of the partner's quota (contract C25). */
+/** The partner's quota (contract C25). */
 export type Quota = {
   /** Calls a minute. */
   readonly limit: number;
-  /** Calls that are left, of the minute or of the day, whichever is less. */
+  /** Calls left of the minute or of the day, whichever is less. */
   readonly remaining: number;
   /** When the window ends. */
   readonly resetsAt: Date;
 };
 
-/** What is known of a call beside its answer. */
 export type CallInfo = {
-  /** The service's id of the answer: name it when asking the operator. */
+  /** The answer's id, for questions to the operator. */
   readonly requestId: string | null;
-  /** How often the service was asked. */
   readonly attempts: number;
-  /** The answer of an earlier call with the same idempotency key. */
+  /** Whether this is the answer of an earlier call with the same idempotency key. */
   readonly isReplay: boolean;
-  /** Under which the same call may be made again without running twice; null for calls that have none. */
+  /** Repeats the call without running it twice; null for calls that have none. */
   readonly idempotencyKey: string | null;
-  /** Null where the service does not say. */
   readonly quota: Quota | null;
 };
 
 export type Received = {
   readonly text: string;
   readonly info: CallInfo;
-  /** The one that the answer's header names: null where it names none. */
+  /** From the answer's header. */
   readonly verificationId: string | null;
   readonly isKeyGiven: boolean;
-  /** When the first attempt was made, and when the last was answered. */
+  /** The first attempt's start and the last one's answer. */
   readonly begunAtMs: number;
   readonly endedAtMs: number;
 };
 
-/** Whether it may go well the next time; the service runs a call with an idempotency key once, however often it comes. */
-function isWorthAnother({ code, status }: ClientError): boolean {
-  const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
-  return mayHelp || status === 429 || (status !== null && status >= 500);
-}
-
 const firstBackOffMs = 1_000;
-/** So that clients which failed together do not come back together. */
+/** Clients that failed together must not come back together. */
 const jitter = 0.2;
 
-/**
- * How long to wait before the next attempt: 1 s, 2 s, 4 s and up to a fifth more, or as long as the service asks.
- * @returns null when there is to be none
- */
+/** Milliseconds before the next attempt: 1, 2, 4 s and up to a fifth more, or as the service asks; null to give up. */
 function waitBefore(error: ClientError, attempts: number, connection: Connection) {
   const { maxRetries, maxWaitSeconds } = connection;
-  const { status, retryAfterSeconds } = error;
-  if (!isWorthAnother(error) || attempts > maxRetries) return null;
+  const { code, status, retryAfterSeconds } = error;
+  // The service runs a call with an idempotency key once, so it may be repeated.
+  const mayHelp = ["TIMED_OUT", "UNREACHABLE", "IDEMPOTENCY_KEY_IN_USE"].includes(code);
+  const isTransient = mayHelp || status === 429 || (status !== null && status >= 500);
+  if (!isTransient || attempts > maxRetries) return null;
   const asked = retryAfterSeconds ?? 0;
   if (asked > maxWaitSeconds) return null;
   const backOffMs = firstBackOffMs * 2 ** (attempts - 1) * (1 + Math.random() * jitter);
@@ -105,7 +169,7 @@ function quotaOf(headers: Headers): Quota | null {
   return { limit, remaining, resetsAt: new Date(reset * 1_000) };
 }
 
-/** A signal that also aborts when the time is over, over the body as well as the head. */
+/** A signal that also aborts at the deadline, which covers head and body. */
 function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   const controller = new AbortController();
   const state = { isOver: false };
@@ -122,10 +186,10 @@ function deadline(timeoutMs: number, signal: AbortSignal | undefined) {
   return { signal: controller.signal, state, end };
 }
 
-/** Far more than a batch of a hundred envelopes has, unpacked. */
+/** Far more than a batch of a hundred envelopes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** Whoever stands between a partner and the service must not fill its memory. @returns null for what is too long */
+/** Reads a body; null if it is too long: a server in between must not fill the partner's memory. */
 async function readBounded(response: Response): Promise<Uint8Array | null> {
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -140,7 +204,7 @@ async function readBounded(response: Response): Promise<Uint8Array | null> {
   return concatenated(parts);
 }
 
-/** One attempt: the answer's text, or why there is none. @throws the caller's own reason when its signal aborts */
+/** Makes one attempt. @throws the reason of the caller's signal when that aborts */
 async function attempt(
   connection: Connection,
   call: Call,
@@ -176,10 +240,7 @@ async function attempt(
 }
 
 /**
- * Makes a call, again where the contract says so, always with the same idempotency key.
- *
- * @param connection the client's settings
- * @param call what is asked for
+ * Makes a call and repeats it as the contract says, always with the same idempotency key.
  * @throws ClientError when it failed for good; the reason of the caller's signal when that aborts
  */
 export async function send(connection: Connection, call: Call): Promise<Received> {

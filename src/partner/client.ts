@@ -12,28 +12,40 @@ import type {
   Watched,
 } from "./api-types.ts";
 import { toHex } from "./bytes.ts";
-import { type Call, type CallInfo, type Connection, type Received, send } from "./client-calls.ts";
-import { ClientError, type ClientErrorCode } from "./client-error.ts";
-import { type Answer, type ClientVerification, createJudge } from "./client-keys.ts";
-import { findMismatch, findStatementMismatch } from "./client-match.ts";
+import {
+  type Answer,
+  type ClientVerification,
+  createJudge,
+  findMismatch,
+  findStatementMismatch,
+} from "./client-answers.ts";
+import {
+  type Call,
+  type CallInfo,
+  ClientError,
+  type ClientErrorCode,
+  type Connection,
+  type Received,
+  send,
+} from "./client-calls.ts";
 import type { SignedStatement } from "./contract.ts";
+import { isStatement } from "./jws.ts";
 import { Refusal } from "./reasons.ts";
-import { isStatement } from "./statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
-import type { StatementVerification } from "./verify-statement.ts";
+import type { StatementVerification } from "./verification.ts";
 
 export type ClientOptions = {
-  /** The service's address, such as `https://verify.example.org`; http is taken for this machine alone. */
+  /** The service's address, such as `https://verify.example.org`; http is accepted for this machine alone. */
   readonly baseUrl: string;
-  /** Your key. Left out where a client certificate, in a `fetch` of your own, says who you are. */
+  /** Your key; left out where your own `fetch` presents a client certificate. */
   readonly apiKey?: string;
-  /** Answers are verified before you get them; without it they are given out as they came. */
+  /** Verifies answers before you get them; without it they are returned unverified. */
   readonly verify?: ClientVerification;
-  /** How long each attempt may take; 15,000 by default. */
+  /** Time limit of each attempt; 15,000 by default. */
   readonly timeoutMs?: number;
-  /** How often a failed call is made again; 3 by default, and at most (contract C24). */
+  /** Repeats of a failed call; 3 by default, and at most (contract C24). */
   readonly maxRetries?: number;
-  /** The longest wait that the service may ask for, 60 by default; a call that is to wait longer fails. */
+  /** The longest wait that the service may ask for, 60 by default; otherwise the call fails. */
   readonly maxWaitSeconds?: number;
   /** Another `fetch`: with a client certificate, or through a proxy. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
@@ -47,20 +59,20 @@ export type CallOptions = {
 };
 
 export type CheckOptions = CallOptions & {
-  /** Yours, of 1 to 255 characters, when the call may outlive this process; otherwise each call gets a new one. */
+  /** Your own, of 1 to 255 characters, if the call may outlive this process; by default each call gets a new one. */
   readonly idempotencyKey?: string;
 };
 
-/** Which page of a list: the first one, or that after an `iterator`. */
+/** A page of a list: the first one, or that after an `iterator`. */
 export type PageOptions = CallOptions & {
   readonly after?: string | null;
-  /** How many at most: from 1 to 500; 100 by default. */
+  /** From 1 to 500; 100 by default. */
   readonly limit?: number;
 };
 
 /** One verified answer with its evidence. */
 export type CheckAnswer = Answer & {
-  /** The envelope exactly as it was received: keep this, and it can be verified for ever. */
+  /** The envelope exactly as received: keep it, and it can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
@@ -68,25 +80,23 @@ export type CheckAnswer = Answer & {
 /** The answers to a batch, in the order of its items. */
 export type BatchAnswer = {
   readonly answers: readonly Answer[];
-  /** The whole answer exactly as it was received. */
+  /** The whole answer exactly as received. */
   readonly text: string;
   readonly call: CallInfo;
 };
 
 /** One verified statement over a list. */
 export type StatementAnswer = {
-  /** What is signed; as it came where the client does not verify. */
   readonly statement: SignedStatement;
-  /** Null where the client does not verify. */
+  /** Null when the client does not verify. */
   readonly verification: StatementVerification | null;
-  /** The statement exactly as it was received: keep this, and it can be verified for ever. */
+  /** The statement exactly as received: keep it, and it can be verified years later. */
   readonly text: string;
   readonly call: CallInfo;
 };
 
-/** What `createClient` gives. Every method throws `ClientError` when there is no answer to rely on. */
+/** Every method throws `ClientError` when there is no answer to rely on. */
 export type Client = {
-  /** Is this teacher eligible for this purpose? */
   checkEligibility(request: EligibilityCheckRequest, options?: CheckOptions): Promise<CheckAnswer>;
   /** Up to 100 eligibility checks in one call. */
   checkBatch(items: readonly EligibilityCheckRequest[], options?: CheckOptions): Promise<BatchAnswer>;
@@ -96,23 +106,20 @@ export type Client = {
   lookUpByTId(tId: number, options?: CallOptions): Promise<CheckAnswer>;
   /** The number travels in the body, never in an address. */
   lookUpByNin(nin: string, options?: CallOptions): Promise<CheckAnswer>;
-  /** What was agreed with you, and what is left of it. */
+  /** Your terms, and what is left of your quota. */
   me(options?: CallOptions): Promise<Me>;
-  /**
-   * A page of what happened since `after`. Keep the page's `iterator` once you have dealt with the page, and ask with it
-   * again, without a pause until `done`. After `EVENTS_GONE` ask without `after`.
-   */
+  /** Events since `after`: keep the `iterator` of a handled page, and repeat until `done`. After `EVENTS_GONE`, omit `after`. */
   events(page?: PageOptions): Promise<Events>;
-  /** Whom the filter `watched` is about, by registration number. */
+  /** The teachers of the filter `watched`, by registration number. */
   readonly watch: {
     /** One, or up to 2,000; all or nothing. */
     add(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     remove(regNos: string | readonly string[], options?: CallOptions): Promise<WatchCount>;
     list(page?: PageOptions): Promise<Watched>;
   };
-  /** What everybody may ask: by any search term, unsigned, and without the key. */
+  /** The public lookup: by any search term, unsigned, and without the key. */
   verifyLicense(searchTerm: string, options?: CallOptions): Promise<PublicLookup>;
-  /** Whether the service works, and who it says that it is; asked once, because a failure is the answer. */
+  /** The service's health; asked once, because a failure is the answer. */
   getHealth(options?: CallOptions): Promise<Health>;
 };
 
@@ -136,7 +143,7 @@ function waitFor(milliseconds: number, signal: AbortSignal | undefined): Promise
 
 const thisMachine = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** @throws TypeError for an address over which a credential must not be sent */
+/** @throws TypeError for an address that must not get a credential */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && thisMachine.has(url.hostname));
@@ -145,7 +152,6 @@ function readBaseUrl(text: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-/** @throws TypeError for a setting that cannot be meant */
 function connectionOf(options: ClientOptions): Connection {
   const { baseUrl, apiKey, fetch: ownFetch, wait = waitFor } = options;
   const { timeoutMs, maxRetries, maxWaitSeconds } = { ...defaults, ...options };
@@ -158,37 +164,28 @@ function connectionOf(options: ClientOptions): Connection {
   return { baseUrl: readBaseUrl(baseUrl), apiKey, timeoutMs, maxRetries, maxWaitSeconds, fetch: ask, wait };
 }
 
-/** 128 random bits, wherever there is a generator: `randomUUID` is missing in pages without https. */
-function newIdempotencyKey(): string {
-  return toHex(crypto.getRandomValues(new Uint8Array(16)));
-}
-
-/** An answer that came, and is not to be relied on. */
 function unusable(code: ClientErrorCode, message: string, { info }: Received): ClientError {
   const error = new ClientError(code, message, { status: 200, requestId: info.requestId });
   return Object.assign(error, { attempts: info.attempts, idempotencyKey: info.idempotencyKey });
 }
 
-/** Rethrows, with what is known of the call where its answer was refused. */
-function told({ info: { requestId, attempts, idempotencyKey } }: Received) {
+/** Rethrows an error, a refused answer with the details of its call. */
+function rethrow({ info: { requestId, attempts, idempotencyKey } }: Received) {
   return (error: unknown): never => {
     const isOfAnswer = error instanceof ClientError && error.code === "ENVELOPE_REFUSED";
     throw isOfAnswer ? Object.assign(error, { requestId, attempts, idempotencyKey }) : error;
   };
 }
 
-function unexpected(message: string, received: Received): ClientError {
-  return unusable("ANSWER_UNEXPECTED", message, received);
-}
+const unexpected = (message: string, received: Received) => unusable("ANSWER_UNEXPECTED", message, received);
 
-/** @throws ClientError for what is no JSON object, such as a page of a proxy's */
+/** @throws ClientError for anything but a JSON object, such as a proxy's page */
 function readObject(received: Received): JsonObject {
   const value = readStrictJson(received.text);
   if (!(value instanceof Refusal) && isJsonObject(value)) return value;
   throw unexpected("the answer is no JSON object: is baseUrl the address of the service?", received);
 }
 
-/** Only what looks like an envelope is judged as one. */
 function isEnvelope(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value.signature === "string" && isJsonObject(value.result);
 }
@@ -196,13 +193,12 @@ function isEnvelope(value: JsonValue | undefined): value is JsonObject {
 /** The calls under a partner's key, each over `send`. */
 function partnerCalls(connection: Connection, verify: ClientVerification | undefined) {
   const judge = createJudge(connection, verify);
-  /** The answers to what was asked, in its order. */
   const judged = async (
     envelopes: readonly JsonValue[],
     received: Received,
     { call, asked }: { call: Call; asked: readonly Identifier[] },
   ) => {
-    const answers = await judge.envelopes(envelopes, call.signal).catch(told(received));
+    const answers = await judge.envelopes(envelopes, call.signal).catch(rethrow(received));
     const mismatch = findMismatch(answers, asked, received);
     if (mismatch === null) return answers;
     const message = `the answer is not one to what was asked, do not rely on it: ${mismatch}`;
@@ -214,12 +210,9 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
     if (!isEnvelope(envelope)) throw unexpected("the answer is no envelope", received);
     const [answer] = await judged([envelope], received, { call, asked: [asked] });
     if (answer === undefined) throw unexpected("the answer has no envelope", received);
+    const message = "the answer's X-Verification-Id is not that of its envelope";
     if (received.verificationId !== answer.envelope.verificationId)
-      throw unusable(
-        "ANSWER_MISMATCH",
-        "the answer's X-Verification-Id is not that of its envelope",
-        received,
-      );
+      throw unusable("ANSWER_MISMATCH", message, received);
     return { ...answer, text: received.text, call: received.info };
   }
   async function many(call: Call, asked: readonly Identifier[]): Promise<BatchAnswer> {
@@ -234,7 +227,7 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
     const received = await send(connection, call);
     const value = readObject(received);
     if (!isStatement(value)) throw unexpected("the answer is no statement", received);
-    const verification = await judge.statement(value, call.signal).catch(told(received));
+    const verification = await judge.statement(value, call.signal).catch(rethrow(received));
     const signed = value as unknown as SignedStatement;
     const mismatch = findStatementMismatch(signed, asked, received);
     if (mismatch !== null)
@@ -245,13 +238,9 @@ function partnerCalls(connection: Connection, verify: ClientVerification | undef
 }
 
 /**
- * Makes a client of the partner API (contract C14). Calls that fail for a moment are made again, as the contract says,
- * always with the same idempotency key; answers are verified before they are given out, when `verify` says by what, and
- * must be about what was asked.
- *
- * @param options the address, the key, and by what to verify
- * @throws TypeError for an address, a key or a limit that cannot be meant
- *
+ * Makes a client of the partner API (contract C14). Transient failures are retried as the contract says, with the same
+ * idempotency key. Answers are verified if `verify` is given, and must be about the question.
+ * @throws TypeError for a malformed address, key or limit
  * @example
  * ```ts
  * const client = createClient({
@@ -280,11 +269,13 @@ export function createClient(options: ClientOptions): Client {
     ask<WatchCount>({ method: "POST", path: `${api}/watch`, body, signal });
   const get = (path: string, asked: Identifier, { signal }: CallOptions) =>
     one({ method: "GET", path: `${api}${path}`, signal }, asked);
+  // `randomUUID` is missing in pages without https.
+  const newKey = () => toHex(crypto.getRandomValues(new Uint8Array(16)));
   const post = (path: string, body: object, { signal, idempotencyKey }: CheckOptions): Call => ({
     method: "POST",
     path: `${api}${path}`,
     body,
-    idempotencyKey: idempotencyKey ?? newIdempotencyKey(),
+    idempotencyKey: idempotencyKey ?? newKey(),
     isKeyGiven: idempotencyKey !== undefined,
     signal,
   });

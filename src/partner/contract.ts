@@ -23,7 +23,7 @@ export const purposes = [
 ] as const;
 export type Purpose = (typeof purposes)[number];
 
-/** Why `eligible` is false: stable, in this order, never reused for another meaning. */
+/** Reasons for a false `eligible`: stable, in this order, never reused for another meaning. */
 export const reasons = [
   "TEACHER_NOT_FOUND",
   "TEACHER_DEACTIVATED",
@@ -95,7 +95,6 @@ export type SignedEnvelope = {
   signatureKid: string;
 };
 
-/** What a statement says of one row of its list. */
 export type StatementRow = {
   /** From 1. */
   row: number;
@@ -104,14 +103,14 @@ export type StatementRow = {
   eligible: boolean;
   status: LicenseStatus;
   reasons: Reason[];
-  /** Whether the listed name can be the registered one; null where none was listed or nobody was found. */
+  /** Whether the listed name can be the registered one; null if no name was listed or nobody was found. */
   nameMatches: boolean | null;
 };
 
-/** The list that a statement is about, as who asked named it. */
+/** The list of a statement, as the partner named it. */
 export type StatementList = { name: string; reference: string | null };
 
-/** All but `listed` is of `distinct`: people where somebody was found, else numbers. */
+/** `distinct` counts people, or numbers where nobody was found; the counts after it are of `distinct`. */
 export type StatementSummary = {
   listed: number;
   distinct: number;
@@ -122,10 +121,7 @@ export type StatementSummary = {
   byReason: Partial<Record<Reason, number>>;
 };
 
-/**
- * One signed answer for a whole list: `signature` is a compact RS256 JWS of the type {@link statementType} over everything
- * but the rows, and over the root of a tree of those.
- */
+/** One signed answer for a whole list: `signature` covers everything but the rows, and the root of a tree of the rows. */
 export type SignedStatement = {
   statementId: string;
   issuedAt: string;
@@ -140,10 +136,10 @@ export type SignedStatement = {
   signatureKid: string;
 };
 
-/** The `typ` of a statement's signature, so that none is ever taken for an envelope (RFC 8725 section 3.11). */
+/** The `typ` of a statement's signature, so that it never passes for an envelope (RFC 8725 section 3.11). */
 export const statementType = "tvs-statement+jwt";
 
-/** What each leaf of `rowsRoot` begins with, so that no leaf of another tree is ever taken for a row. */
+/** The beginning of each leaf of `rowsRoot`, so that no leaf of another tree passes for a row. */
 export const statementRowPrefix = "tvs/v1/statement-row\n";
 
 export const eventTypes = [
@@ -157,7 +153,7 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** What a webhook carries (contract C19): public identifiers and status words only. */
+/** A webhook's body (contract C19): public identifiers and status words only. */
 export type WebhookEvent = {
   eventId: string;
   eventType: EventType;

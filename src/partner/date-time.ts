@@ -2,7 +2,6 @@
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
-/** The offset in minutes, or null when it is no time of day. */
 function offsetMinutes(text: string): number | null {
   if (text === "Z") return 0;
   const hours = Number(text.slice(1, 3));
@@ -12,10 +11,8 @@ function offsetMinutes(text: string): number | null {
 }
 
 /**
- * Reads a date-time of RFC 3339 (section 5.6), in its upper-case form and without leap seconds.
- *
- * @param text for example `2026-03-01T09:30:00.250Z` or `2026-03-01T10:30:00+01:00`
- * @returns milliseconds since the Unix epoch, fractions of a millisecond cut off; null when it is none
+ * Reads a date-time of RFC 3339 (section 5.6), in upper case and without leap seconds.
+ * @returns milliseconds since the Unix epoch, fractions cut off; null for any other text
  */
 export function parseDateTime(text: string): number | null {
   const match = pattern.exec(text);
@@ -30,21 +27,19 @@ export function parseDateTime(text: string): number | null {
   return date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + ms;
 }
 
-/** A time in whole seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`, or null when no calendar has it. */
+/** Seconds since the epoch as `YYYY-MM-DDTHH:MM:SSZ`; null beyond the calendar. */
 export function formatSeconds(seconds: number): string | null {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? null : `${date.toISOString().slice(0, -5)}Z`;
 }
 
-/** Formats are dear to make, and a run of envelopes needs one. */
+/** Formats are expensive to make. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
- * A day in words: `2092-02-29` is "29 February 2092".
- *
- * @param date a day, or a time in UTC, of which the day is taken: it stays the same day in every time zone
- * @param locale in which form dates are written (BCP 47)
- * @returns the text as it came where it begins with no day
+ * Writes a day in words: `2092-02-29` is "29 February 2092".
+ * @param date a day, or a time in UTC whose day is written; a text without a day is returned as it is
+ * @param locale BCP 47
  */
 export function dayInWords(date: string, locale = "en-GB"): string {
   const dayMs = parseDateTime(`${date.slice(0, 10)}T00:00:00Z`);

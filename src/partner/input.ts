@@ -3,9 +3,14 @@
  * array, or NDJSON of any of these. One bad part never hides the others.
  */
 
-import { findDamagedUtf16, findMisreadUtf16, textOf } from "./file-text.ts";
-import { damageOr, findDamage, findDamageInBytes } from "./mail-damage.ts";
-import { findNoEnvelope, findNoEnvelopeInBytes } from "./not-envelope.ts";
+import {
+  damageOr,
+  findDamage,
+  findDamagedUtf16,
+  findDamageInBytes,
+  findMisreadUtf16,
+  textOf,
+} from "./file-text.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import {
   decodeUtf8,
@@ -13,15 +18,105 @@ import {
   isParsed,
   type JsonObject,
   type JsonValue,
+  maxJsonDepth,
   readStrictJson,
   sliceJson,
   sliceMembers,
 } from "./strict-json.ts";
 
+// Files that are no envelopes (an error answer, a web page, the wrong file) are undecidable: they say nothing about
+// anybody's honesty. Whatever has a signature, or a member that only envelopes have, at any depth, is verified as an envelope.
+
+const ownMembers = ["signature", "signatureKid", "result", "verificationId"];
+
+// `{"` begins with `eyJ` in base64url, as header and payload of a JWS do. Every pattern here takes time linear in the text.
+const signatureStart = /^\s*eyJ/;
+const signaturePart = /eyJ[\w+/=-]{8}/;
+const dottedParts = /^\s*[\w-]+(?:\.[\w-]*){2,}\s*$/;
+/** Also a name written with escapes, which only a JSON reader could tell. */
+const memberMark = new RegExp(`"(?:${ownMembers.join("|")})"\\s*:|\\\\u00[4-7]`, "i");
+
+function claimsAsText(given: string): boolean {
+  // A line of UTF-16 is UTF-8 too, with every other character a NUL.
+  const text = given.includes("\0") ? given.replaceAll("\0", "") : given;
+  if (signatureStart.test(text) || dottedParts.test(text) || memberMark.test(text)) return true;
+  // The parts of a JWS are set apart by dots; the numbers of a key set have none.
+  return text.includes(".") && signaturePart.test(text);
+}
+
+/** A value deeper than the strict reader reads counts as a claim, so it gets no milder verdict. */
+function claims(value: JsonValue, depth = 0): boolean {
+  if (typeof value === "string") return claimsAsText(value);
+  if (typeof value !== "object" || value === null) return false;
+  const isOwn = isJsonObject(value) && ownMembers.some((member) => Object.hasOwn(value, member));
+  if (isOwn || depth > maxJsonDepth) return true;
+  return Object.values(value).some((inner) => claims(inner, depth + 1));
+}
+
+function no(what: string): Refusal {
+  return refuse("NOT_AN_ENVELOPE", `This is ${what}, not an envelope.`);
+}
+
+/** The service's statuses (contract C24) in our words: anybody can write the message in the file. */
+const statusMeanings: Readonly<Record<number, string>> = {
+  400: "the request was malformed",
+  401: "there was no valid credential",
+  403: "the credential did not allow it",
+  404: "there is nothing at that address",
+  409: "the request conflicts with an earlier one",
+  413: "the request was too large",
+  429: "too many requests",
+};
+
+function errorAnswer({ statusCode, message }: JsonObject): string | null {
+  if (typeof statusCode !== "number" || typeof message !== "string") return null;
+  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) return null;
+  const meaning = statusMeanings[statusCode] ?? (statusCode < 500 ? "it was refused" : "the service failed");
+  return `an error answer (${statusCode}: ${meaning})`;
+}
+
+/** The other documents of the contract, by the members that only they have. */
+const documents: readonly (readonly [string, readonly string[]])[] = [
+  ["a key set (JWKS)", ["keys"]],
+  ["the health document", ["service", "activeKid"]],
+  ["a webhook delivery", ["eventId", "eventType"]],
+  ["an answer of the public lookup, which is not signed", ["found", "verifiedAt"]],
+];
+
+function describeObject(value: JsonObject): string {
+  const has = (members: readonly string[]) => members.every((member) => Object.hasOwn(value, member));
+  return errorAnswer(value) ?? documents.find(([, members]) => has(members))?.[0] ?? "some other JSON";
+}
+
+function describeText(text: string): string {
+  if (!/\S/.test(text)) return "an empty text";
+  return /^\s*</.test(text) ? "a web page" : "a text that is neither JSON nor a signature";
+}
+
+/**
+ * Names a thing that is not an envelope (`NOT_AN_ENVELOPE`, which repeats nothing of it); null if it claims to be one.
+ * @param value a text that is not JSON, or a value of `readStrictJson`
+ */
+export function findNoEnvelope(value: JsonValue): Refusal | null {
+  if (claims(value)) return null;
+  if (typeof value === "string") return no(describeText(value));
+  return no(isJsonObject(value) ? describeObject(value) : "some other JSON");
+}
+
+/** PDF, PNG, JPEG. "latin1" means windows-1252 to a decoder, where 0x89 is a per mille sign; to Node 20 it is latin1. */
+const pictureStart = /^.{0,1024}%PDF-|^[\x89\u2030]PNG|^\xff\xd8\xff/s;
+
+/** The same for bytes that are not UTF-8: pictures, archives, office documents. */
+function findNoEnvelopeInBytes(bytes: Uint8Array): Refusal | null {
+  const text = new TextDecoder("latin1").decode(bytes).replaceAll("\0", "");
+  if (/^\s*[[{"]/.test(text) || claims(text)) return null;
+  return no(pictureStart.test(text) ? "a picture or a PDF" : "a binary file");
+}
+
 /** Where in the input an envelope stood: `line` from 1 in NDJSON, `index` from 0 in an array or batch. */
 export type Place = { readonly line: number | null; readonly index: number | null };
 
-/** One candidate for `verifyEnvelope`, or the refusal of a part that is none. */
+/** One candidate for `verifyEnvelope`, or the refusal of another part. */
 export type EnvelopeItem =
   | { readonly place: Place; readonly value: JsonValue }
   | { readonly place: Place; readonly refusal: Refusal };
@@ -32,11 +127,6 @@ function isBlank(text: string): boolean {
   return !/\S/.test(text);
 }
 
-/** A batch response has `results` and no signature of its own (contract C8). */
-function isBatch(value: JsonValue): value is JsonObject {
-  return isJsonObject(value) && Object.hasOwn(value, "results") && !Object.hasOwn(value, "signature");
-}
-
 function isJsonText(text: string): boolean {
   return /^[\t\n\r ]*[[{"]/.test(text);
 }
@@ -45,7 +135,7 @@ function* expandList(values: readonly JsonValue[], line: number | null): Generat
   for (const [index, value] of values.entries()) yield { place: { line, index }, value };
 }
 
-/** A wrong count means that envelopes were added or taken away; those that are there are judged as well. */
+/** A wrong count means that envelopes were added or removed; the others are verified too. */
 function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> {
   if (!Array.isArray(batch.results)) return yield { place, refusal: refuse("BATCH_MALFORMED") };
   if (batch.count !== batch.results.length) yield { place, refusal: refuse("BATCH_COUNT_MISMATCH") };
@@ -53,8 +143,11 @@ function* expandBatch(batch: JsonObject, place: Place): Generator<EnvelopeItem> 
 }
 
 function* expand(value: JsonValue, place: Place): Generator<EnvelopeItem> {
+  // A batch response has `results` and no signature of its own (contract C8).
+  const isBatch = (members: JsonObject) =>
+    Object.hasOwn(members, "results") && !Object.hasOwn(members, "signature");
   if (Array.isArray(value)) yield* expandList(value, place.line);
-  else if (isBatch(value)) yield* expandBatch(value, place);
+  else if (isJsonObject(value) && isBatch(value)) yield* expandBatch(value, place);
   else yield { place, value };
 }
 
@@ -66,10 +159,7 @@ function* readSlices(slices: readonly string[], line: number | null): Generator<
   }
 }
 
-/**
- * The slices to judge one by one, when the parts can be told apart without doubt: an array, or a batch
- * whose own members are unique and in order.
- */
+/** The parts of an array, or of a batch whose own members are unique and in order, to be verified one by one; else null. */
 function findSlices(text: string): string[] | null {
   if (text.startsWith("[")) return sliceJson(text);
   if (!text.startsWith("{")) return null;
@@ -94,13 +184,10 @@ function* readJson(text: string, place: Place): Generator<EnvelopeItem> {
 }
 
 /**
- * Reads one record: a JSON text or a bare JWS. White space around a JWS is not canonical, so it stays and
- * is refused later; only the end of the line is taken off.
- *
- * @param text the record, for example one line of NDJSON
+ * Reads one record: a JSON text or a bare JWS. Only the line end is removed: white space around a JWS is refused later.
  * @param line its number from 1, or null when it is the whole input
  */
-export function* readRecord(text: string, line: number | null): Generator<EnvelopeItem> {
+function* readRecord(text: string, line: number | null): Generator<EnvelopeItem> {
   if (isBlank(text)) return;
   const place = line === null ? nowhere : { line, index: null };
   if (isJsonText(text)) yield* readJson(text, place);
@@ -115,7 +202,7 @@ function* splitLines(text: string): Generator<string> {
   }
 }
 
-/** A line that may be a piece of an envelope, with what it gives when it is read alone. */
+/** A line that may be a piece of an envelope, and its item when read alone. */
 type Piece = { readonly line: number; readonly record: string; readonly item: EnvelopeItem };
 
 /** More lines than mail makes of one envelope. */
@@ -128,7 +215,7 @@ function isPiece(items: readonly EnvelopeItem[]): boolean {
   return "refusal" in item || (typeof item.value === "string" && !wholeJws.test(item.value));
 }
 
-/** Lines that mail made of one envelope are one item, and not as many as there are lines. */
+/** Lines that mail made of one envelope are one item. */
 function* joinPieces(pieces: readonly Piece[]): Generator<EnvelopeItem> {
   const [first] = pieces;
   const damage = pieces.length < 2 ? null : findDamage(pieces.map(({ record }) => record).join("\n"));
@@ -153,51 +240,33 @@ function* readLines(text: string): Generator<EnvelopeItem> {
   yield* joinPieces(pieces);
 }
 
-/** Whether a line is an envelope, or a list of them, by itself. */
-function isWholeLine(line: string): boolean {
-  return wholeJws.test(line) || (isJsonText(line) && isRecord(line));
-}
-
 /** One envelope that was folded or quoted is one item, however many lines it has. */
 function findFolded(text: string): Refusal | null {
-  for (const line of splitLines(text)) if (isWholeLine(line)) return null;
+  for (const line of splitLines(text))
+    if (wholeJws.test(line) || (isJsonText(line) && isRecord(line))) return null;
   return findDamage(text);
 }
 
-function notUtf8(bytes: Uint8Array): Refusal {
-  return findNoEnvelopeInBytes(bytes) ?? findDamageInBytes(bytes) ?? refuse("INPUT_NOT_UTF8");
-}
-
-/** Counts lines over several blocks of one input. */
-type LineCounter = { line: number };
-
 /**
- * Reads the records in whole lines of bytes. Each line is decoded by itself, so that one invalid byte costs
- * one line and not the file.
- *
- * @param bytes one or more lines
+ * Reads whole lines of bytes. Each line is decoded alone, so that one invalid byte costs one line and not the file.
  * @param counter the number of lines before these; moved on with every line
  */
-export function* readLineBlock(bytes: Uint8Array, counter: LineCounter): Generator<EnvelopeItem> {
+export function* readLineBlock(bytes: Uint8Array, counter: { line: number }): Generator<EnvelopeItem> {
   for (let start = 0; start < bytes.length; ) {
-    const end = bytes.indexOf(0x0a, start);
-    const record = decodeUtf8(bytes.subarray(start, end === -1 ? bytes.length : end));
+    const found = bytes.indexOf(0x0a, start);
+    const end = found === -1 ? bytes.length : found;
+    const lineBytes = bytes.subarray(start, end);
+    const record = decodeUtf8(lineBytes);
     counter.line++;
-    if (record === null)
-      yield {
-        place: { line: counter.line, index: null },
-        refusal: notUtf8(bytes.subarray(start, end === -1 ? bytes.length : end)),
-      };
-    else yield* readRecord(record, counter.line);
-    start = end === -1 ? bytes.length : end + 1;
+    const notUtf8 = () =>
+      findNoEnvelopeInBytes(lineBytes) ?? findDamageInBytes(lineBytes) ?? refuse("INPUT_NOT_UTF8");
+    if (record !== null) yield* readRecord(record, counter.line);
+    else yield { place: { line: counter.line, index: null }, refusal: notUtf8() };
+    start = end + 1;
   }
 }
 
-/**
- * Whether a line is a record by itself, which no line of an indented document is.
- *
- * @param line the text of one line
- */
+/** Whether a line is a whole record; no line of an indented document is. */
 export function isRecord(line: string): boolean {
   if (/^[A-Za-z0-9_-]+\.[^\s"]*$/.test(line.trimEnd())) return true;
   return /^\s*[[{]/.test(line) && !(readStrictJson(line) instanceof Refusal);
@@ -218,10 +287,7 @@ function hasRecordLine(text: string): boolean {
   return false;
 }
 
-/**
- * Whether the text is to be read line by line. The first line mostly tells; when it is the bad one, the
- * text as a whole is tried, and then any other line.
- */
+/** Whether to read line by line. The first line mostly tells; if it is malformed, the whole text, then any line is tried. */
 function isLines(text: string): boolean {
   const [first = "", second] = firstLines(text);
   if (second === undefined) return false;
@@ -230,17 +296,10 @@ function isLines(text: string): boolean {
   return reading instanceof Refusal && !isParsed(text, reading) && hasRecordLine(text);
 }
 
-/** A web page is one thing that is no envelope, however many lines it has; so is a text in the wrong encoding. */
-function findNone(text: string): Refusal | null {
-  return findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
-}
-
 /**
  * Finds every envelope in a text: one, a bare JWS, a batch response, a JSON array, or NDJSON of these.
- *
  * @param input the text, or its bytes in UTF-8 or UTF-16; a byte order mark is skipped
  * @returns the candidates in order, lazily; nothing for a blank input, an empty array or an empty batch
- *
  * @example
  * ```ts
  * for (const item of readEnvelopes(await file.text())) {
@@ -257,7 +316,9 @@ export function* readEnvelopes(input: string | Uint8Array): Generator<EnvelopeIt
     if (refusal !== null) return yield { place: nowhere, refusal };
     return yield* readLineBlock(bytes, { line: 0 });
   }
-  const refusal = isBlank(text) ? null : findNone(text);
+  if (isBlank(text)) return;
+  // A web page is one item, however many lines it has; so is a text in the wrong encoding.
+  const refusal = findMisreadUtf16(text) ?? (isJsonText(text) ? null : findNoEnvelope(text));
   if (refusal !== null) return yield { place: nowhere, refusal };
   if (!isLines(text)) return yield* readRecord(text, null);
   const folded = findFolded(text);

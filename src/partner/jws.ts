@@ -1,8 +1,9 @@
 /** Reads a compact JWS (RFC 7515 section 7.1) and vets its header, so that nothing in it steers us. */
 
 import { decodeBase64url } from "./base64.ts";
+import { statementType } from "./contract.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { isJsonObject, type JsonObject, readStrictJson } from "./strict-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 
 /** A JWS in canonical form; nothing in it is trusted yet. */
 export type CompactJws = {
@@ -13,20 +14,15 @@ export type CompactJws = {
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
-/** What a vetted header leaves to know. */
+/** The rest of a vetted header. */
 export type JwsHeader = { readonly kid: string; readonly typ: string | null };
 
-/** Header members that bring a key along, or say where to fetch one. `x5t` only names a certificate. */
+/** Header members that carry a key or its address. `x5t` only names a certificate. */
 const keyMembers = ["jwk", "jku", "x5u", "x5c"];
 
 const ascii = new TextEncoder();
 
-/**
- * Splits a compact JWS into its parts.
- *
- * @param text exactly the JWS, nothing around it
- * @returns the parts, or the refusal `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`
- */
+/** Splits a compact JWS, with nothing around it, or refuses with `JWS_MALFORMED` or `BASE64URL_NOT_CANONICAL`. */
 export function splitCompactJws(text: string): CompactJws | Refusal {
   const first = text.indexOf(".");
   const second = text.indexOf(".", first + 1);
@@ -38,12 +34,7 @@ export function splitCompactJws(text: string): CompactJws | Refusal {
   return { protectedHeader: text.slice(0, first), payload, signingInput, signature };
 }
 
-/**
- * Reads one part of a JWS that must be a JSON object.
- *
- * @param bytes the decoded part
- * @param part `header` or `payload`, for the detail
- */
+/** Reads one decoded part of a JWS as a JSON object; `part` is for the refusal's detail. */
 export function readJwsObject(bytes: Uint8Array, part: "header" | "payload"): JsonObject | Refusal {
   const reading = readStrictJson(bytes);
   if (!(reading instanceof Refusal)) {
@@ -65,14 +56,27 @@ function vetHeader(header: JsonObject): JwsHeader | Refusal {
   return { kid, typ: typ as string | null };
 }
 
-/**
- * Reads and vets a protected header: RS256 only, no extensions, no key of its own, a key id.
- *
- * @param protectedHeader the first segment of the JWS
- */
+/** Reads and vets a protected header: RS256 only, no extensions, no key of its own, a key id. */
 export function readJwsHeader(protectedHeader: string): JwsHeader | Refusal {
   const bytes = decodeBase64url(protectedHeader);
   if (bytes === null) return refuse("BASE64URL_NOT_CANONICAL");
   const header = readJwsObject(bytes, "header");
   return header instanceof Refusal ? header : vetHeader(header);
+}
+
+/** The type that a signature claims; null if it claims none, undefined if it cannot be read. */
+function typeOf(jws: JsonValue | undefined): JsonValue | undefined {
+  const bytes = typeof jws === "string" ? decodeBase64url(jws.slice(0, Math.max(jws.indexOf("."), 0))) : null;
+  const header = bytes === null ? null : readJwsObject(bytes, "header");
+  return header === null || header instanceof Refusal ? undefined : (header.typ ?? null);
+}
+
+/**
+ * Tells statements from envelopes, by the type of the signature or by the members beside it.
+ * @param value a bare signature, or a value of `readStrictJson`
+ */
+export function isStatement(value: JsonValue): boolean {
+  if (!isJsonObject(value)) return typeof value === "string" && typeOf(value) === statementType;
+  const has = (...members: string[]) => members.every((member) => Object.hasOwn(value, member));
+  return typeOf(value.signature) === statementType || has("statementId", "rows");
 }

@@ -1,6 +1,6 @@
 /**
- * The key history: every key that the service ever published, when each was in use, and since when one is
- * compromised. A compact JWS signed by the active key; with it an envelope is verifiable years later.
+ * The key history: every key that the service ever published, with its window of use and its compromise. It is a compact
+ * JWS signed by the active key; with it an envelope is verifiable years later.
  */
 
 import { formatSeconds, parseDateTime } from "./date-time.ts";
@@ -28,26 +28,26 @@ export type KeyHistory = {
   readonly issuer: string;
   readonly issuedAtSeconds: number;
   readonly keys: ReadonlyMap<string, HistoricKey>;
-  /** The key that signed it: one of `keys`, hence no proof by itself of who made the history. */
+  /** One of `keys`, hence no proof of who made the history. */
   readonly signer: HistoricKey;
 };
 
 type Unsigned = Omit<KeyHistory, "signer">;
 
-/** The `typ` of the header, which keeps a history from ever passing for another token (RFC 8725 section 3.11). */
+/** The header's `typ`, so that a history never passes for another token (RFC 8725 section 3.11). */
 export const keyHistoryType = "key-history+jwt";
 
 function malformed(detail: string): Refusal {
   return refuse("KEY_HISTORY_MALFORMED", detail);
 }
 
-/** Milliseconds, null when not set, undefined when it is no time at all. */
+/** Milliseconds; null when not set, undefined when malformed. */
 function readTime(value: JsonValue | undefined): number | null | undefined {
   if (value === null) return null;
   return typeof value === "string" ? (parseDateTime(value) ?? undefined) : undefined;
 }
 
-/** A state without its own time would leave a window open that should be closed. */
+/** A state without its own time would leave a window open. */
 function isComplete(window: KeyWindow): boolean {
   if (window.state === "active") return window.activatedAtMs !== null;
   if (window.state === "retired") return window.retiredAtMs !== null;
@@ -105,7 +105,7 @@ function readPayload(payload: JsonObject): Unsigned | Refusal {
   return entries instanceof Refusal ? entries : { issuer: iss, issuedAtSeconds: iat, keys: entries };
 }
 
-/** The service serves the bare JWS, `keys history` prints it, and its `--json` wraps it in an object. */
+/** `tvs keys history --json` wraps the JWS in an object. */
 function unwrap(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.startsWith("{")) return trimmed;
@@ -127,12 +127,11 @@ async function findSigner(
 }
 
 /**
- * Reads a key history and verifies it with a key out of itself: that proves only that its signer made all of
- * it. Who the signer is, the caller has to know from elsewhere (`KeyHistory.signer`).
- *
+ * Reads a key history and verifies it with one of its own keys, which proves only that its signer made all of it. The
+ * caller has to know the signer from elsewhere (`KeyHistory.signer`).
  * @param text the compact JWS, alone or as `{"keyHistory": "…"}`
- * @param issuer the issuer that must have made it; null accepts any
- * @returns the history, or the refusal; throws only what WebCrypto throws when it is not available
+ * @param issuer the expected issuer; null accepts any
+ * @throws DOMException when this machine has no WebCrypto
  */
 export async function readKeyHistory(text: string, issuer: string | null): Promise<KeyHistory | Refusal> {
   const jws = splitCompactJws(unwrap(text));
@@ -156,11 +155,10 @@ function isCompromisedAt(window: KeyWindow, seconds: number): boolean {
   return window.compromisedSinceMs !== null && seconds >= Math.floor(window.compromisedSinceMs / 1000);
 }
 
-/** What the key's compromise, or the lack of one, means for an envelope. */
 type CompromiseFinding = {
   readonly outcome: Passed;
   readonly warnings: readonly Warning[];
-  /** Whether only the log's proof makes the envelope acceptable. */
+  /** Whether the envelope is acceptable only by the log's proof. */
   readonly precedesCompromise: boolean;
 };
 
@@ -179,7 +177,7 @@ const beforeCompromise = finding(
 );
 const inUse = passed("The key was in use at the time of signing.");
 
-/** What was in the log before the key was compromised was not made by a thief, whatever time it states. */
+/** An entry of the log from before the compromise was not made by a thief, whatever time it states. */
 function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): CompromiseFinding {
   const since = formatSeconds(Math.floor(compromisedSinceMs / 1000));
   const detail = `The key was compromised on ${since}; this still counts because the log had it on ${formatSeconds(loggedSeconds)}, before that.`;
@@ -187,11 +185,10 @@ function loggedBefore(compromisedSinceMs: number, loggedSeconds: number): Compro
 }
 
 /**
- * Refuses what a compromised key signed at or after its time, unless the log had it before that (decision D13.6).
- *
- * @param window the key's window, null when no key history is known
+ * Refuses a signature made at or after the key's compromise, unless the log had it before that (decision D13.6).
+ * @param window null when no key history is known
  * @param seconds the time of signing, which a thief can choose
- * @param loggedSeconds the time of a checkpoint that covers the envelope, null without a proof
+ * @param loggedSeconds the time of a checkpoint that covers the envelope; null without a proof
  */
 export function checkCompromise(
   window: KeyWindow | null,
@@ -210,11 +207,9 @@ export function checkCompromise(
 }
 
 /**
- * Refuses what a key signed before it was activated or after it was retired, in whole seconds because
- * that is what a signature carries. A key that was never activated never signs.
- *
- * @param window the key's window, null when no key history is known
- * @param seconds the time of signing
+ * Refuses a signature made before the key was activated or after it was retired, in whole seconds as signatures have. A
+ * key that was never activated never signs.
+ * @param window null when no key history is known
  */
 export function checkWindow(window: KeyWindow | null, seconds: number): Passed | Refusal {
   if (window === null) return unknown;

@@ -1,8 +1,6 @@
 /**
- * The keys that envelopes are verified with, vetted once for all of them.
- *
- * One forbidden key makes the whole set refuse everything, used or not: whoever let it in could have
- * changed the others as well.
+ * The keys that envelopes are verified with, vetted once. One forbidden key makes the whole set refuse everything, used or
+ * not: whoever added it could have changed the others.
  */
 
 import { formatSeconds } from "./date-time.ts";
@@ -13,16 +11,16 @@ import { isThumbprint, thumbprintOf, type VettedKey, vetRsaKey } from "./rsa-key
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import { type KeyTrust, type Passed, passed } from "./verification.ts";
 
-/** A key with its window of use, which only a key history tells. */
+/** `window` is null without a key history. */
 export type KnownKey = VettedKey & { readonly window: KeyWindow | null };
 
-/** Build it with `createKeySet`; `refusal` is set when the set refuses everything. */
+/** A result of `createKeySet`; `refusal` is set when the set refuses everything. */
 export type KeySet = {
   readonly keys: ReadonlyMap<string, KnownKey>;
   readonly refusal: Refusal | null;
-  /** What makes these keys the service's; null when the set is refused. */
+  /** Null when the set is refused. */
   readonly trust: KeyTrust | null;
-  /** The outcome of the check `keySet` of every envelope that is judged with these keys. */
+  /** The outcome of the check `keySet` of every envelope. */
   readonly checked: Passed;
 };
 
@@ -34,25 +32,13 @@ export type KeySetSources = {
   /** The issuer that the key history must be of. */
   readonly issuer?: string;
   /**
-   * The key id (RFC 7638 thumbprint) of the key that must have signed the key history. The history is signed with a key
-   * out of itself, so alone it proves nothing about who made it: give the anchor, or a JWKS that you fetched yourself.
+   * Key id (RFC 7638 thumbprint) of the key that must have signed the key history. The history is signed with one of its
+   * own keys, so alone it proves nothing: give the anchor, or a JWKS that you fetched yourself.
    */
   readonly anchor?: string;
 };
 
-function readJwksText(text: string): JsonValue | Refusal {
-  const reading = readStrictJson(text);
-  if (!(reading instanceof Refusal)) return reading;
-  const isDuplicate = reading.reason === "JSON_DUPLICATE_MEMBER";
-  return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
-}
-
-function readJwksDocument(jwks: string | Uint8Array | object): JsonValue | Refusal {
-  const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
-  return isFile ? readJwksText(textOf(jwks) ?? "") : (jwks as JsonObject);
-}
-
-/** Key ids must be unique over all keys, those that are ignored included. */
+/** Key ids must be unique over all keys, ignored ones included. */
 function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
   const keys = new Map<string, KnownKey>();
   const kids = new Set<JsonValue>();
@@ -69,29 +55,26 @@ function vetKeys(entries: JsonValue[]): Map<string, KnownKey> | Refusal {
   return keys;
 }
 
-/**
- * Reads and vets a JWKS document.
- *
- * @param jwks its text, its bytes or its parsed value
- * @returns the RSA keys by key id, or the refusal of the whole set
- */
+/** Reads and vets a JWKS document: the RSA keys by key id, or the refusal of the whole set. */
 function readJwks(jwks: string | Uint8Array | object): ReadonlyMap<string, KnownKey> | Refusal {
-  const document = readJwksDocument(jwks);
-  if (document instanceof Refusal) return document;
+  const isFile = jwks instanceof Uint8Array || typeof jwks === "string";
+  const document = isFile ? readStrictJson(textOf(jwks) ?? "") : (jwks as JsonObject);
+  if (document instanceof Refusal) {
+    const isDuplicate = document.reason === "JSON_DUPLICATE_MEMBER";
+    return refuse(isDuplicate ? "KEY_SET_DUPLICATE_MEMBER" : "KEY_SET_UNREADABLE");
+  }
   if (!isJsonObject(document) || !Array.isArray(document.keys)) return refuse("KEY_SET_UNREADABLE");
   return vetKeys(document.keys);
 }
 
-/** The same key, whatever it is called. */
 function isSameKey(one: VettedKey, other: VettedKey): boolean {
   return one.jwk.n === other.jwk.n && one.jwk.e === other.jwk.e;
 }
 
 /**
- * The history adds windows to the keys of the JWKS and names those that were compromised. It brings back no other key
- * that the JWKS lacks: retired keys stay in there for ever, so one that is gone was taken out for a reason that is
- * newer than this history.
- * @param isPinned the history is believed by a key that the caller pinned: then a JWKS, which nobody signs, adds none to it
+ * Adds the history's windows to the keys of the JWKS, and its compromised keys. It adds no other key that the JWKS lacks:
+ * retired keys stay in a JWKS, so a missing one was removed for a reason that is newer than this history.
+ * @param isPinned the caller pinned the history's signer: then the JWKS, which nobody signs, adds no key
  */
 function merge(
   published: ReadonlyMap<string, KnownKey>,
@@ -111,7 +94,7 @@ function merge(
 
 type Trusted = { readonly keys: ReadonlyMap<string, KnownKey>; readonly trust: KeyTrust };
 
-/** Whoever signed the history could have written any key into it: so the signer must be known from elsewhere. */
+/** The signer of the history could have written any key into it, so the signer must be known from elsewhere. */
 async function anchorHistory(
   history: KeyHistory,
   published: ReadonlyMap<string, KnownKey> | null,
@@ -146,7 +129,6 @@ async function readSources(sources: KeySetSources): Promise<Trusted | Refusal> {
 const noForbiddenKey = "No key of the set is forbidden.";
 const checkedWithJwks = passed(noForbiddenKey);
 
-/** Says on what the set rests where that is not the JWKS. */
 function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed {
   if (basis === "jwks") return checkedWithJwks;
   const signed = `which key ${historySigner} signed on ${historySignedAt}`;
@@ -158,18 +140,14 @@ function checkedBy({ basis, historySigner, historySignedAt }: KeyTrust): Passed 
 }
 
 /**
- * Builds the key set that `verifyEnvelope` needs, from a JWKS (RFC 7517), a key history or both.
+ * Builds the key set for `verifyEnvelope` from a JWKS (RFC 7517), a key history or both.
  *
- * A bad source does not throw: the set then carries the refusal that every envelope will get. With both given, the key
- * that signed the history must be in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. The history alone is enough, but then
- * it is believed as it is, unless `anchor` pins its signer: take it from the service or from your own archive, never
- * from the party that hands over the envelope. With an anchor, a key that is not in the history is not known, whatever
- * the JWKS says.
- *
+ * A bad source does not throw: every envelope then gets the set's refusal. With both given, the history's signer must be
+ * in the JWKS, else `KEY_HISTORY_NOT_ANCHORED`. A history alone is believed as it is unless `anchor` pins its signer:
+ * take it from the service or your own archive, never from the party that hands over the envelope. With an anchor, only
+ * keys of the history are known.
  * @param sources at least one of `jwks` and `keyHistory`, and `anchor` only with a `keyHistory`
- * @returns the set, vetted once for all envelopes
- * @throws TypeError when neither is given, or an anchor that pins nothing or is no thumbprint
- *
+ * @throws TypeError when neither is given, or for an anchor without a history or that is no thumbprint
  * @example
  * ```ts
  * const address = "https://verify.example.org/v1/inter-agency/.well-known";
@@ -186,7 +164,7 @@ export async function createKeySet(sources: KeySetSources): Promise<KeySet> {
   if (anchor !== undefined && (keyHistory === undefined || !isThumbprint(anchor))) {
     throw new TypeError("the anchor is the 43-character id of the key that signed the key history");
   }
-  // What throws here is the cryptography itself, for example a page that is not served over https.
+  // Only the cryptography throws here, for example on a page without https.
   const outcome = await readSources(sources).catch(() => refuse("VERIFIER_FAILED"));
   return outcome instanceof Refusal
     ? { keys: new Map(), refusal: outcome, trust: null, checked: checkedWithJwks }

@@ -1,12 +1,10 @@
 /**
- * What partners import from the package that `npm run package` makes, and from `/v1/inter-agency/verify.mjs` (decision
- * D14.1). Everything that is not listed here may change without notice.
+ * The package `tvs-partner`, also served at `/v1/inter-agency/verify.mjs` (decision D14.1). Everything that is not listed
+ * here may change without notice.
  *
  * It runs wherever there is WebCrypto: Node 20 and later, Bun, Deno, and browsers in secure contexts. The verifier does
- * not throw for bad input: what is wrong with an envelope, a key set or a delivery is a value with a stable code
- * (`refusalReasons`, `webhookRefusalReasons`). The client throws `ClientError` when there is no answer to rely on. A
- * `TypeError` is a mistake of the caller's.
- *
+ * not throw for bad input: it returns a stable code (`refusalReasons`, `webhookRefusalReasons`). The client throws
+ * `ClientError` when there is no answer to rely on. A `TypeError` is a mistake of the caller's.
  * @example
  * ```ts
  * import { createKeySet, verifyEnvelope } from "tvs-partner";
@@ -17,7 +15,7 @@
  * ```
  */
 
-export { type AnswerAge, describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
+export { describeAge, describeAnswer, describeStatement } from "./answer-age.ts";
 export type {
   EligibilityCheckRequest,
   Events,
@@ -44,9 +42,14 @@ export {
   type PageOptions,
   type StatementAnswer,
 } from "./client.ts";
-export type { CallInfo, Quota } from "./client-calls.ts";
-export { ClientError, type ClientErrorCode, clientErrorCodes } from "./client-error.ts";
-export type { Answer, ClientVerification } from "./client-keys.ts";
+export type { Answer, ClientVerification } from "./client-answers.ts";
+export {
+  type CallInfo,
+  ClientError,
+  type ClientErrorCode,
+  clientErrorCodes,
+  type Quota,
+} from "./client-calls.ts";
 export type {
   EligibilityResult,
   EventType,
@@ -61,6 +64,7 @@ export type {
 } from "./contract.ts";
 export type { ApiErrorCode } from "./error-codes.ts";
 export { type EnvelopeItem, readEnvelopes } from "./input.ts";
+export { isStatement } from "./jws.ts";
 export { createKeySet, type KeySet, type KeySetSources } from "./key-set.ts";
 export type { Checkpoint, TreeHead } from "./log-checkpoint.ts";
 export { type LogProof, type LogProofOptions, openLogProof, readLogKeys } from "./log-proof.ts";
@@ -81,22 +85,26 @@ export {
 } from "./reasons.ts";
 export type { VerifySignature } from "./rsa-key.ts";
 export type { VerifierKey } from "./signed-note.ts";
-export { isStatement } from "./statement-form.ts";
-export { type ListedStatus, type OfflinePack, readOfflinePack } from "./status-list.ts";
+export { type OfflinePack, readOfflinePack } from "./status-list.ts";
 export { type JsonValue, readStrictJson } from "./strict-json.ts";
-export type { Check, CheckName, KeyTrust, LogEvidence, Verification } from "./verification.ts";
+export type {
+  AnswerAge,
+  Check,
+  CheckName,
+  KeyTrust,
+  ListedStatus,
+  LogEvidence,
+  Stated,
+  StatementVerification,
+  Verification,
+} from "./verification.ts";
 export {
   type SyncVerifyOptions,
   type VerifyOptions,
   verifyEnvelope,
   verifyEnvelopeSync,
 } from "./verify-envelope.ts";
-export {
-  type Stated,
-  type StatementOptions,
-  type StatementVerification,
-  verifyStatement,
-} from "./verify-statement.ts";
+export { type StatementOptions, verifyStatement } from "./verify-statement.ts";
 export {
   verifyWebhook,
   type WebhookInput,

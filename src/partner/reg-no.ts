@@ -1,12 +1,9 @@
-/** Registration numbers, as far as a caller needs to know of them. */
-
-/** Characters of a registration number at most, as somebody types it. A longer text is no number. */
+/** Characters of a registration number at most, as somebody types it. */
 export const maxRegNoLength = 200;
 
 /**
- * A number as answers spell it, if it is one: upper case, without white space. Some letters fall apart when they are made
- * upper case, and are put together again.
- * @returns a text that is too long for a number, unchanged: normalizing it takes the square of its length
+ * Spells a registration number as answers do: upper case, without white space. Upper case decomposes some letters, which
+ * the second normalization composes. A text longer than a number is unchanged: normalizing takes the square of its length.
  */
 export function foldRegNo(text: string): string {
   if (text.length > maxRegNoLength) return text;

@@ -1,14 +1,10 @@
-/**
- * RSA public keys: one JSON Web Key (RFC 7517, RFC 7518 section 6.3) is vetted before anything is verified with it, and
- * verifies signatures then.
- */
+/** RSA public keys: a JSON Web Key (RFC 7517, RFC 7518 section 6.3) is vetted before it verifies signatures. */
 
 import { decodeBase64url, encodeBase64url } from "./base64.ts";
 import { toHex } from "./bytes.ts";
 import { type Refusal, refuse } from "./reasons.ts";
 import type { JsonObject } from "./strict-json.ts";
 
-/** A public RSA key that was vetted, stripped to what verification needs. */
 type RsaPublicJwk = {
   readonly kty: "RSA";
   readonly use: "sig";
@@ -24,9 +20,9 @@ type RsaPublicJwk = {
 export type VettedKey = { readonly jwk: RsaPublicJwk; readonly modulusBytes: number };
 
 const minModulusBits = 2048;
-/** Larger keys only cost time; the service makes none over 4096 bits. */
+/** Larger keys only cost time; the service's have at most 4096 bits. */
 const maxModulusBits = 8192;
-/** Every exponent in use fits four bytes; WebCrypto of some browsers takes no more. */
+/** Some browsers' WebCrypto accepts no more. */
 const maxExponentBytes = 4;
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
@@ -56,7 +52,7 @@ function vetModulus(bytes: Uint8Array, kid: string): Refusal | null {
   return refuse("KEY_SET_ROCA", `Key ${kid} was made by a generator known to be broken: it can be factored.`);
 }
 
-/** Secrets in a set mean that whoever published it, or passed it on, could sign with it. */
+/** With a secret in the set, whoever published it or passed it on could sign. */
 function findSecret(jwk: JsonObject): Refusal | null {
   if (jwk.kty === "oct" || Object.hasOwn(jwk, "k")) return refuse("KEY_SET_SYMMETRIC_KEY");
   if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return refuse("KEY_SET_PRIVATE_KEY");
@@ -71,13 +67,8 @@ function isForSignatures(jwk: JsonObject): boolean {
 }
 
 /**
- * Vets one key of a set.
- *
- * A public key of another type than RSA (RFC 7517 section 5: to be ignored when not understood) can never
- * verify an envelope, so it does no harm and gives null.
- *
- * @param jwk one element of `keys`
- * @returns the key, null when it is to be ignored, or the refusal of the whole set
+ * Vets one element of `keys`.
+ * @returns the key, the refusal of the whole set, or null for a key of another type, which is ignored (RFC 7517 section 5)
  */
 export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
   const secret = findSecret(jwk);
@@ -104,30 +95,20 @@ export function vetRsaKey(jwk: JsonObject): VettedKey | Refusal | null {
   return { jwk: publicJwk, modulusBytes: n.length };
 }
 
-/** Whether a text has the form of a thumbprint. */
 export function isThumbprint(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/**
- * The RFC 7638 thumbprint of a key, which is the key id that the service gives it. Computed from the key itself: the
- * `kid` beside a key is a text that anybody can write.
- *
- * @param jwk a vetted key
- * @returns SHA-256 in base64url, 43 characters
- */
+/** Computes a key's RFC 7638 thumbprint, the service's key id; anybody can write another `kid` beside a key. */
 export async function thumbprintOf({ e, n }: RsaPublicJwk): Promise<string> {
   const members = new TextEncoder().encode(JSON.stringify({ e, kty: "RSA", n }));
   return encodeBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", members)));
 }
 
 /**
- * The ROCA fingerprint (CVE-2017-15361; Nemec et al., "The Return of Coppersmith's Attack", 2017).
- *
- * The broken generator makes primes of the form `k·M + (65537^a mod M)`, M a product of small primes. So for
- * each small prime that divides M, the modulus is a power of 65537 as well. Below are the discriminators of
- * the published test: the primes for which powers of 65537 are not simply everything. A random modulus
- * passes all of them with a chance of one in 2^28.
+ * The ROCA fingerprint (CVE-2017-15361; Nemec et al., "The Return of Coppersmith's Attack", 2017). The broken generator
+ * makes primes `k·M + (65537^a mod M)`, M a product of small primes, so modulo each of those the modulus is a power of
+ * 65537. These are the published test's primes; a random modulus passes all of them with a chance of one in 2^28.
  */
 const generator = 65537;
 const discriminators = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157];
@@ -144,22 +125,15 @@ function powersModulo(prime: number): Set<number> {
 
 const subgroups = discriminators.map((prime) => ({ prime: BigInt(prime), powers: powersModulo(prime) }));
 
-/**
- * Whether an RSA modulus carries the fingerprint of the broken generator.
- *
- * @param modulus the public modulus n
- */
 export function hasRocaFingerprint(modulus: bigint): boolean {
   return subgroups.every(({ prime, powers }) => powers.has(Number(modulus % prime)));
 }
 
 /**
  * Checks one signature. A host with faster cryptography injects its own.
- *
  * @param kid the key id, for caches
- * @param jwk the vetted public key
  * @param signingInput the bytes of `header.payload`
- * @param signature the signature, as long as the modulus
+ * @param signature as long as the modulus
  */
 export type VerifySignature = (
   kid: string,
@@ -170,7 +144,7 @@ export type VerifySignature = (
 
 const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
 
-/** Importing costs as much as several verifications, so each vetted key is imported once. */
+/** Importing costs as much as several verifications. */
 const imported = new WeakMap<RsaPublicJwk, Promise<CryptoKey>>();
 
 function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
@@ -185,8 +159,8 @@ function importOnce(jwk: RsaPublicJwk): Promise<CryptoKey> {
 }
 
 /**
- * Checks a signature, RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3), with WebCrypto. Browsers offer it in secure
- * contexts only: https or localhost.
+ * Checks RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3) with WebCrypto, which browsers have in secure contexts only
+ * (https or localhost).
  */
 export async function verifyWithWebCrypto(
   _kid: string,

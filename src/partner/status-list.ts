@@ -1,8 +1,7 @@
 /**
- * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether what an envelope
- * says was withdrawn since. A list is for a million teachers, so that who fetches one tells nobody of whom he asks.
- *
- * Never valid by silence: a list that cannot be believed, or does not reach to now, is a refusal, never an "it holds".
+ * Signed status lists (IETF Token Status List, draft-ietf-oauth-status-list-21; decision D15.5): whether an answer was
+ * withdrawn since. A list has a million places, so fetching one tells nobody whom it is about. A list that cannot be
+ * believed, or is too old, is a refusal.
  */
 
 import { decodeBase64url } from "./base64.ts";
@@ -15,18 +14,9 @@ import type { KeySet, KnownKey } from "./key-set.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, verifyWithWebCrypto } from "./rsa-key.ts";
 import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import type { ListedStatus, StatusClaim } from "./verification.ts";
 
-/** The envelope's place in a list, as it is signed (section 6.1 of the draft). */
-export type StatusClaim = { readonly uri: string; readonly idx: number };
-
-/** What a list says of an envelope's place. */
-export type ListedStatus = StatusClaim & {
-  /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
-  readonly signedAt: string | null;
-  readonly withdrawn: boolean;
-};
-
-/** A list whose signature is good; whether it is new enough is asked for each envelope. */
+/** A list with a good signature; its age is checked for each envelope. */
 export type StatusList = {
   readonly uri: string;
   readonly issuedAtSeconds: number;
@@ -37,7 +27,7 @@ export type StatusList = {
   readonly bytes: Uint8Array;
 };
 
-/** A file for a place without a network: all that envelopes of one service are judged by. */
+/** Everything to verify one service's envelopes without a network. */
 export type OfflinePack = {
   readonly issuer: string;
   readonly madeAt: string;
@@ -47,7 +37,7 @@ export type OfflinePack = {
   readonly statusLists: readonly string[];
 };
 
-/** What a place is judged by, besides the lists; times in seconds. */
+/** Times are in seconds. */
 type Judging = {
   readonly issuer: string;
   /** When the envelope was signed. */
@@ -59,12 +49,12 @@ type Judging = {
   readonly maxAgeSeconds: number;
 };
 
-/** The `typ` of the header, which keeps a list from ever passing for another token (RFC 8725 section 3.11). */
+/** The header's `typ`, so that a list never passes for another token (RFC 8725 section 3.11). */
 export const statusListType = "statuslist+jwt";
 export const defaultMaxListAgeSeconds = 7 * 86_400;
-/** No list of the service has more places; what unpacks beyond their bits is not read on. */
+/** The service's limit; unpacking stops beyond it. */
 const maxPlaces = 2 ** 20;
-/** A list of so many places that nothing can pack, one byte each, in base64url and signed. */
+/** Room for `maxPlaces` incompressible bytes in base64url, and the signature. */
 const maxTokenCharacters = 2 * 1024 * 1024;
 const packedPieceBytes = 1024;
 
@@ -72,7 +62,7 @@ function unusable(detail: string): Refusal {
   return refuse("STATUS_LIST_UNUSABLE", detail);
 }
 
-/** In small pieces: some runtimes unpack each at once, to a thousand times its size at most. */
+/** Small pieces, because some runtimes unpack a whole piece to a thousand times its size. */
 function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
   return new ReadableStream({
@@ -84,7 +74,7 @@ function inPieces(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Ar
   });
 }
 
-/** What ZLIB (RFC 1950) has packed, in at most so many bytes; null for more, and for what is not packed so. */
+/** Unpacks ZLIB (RFC 1950); null for malformed input or more than `maxBytes`. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promise<Uint8Array | null> {
   const reader = inPieces(packed).pipeThrough(new DecompressionStream("deflate")).getReader();
   const parts: Uint8Array[] = [];
@@ -103,7 +93,7 @@ async function unpack(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Promis
   }
 }
 
-/** The member `status_list` of a token (section 4.2 of the draft). */
+/** Reads the member `status_list` of a token (section 4.2 of the draft). */
 export async function readPlaces(
   list: JsonValue | undefined,
 ): Promise<Pick<StatusList, "bits" | "bytes"> | Refusal> {
@@ -116,13 +106,13 @@ export async function readPlaces(
     : unusable("The status list is not packed as it must be, or unpacks to more than a list has places.");
 }
 
-/** The value at a place, from the least significant bit on (section 4.1 of the draft); null where there is no such place. */
+/** The value at a place, least significant bit first (section 4.1 of the draft); null for a place beyond the list. */
 export function valueAt({ bits, bytes }: Pick<StatusList, "bits" | "bytes">, idx: number): number | null {
   const byte = bytes[Math.floor((idx * bits) / 8)];
   return byte === undefined ? null : (byte >> ((idx * bits) % 8)) & (2 ** bits - 1);
 }
 
-/** A list is made anew every day, by a key in use: one that was taken since could write what it likes, with any time. */
+/** Lists are signed daily with a key in use. A key compromised since could sign any list, with any time. */
 function findKey({ kid, typ }: JwsHeader, { keys }: KeySet): KnownKey | Refusal {
   if (typ !== statusListType) return unusable(`The status list's typ is not ${statusListType}.`);
   const key = keys.get(kid);
@@ -168,16 +158,12 @@ async function open(text: string, keys: KeySet): Promise<StatusList | Refusal> {
   return payload instanceof Refusal ? unusable(noToken) : readClaims(payload, key);
 }
 
-/** Lists that were opened with a key set: an archive of a million envelopes has one or two. */
+/** Opened lists by key set: an archive of a million envelopes has one or two. */
 const opened = new WeakMap<KeySet, Map<string, Promise<StatusList | Refusal>>>();
 const maxOpened = 64;
 
 /**
- * Opens lists, each once for a key set.
- *
- * @param texts the tokens, `application/statuslist+jwt`
- * @param keys the service's keys
- * @returns each list, or why it says nothing
+ * Opens lists (`application/statuslist+jwt`), each once for a key set.
  * @throws DOMException when this machine has no WebCrypto
  */
 export function openStatusLists(
@@ -191,14 +177,14 @@ export function openStatusLists(
     texts.map((text) => {
       const list = kept.get(text) ?? open(text, keys);
       kept.set(text, list);
-      // What this machine could not check once it may be able to check later.
+      // A failure of this machine's cryptography may pass.
       list.catch(() => kept.delete(text));
       return list;
     }),
   );
 }
 
-/** Of two lists of one second the one that tells of more counts, whichever was given first. */
+/** Of two lists of the same second, the one with the higher value counts. */
 function isNewer(list: StatusList, other: StatusList, idx: number): boolean {
   const isSameTime = list.issuedAtSeconds === other.issuedAtSeconds;
   return isSameTime
@@ -224,13 +210,8 @@ function findTimeProblem(list: StatusList, judging: Judging): Refusal | null {
 }
 
 /**
- * Looks an envelope's place up.
- *
- * @param claim the place that the envelope names
- * @param lists what `openStatusLists` gave; of several with one address the newest counts, and of those of
- *   one second the one in which the place is set
- * @param judging whose lists count, and how old they may be
- * @returns what the list says; `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE` where nothing can be said
+ * Looks up an envelope's place in the newest list of its address.
+ * @returns the place's status, or the refusal `STATUS_LIST_UNUSABLE` or `STATUS_LIST_STALE`
  */
 export function findStatus(
   claim: StatusClaim,
@@ -249,7 +230,7 @@ export function findStatus(
   const value = valueAt(list, claim.idx);
   if (value === null) return unusable("The status list does not have the envelope's place.");
   const signedAt = formatSeconds(list.issuedAtSeconds);
-  // What was withdrawn before a yes was signed had been lifted by then: only a newer list can tell of "since".
+  // A withdrawal before a signed yes had been lifted by then: only a newer list can tell of "since".
   const isBefore = list.issuedAtSeconds < judging.signedSeconds - judging.toleranceSeconds;
   if (value !== 0 && isBefore && judging.isYes)
     return refuse("STATUS_LIST_STALE", `The status list of ${signedAt} is older than the envelope.`);
@@ -257,12 +238,9 @@ export function findStatus(
 }
 
 /**
- * Reads an offline pack, as the service serves it at `/v1/inter-agency/offline-pack`. Nothing in it is proved by that:
- * its key history and its lists are signed, and who made them the caller has to know (`anchor` of `createKeySet`).
- *
- * @param source its text or bytes
- * @returns the pack, or null for what is none
- *
+ * Reads an offline pack of `/v1/inter-agency/offline-pack`. Reading proves nothing: its key history and lists are signed,
+ * and the caller has to know by whom (`anchor` of `createKeySet`).
+ * @returns the pack, or null for anything else
  * @example
  * ```ts
  * const { issuer, keyHistory, statusLists } = readOfflinePack(text) ?? fail();

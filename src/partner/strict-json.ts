@@ -1,19 +1,15 @@
 /**
- * Strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): what two readers could understand differently is
- * refused, because an attacker lives in that difference.
- *
- * Refused: duplicate members anywhere (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes
- * that are not UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`. More than
- * `maxJsonValues` are not read at all.
+ * Strict JSON (RFC 8259 narrowed by I-JSON, RFC 7493): a text that two readers could understand differently is refused.
+ * Refused are duplicate members (also in another spelling, `"a"` and `"\u0061"`), trailing bytes, bytes that are not
+ * UTF-8, lone surrogates, numbers that a double cannot hold, nesting beyond `maxJsonDepth`, more than `maxJsonValues`.
  */
 
 import { Refusal, type RefusalReason, refuse } from "./reasons.ts";
 
-/** What a JSON text can hold. Member names are own properties, `__proto__` included. */
+/** Member names are own properties, `__proto__` included. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [member: string]: JsonValue };
 
-/** The reasons of this reader. */
 export type JsonReason = Extract<RefusalReason, `JSON_${string}` | "INPUT_NOT_UTF8" | "INPUT_TOO_LARGE">;
 
 /** An envelope is about six levels deep; a profile may add a few. */
@@ -21,22 +17,21 @@ export const maxJsonDepth = 32;
 /** Some forty thousand envelopes. In memory a value may take twenty times the two bytes that write it. */
 export const maxJsonValues = 2_000_000;
 
-/** The longest text that does no harm when it is parsed, whatever stands in it. */
+/** The longest text that is harmless to parse, whatever its content. */
 const harmlessLength = 1024 * 1024;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Any escape that could write half of a surrogate pair; only then are the strings looked at one by one. */
+/** An escape that could write half of a surrogate pair; only then is each string checked. */
 const surrogateEscape = /\\u[dD][89a-fA-F]/;
 
 type Census = { members: number; readonly checkStrings: boolean; problem: JsonReason | null };
 
-/** Tells an object from null, arrays and scalars. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The bytes as text, or null when they are not UTF-8. A byte order mark is kept, hence refused by JSON. */
+/** Decodes UTF-8; null for other bytes. A byte order mark is kept, hence refused by JSON. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return utf8.decode(bytes);
@@ -45,7 +40,7 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** Whether the quote at `index` is escaped: an odd number of backslashes stands before it. */
+/** Whether the quote at `index` is escaped: it follows an odd number of backslashes. */
 function isEscaped(text: string, index: number): boolean {
   let before = index - 1;
   while (text.charCodeAt(before) === 0x5c) before--;
@@ -59,11 +54,8 @@ function endOfString(text: string, from: number): number {
 }
 
 /**
- * What a text would be as JSON, counted before it is parsed, because parsing is what costs: sixty megabytes of brackets
- * take gigabytes. It leaps over strings, so a long signature costs one native search. Up to where a text stops being
- * JSON the parser sees the same; what is counted beyond does no harm, because the parser refuses the text.
- *
- * @returns how many members it writes (every string that a colon follows), or the refusal
+ * Counts depth, values and members (strings before a colon) before parsing: sixty megabytes of brackets would take
+ * gigabytes. Counts after the point where a text stops being JSON do no harm, because the parser refuses the text.
  */
 function outlineJson(text: string): number | Refusal {
   let [members, values, depth] = [0, 0, 0];
@@ -90,14 +82,9 @@ function surveyString(text: string, census: Census): void {
   if (census.checkStrings && !text.isWellFormed()) census.problem ??= "JSON_LONE_SURROGATE";
 }
 
-/** Infinity, and whole numbers beyond 2^53, have lost what was written. */
-function surveyNumber(value: number, census: Census): void {
-  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
-}
-
 function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Census): void {
   if (depth >= maxJsonDepth) {
-    // Beneath it nothing is counted, so this comes before all else.
+    // Nothing below is counted, so this reason comes first.
     census.problem = "JSON_TOO_DEEP";
   } else if (Array.isArray(value)) {
     for (const item of value) survey(item, depth + 1, census);
@@ -112,8 +99,10 @@ function surveyNested(value: JsonValue[] | JsonObject, depth: number, census: Ce
 
 function survey(value: JsonValue, depth: number, census: Census): void {
   if (typeof value === "string") surveyString(value, census);
-  else if (typeof value === "number") surveyNumber(value, census);
-  else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
+  else if (typeof value === "number") {
+    // Infinity, and whole numbers beyond 2^53, have lost their written value.
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) census.problem ??= "JSON_NUMBER_RANGE";
+  } else if (typeof value === "object" && value !== null) surveyNested(value, depth, census);
 }
 
 function parse(text: string): JsonValue | Refusal {
@@ -125,13 +114,10 @@ function parse(text: string): JsonValue | Refusal {
 }
 
 /**
- * Reads one JSON text strictly.
- *
- * The runtime's parser keeps only the last of several members with one name, whatever their spelling. So the
- * text has a duplicate exactly when it writes more members than the parsed value holds.
- *
+ * Reads one JSON text strictly. The runtime's parser keeps only the last of several members with one name, so a text has a
+ * duplicate exactly when it writes more members than the parsed value holds.
  * @param input the text, or its bytes in UTF-8
- * @returns the value, or the refusal, whose reason is a {@link JsonReason}; it never throws
+ * @returns the value, or a refusal with a {@link JsonReason}; it never throws
  */
 export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal {
   const text = typeof input === "string" ? input : decodeUtf8(input);
@@ -149,23 +135,13 @@ export function readStrictJson(input: string | Uint8Array): JsonValue | Refusal 
   return problem === null ? value : refuse(problem);
 }
 
-/**
- * Whether a text that was refused was at least parsed, hence is JSON whose parts can be told apart without doubt.
- *
- * @param text the text
- * @param refusal what `readStrictJson` gave for it
- */
+/** Whether a text that `readStrictJson` refused was parsed, hence is JSON with unambiguous parts. */
 export function isParsed(text: string, { reason }: Refusal): boolean {
   if (reason === "JSON_TOO_DEEP") return text.length <= harmlessLength;
   return reason !== "JSON_MALFORMED" && reason !== "INPUT_NOT_UTF8" && reason !== "INPUT_TOO_LARGE";
 }
 
-/**
- * The parts of an array or object, as they are written, so that each can be judged by itself.
- *
- * @param text the text of one array or object, known to be JSON
- * @returns the text of each element, or of each `"name": value` pair
- */
+/** Slices one array or object, known to be JSON, into the text of each element or `"name": value` pair. */
 export function sliceJson(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -191,11 +167,7 @@ export function sliceJson(text: string): string[] {
   return parts.filter((part) => part !== "");
 }
 
-/**
- * The members of an object, as they are written: duplicates are kept.
- *
- * @param text the text of one object, known to be JSON
- */
+/** Slices one object, known to be JSON, into its members as written, duplicates included. */
 export function sliceMembers(text: string): { name: string; value: string }[] {
   return sliceJson(text).map((part) => {
     const end = endOfString(part, 1) + 1;

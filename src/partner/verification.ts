@@ -1,11 +1,8 @@
-/** What a verification says about an envelope, and how it is put together check by check. */
+/** What a verification says about an envelope or statement, and how it is put together check by check. */
 
-import type { AnswerAge } from "./answer-age.ts";
-import type { Claims } from "./claims.ts";
-import type { EligibilityResult } from "./contract.ts";
+import type { EligibilityResult, SignedStatement, StatementRow } from "./contract.ts";
 import { formatSeconds } from "./date-time.ts";
 import { type Refusal, type RefusalReason, refusalReasons, type Verdict, type Warning } from "./reasons.ts";
-import type { ListedStatus } from "./status-list.ts";
 
 /** The checks, in the order in which they run; the first that fails gives the reason. */
 export const checkNames = [
@@ -29,33 +26,56 @@ export type CheckName = (typeof checkNames)[number];
 /** `ok` is null for a check that does not apply, or that was not reached. */
 export type Check = { readonly name: CheckName; readonly ok: boolean | null; readonly detail: string };
 
-/** What makes the keys that an envelope was judged with the service's. */
+/** Why the keys of a verification are believed to be the service's. */
 export type KeyTrust = {
   /** `jwks`: the caller's JWKS; `anchor`: the caller pinned the history's signer; `key-history`: that file alone. */
   readonly basis: "jwks" | "anchor" | "key-history";
-  /** The key that signed the key history, by the thumbprint computed from it; null without a history. */
+  /** Thumbprint of the key that signed the key history, computed from the key; null without a history. */
   readonly historySigner: string | null;
   /** When the key history was signed, in whole seconds; later compromises are not in it. */
   readonly historySignedAt: string | null;
 };
 
-/** Where and when the evidence log had an envelope, as its proof shows. */
+/** Where and when the evidence log had an envelope, by its proof. */
 export type LogEvidence = {
   /** The log's name. */
   readonly origin: string;
-  /** The envelope's place in the log, from 0. */
+  /** The envelope's index in the log, from 0. */
   readonly index: number;
-  /** How many entries the log had at the time of the checkpoint. */
+  /** Entries in the log at the time of the checkpoint. */
   readonly size: number;
   /** When the checkpoint was signed, `YYYY-MM-DDTHH:MM:SSZ`: the envelope existed by then. */
   readonly checkpointAt: string | null;
-  /** Whether the key was compromised later than that, which is why the envelope is accepted all the same. */
+  /** Whether the key was compromised after the checkpoint, which is why the envelope is still accepted. */
   readonly precedesCompromise: boolean;
 };
 
+/** The age of an accepted answer at the time of the verification. */
+export type AnswerAge = {
+  /** Whole days since it was signed. */
+  readonly days: number;
+  /** More than 30 days. */
+  readonly isOld: boolean;
+  /**
+   * The last day, `YYYY-MM-DD`, of a licence that was valid when it was signed and has ended since. The service's time
+   * zone is not signed, so a licence has ended once its last day is over in every time zone.
+   */
+  readonly licenseEndedOn: string | null;
+};
+
+/** The envelope's place in a status list, as signed (Token Status List, section 6.1). */
+export type StatusClaim = { readonly uri: string; readonly idx: number };
+
+/** What a status list says of an envelope's place. */
+export type ListedStatus = StatusClaim & {
+  /** When the list was signed, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
+  readonly signedAt: string | null;
+  readonly withdrawn: boolean;
+};
+
 /**
- * What a verification found. Everything but `kid` comes from what is signed: it is null unless the signature
- * is good and its key was sound and in use, and it is there when only a later check refused the envelope.
+ * The outcome of a verification. Everything but `kid` is signed: it is null unless the signature is good and its key was
+ * sound and in use. It is set when only a later check refused the envelope.
  */
 export type Verification = {
   readonly valid: boolean;
@@ -63,41 +83,54 @@ export type Verification = {
   readonly reason: RefusalReason | null;
   readonly verdict: Verdict;
   readonly verificationId: string | null;
-  /** The key id that the header names, once the header is well formed. */
+  /** The key id of the header, once the header is well formed. */
   readonly kid: string | null;
   readonly issuer: string | null;
   readonly audience: string | null;
   /** The signed time of signing, in whole seconds: `YYYY-MM-DDTHH:MM:SSZ`. */
   readonly verifiedAt: string | null;
   readonly result: EligibilityResult | null;
-  /** What has become of the answer since its signing, by the time to judge by; null unless valid. */
+  /** Null unless valid. */
   readonly age: AnswerAge | null;
-  /**
-   * Another issuer than the expected one that an envelope says it comes from, when its key is not known
-   * (`KID_UNKNOWN`). Nothing proves it: anybody can write it.
-   */
+  /** With `KID_UNKNOWN`, another issuer that the envelope claims to be from. Unproved: anybody can write it. */
   readonly claimedIssuer: string | null;
-  /** What the keys rest on; null when the check `keySet` was not passed. */
+  /** Null when the check `keySet` did not pass. */
   readonly trust: KeyTrust | null;
-  /** What the proof shows; null without one, or when the check `log` was not passed. */
+  /** Null without a proof, or when the check `log` did not pass. */
   readonly log: LogEvidence | null;
-  /** What the status list says of it; null when none was asked, or none that counts. */
+  /** Null when no list was given, or none that counts. */
   readonly statusList: ListedStatus | null;
-  /** What to know of an envelope that is valid all the same. */
+  /** What to know of an envelope that is valid. */
   readonly warnings: readonly Warning[];
   /** All of `checkNames`, in order. */
   readonly checks: readonly Check[];
 };
 
+/** What a statement says of its list. */
+export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
+  /** All rows, if they are those that were signed; otherwise null. */
+  readonly rows: readonly StatementRow[] | null;
+};
+
+/** As for an envelope, but a statement has no result; `verificationId` is its `statementId`. */
+export type StatementVerification = Verification & {
+  /** Null unless the signature is good and its key was sound and in use. */
+  readonly statement: Stated | null;
+};
+
 /** A check that did not fail: passed, or null when it does not apply. */
 export type Passed = { readonly ok: true | null; readonly detail: string };
 
-/** The claims of an envelope, or of a statement, which has no result. */
-type ReadClaims = Pick<Claims, "issuer" | "audience" | "verificationId" | "issuedAtSeconds"> & {
+/** The claims that a verification repeats; a statement has no result. */
+type ReadClaims = {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly verificationId: string;
+  readonly issuedAtSeconds: number;
   readonly result: EligibilityResult | null;
 };
 
-/** A verification under way: the outcomes so far are those of the first of `checkNames`. */
+/** A verification under way: `outcomes` are those of the first of `checkNames`. */
 export type Draft = {
   readonly outcomes: Passed[];
   kid: string | null;
@@ -113,17 +146,14 @@ export type Draft = {
 const notReached = "Not reached.";
 const noWarnings: readonly Warning[] = Object.freeze([]);
 
-/** A passed check, to be made once and noted for many envelopes. */
 export function passed(detail: string): Passed {
   return { ok: true, detail };
 }
 
-/** A check that does not apply. */
 export function skipped(detail: string): Passed {
   return { ok: null, detail };
 }
 
-/** Begins a verification. */
 export function beginVerification(): Draft {
   const nothing = { kid: null, claims: null, age: null, claimedIssuer: null, trust: null, log: null };
   return { outcomes: [], ...nothing, statusList: null, warnings: noWarnings };
@@ -139,7 +169,7 @@ function describe(outcomes: readonly Passed[]): Check[] {
 }
 
 function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly Check[]): Verification {
-  const { claims, kid } = draft;
+  const { claims, kid, age, claimedIssuer, trust, log, statusList, warnings } = draft;
   return {
     valid: reason === null,
     reason,
@@ -150,12 +180,8 @@ function conclude(draft: Draft, reason: RefusalReason | null, checks: readonly C
     audience: claims?.audience ?? null,
     verifiedAt: claims === null ? null : formatSeconds(claims.issuedAtSeconds),
     result: claims?.result ?? null,
-    age: draft.age,
-    claimedIssuer: draft.claimedIssuer,
-    trust: draft.trust,
-    log: draft.log,
-    statusList: draft.statusList,
-    warnings: reason === null ? draft.warnings : noWarnings,
+    ...{ age, claimedIssuer, trust, log, statusList },
+    warnings: reason === null ? warnings : noWarnings,
     checks,
   };
 }
@@ -165,13 +191,7 @@ export function accept(draft: Draft): Verification {
   return conclude(draft, null, describe(draft.outcomes));
 }
 
-/**
- * Ends a verification at the check that failed. Those that did not run, before or after it, say so.
- *
- * @param draft the verification so far
- * @param name the check that failed
- * @param refusal why
- */
+/** Ends a verification at the check that failed. Other checks without an outcome were not reached. */
 export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verification {
   const checks = describe(draft.outcomes);
   for (const other of checkNames.slice(checks.length)) {
@@ -181,11 +201,7 @@ export function fail(draft: Draft, name: CheckName, refusal: Refusal): Verificat
   return conclude(draft, refusal.reason, checks);
 }
 
-/**
- * The verification of an input that could not even be opened as an envelope.
- *
- * @param refusal why
- */
+/** The verification of an input that could not be opened as an envelope. */
 export function unopened(refusal: Refusal): Verification {
   return fail(beginVerification(), "form", refusal);
 }

@@ -1,14 +1,29 @@
 /** Verifies one signed envelope offline (contract C9 and contract C18). */
 
 import { ageOf } from "./answer-age.ts";
-import { type Claims, readClaimedIssuer, readClaims, readIssuedAt } from "./claims.ts";
+import {
+  type Claims,
+  findOuterDifference,
+  type OuterMembers,
+  readClaimedIssuer,
+  readClaims,
+  readIssuedAt,
+  readOuterMembers,
+} from "./claims.ts";
 import { statementType } from "./contract.ts";
-import { type Form, readForm } from "./envelope-form.ts";
-import { type CompactJws, type JwsHeader, readJwsHeader, readJwsObject } from "./jws.ts";
+import { damageOr, findDamage, findMisreadUtf16, withoutMark } from "./file-text.ts";
+import { findNoEnvelope } from "./input.ts";
+import {
+  type CompactJws,
+  isStatement,
+  type JwsHeader,
+  readJwsHeader,
+  readJwsObject,
+  splitCompactJws,
+} from "./jws.ts";
 import { checkCompromise, checkWindow, keyHistoryType } from "./key-history.ts";
 import type { KeySet, KnownKey } from "./key-set.ts";
 import { findInLog, type LogFinding, type LogProof } from "./log-proof.ts";
-import { findOuterDifference } from "./outer-members.ts";
 import { Refusal, refuse } from "./reasons.ts";
 import { hasSignatureLength, type VerifySignature, verifyWithWebCrypto } from "./rsa-key.ts";
 import {
@@ -18,7 +33,7 @@ import {
   type StatusList,
   statusListType,
 } from "./status-list.ts";
-import type { JsonObject, JsonValue } from "./strict-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
 import {
   accept,
   beginVerification,
@@ -32,63 +47,60 @@ import {
 } from "./verification.ts";
 
 export type VerifyOptions = {
-  /** What `createKeySet` gave. */
+  /** The result of `createKeySet`. */
   readonly keys: KeySet;
   /** The service's issuer address. */
   readonly issuer: string;
   /** The caller's partner id. */
   readonly audience: string;
-  /** The time to judge by; the machine's when left out. */
+  /** The time of the verification; this machine's by default. */
   readonly now?: Date;
   /** How far the clocks of service and caller may differ; 60 by default. */
   readonly clockToleranceSeconds?: number;
-  /** Another implementation of RS256 than WebCrypto. */
+  /** An implementation of RS256 other than WebCrypto. */
   readonly verifySignature?: VerifySignature;
-  /** What `openLogProof` gave: the envelope must be the one in the log that it proves. */
+  /** The result of `openLogProof`: the envelope must be the entry that it proves. */
   readonly proof?: LogProof;
-  /** The service's status lists (`application/statuslist+jwt`): what was withdrawn since is then refused. */
+  /** The service's status lists (`application/statuslist+jwt`): an answer withdrawn since is refused. */
   readonly statusLists?: readonly string[];
-  /** How old a status list may be; 7 days by default. Beyond its own end none counts. */
+  /** How old a status list may be; 7 days by default. No list counts beyond its own end. */
   readonly maxListAgeSeconds?: number;
 };
 
-/** The same without a proof and lists, and with a synchronous RS256: no promise for each of a million envelopes. */
+/** Options without a proof and lists, and with a synchronous RS256. */
 export type SyncVerifyOptions = Omit<VerifyOptions, "proof" | "statusLists"> & {
   readonly verifySignature: (...parameters: Parameters<VerifySignature>) => boolean;
 };
 
-/** An envelope or statement whose form, header and key are in order: only the signature can tell now. */
+type Form = {
+  readonly jws: CompactJws;
+  /** The unsigned members; null for a bare signature. */
+  readonly outer: OuterMembers | null;
+};
+
+/** An envelope or statement whose form, header and key passed their checks. */
 type Opened<F = Form> = F & Signed & { readonly draft: Draft; readonly key: KnownKey };
 
 type Signed = Pick<Form, "jws">;
 
-/** What tells a kind of signed answer from others: an envelope here, a statement in verify-statement.ts. */
+/** What differs between envelopes and statements (verify-statement.ts). */
 export type Kind<F> = {
-  /** @returns what the header is, or why it is none of this kind */
   readHeader(protectedHeader: string): JwsHeader | Refusal;
-  /** What a form that was read is. */
+  /** The outcome of the check `form`. */
   formOf(form: F): Passed;
-  /** Judges what is signed, by a key that was good at that time. */
+  /** Checks the claims, signed by a key that was good at `issuedAt` (seconds). */
   judgePayload(found: Found<F>, payload: JsonObject, issuedAt: number): Verification;
 };
 
-/** The status lists that were given, each as it was opened; null without any. */
-type Lists = readonly (StatusList | Refusal)[] | null;
-
-/** A good signature, and what the log's proof shows when there is one. */
-type Found<F = Form> = {
+/** A signature, the log's finding, and the opened status lists; null where no proof or no lists were given. */
+type Found<F = Form, L = LogFinding> = {
   readonly opened: Opened<F>;
-  readonly logged: LogFinding | null;
-  readonly lists: Lists;
+  readonly logged: L | null;
+  readonly lists: readonly (StatusList | Refusal)[] | null;
 };
 
-/** What the cryptography says; null when this machine's failed. */
-type Answered<F> = {
-  readonly opened: Opened<F>;
-  readonly isGood: boolean | null;
-  readonly logged: LogFinding | Refusal | null;
-  readonly lists: Lists;
-};
+/** `isGood` is null when this machine's cryptography failed. */
+type Answered<F> = Found<F, LogFinding | Refusal> & { readonly isGood: boolean | null };
 
 const outcomes = {
   envelope: passed("A well-formed envelope, strict JSON, canonical base64url."),
@@ -110,9 +122,42 @@ const outcomes = {
 
 const defaultToleranceSeconds = 60;
 
+function readEnvelopeValue(value: JsonValue): Form | Refusal {
+  const outer = isJsonObject(value)
+    ? readOuterMembers(value)
+    : refuse("ENVELOPE_MALFORMED", "This is neither an envelope nor a signature.");
+  if (outer instanceof Refusal) {
+    return isStatement(value) ? refuse("IS_A_STATEMENT") : (findNoEnvelope(value) ?? outer);
+  }
+  const jws = splitCompactJws(outer.signature);
+  if (jws instanceof Refusal) return damageOr(jws, outer.signature);
+  return findDamageOfHeader(jws, outer.signature) ?? { jws, outer };
+}
+
+/** The header is read later; white space in or before it is damage, as in the other parts. */
+function findDamageOfHeader({ protectedHeader }: CompactJws, text: string): Refusal | null {
+  return /[^\w-]/.test(protectedHeader) ? findDamage(text) : null;
+}
+
+/** Reads an envelope or a bare compact JWS: its text, or a value of `readStrictJson`. */
+function readForm(input: string | JsonValue): Form | Refusal {
+  if (typeof input !== "string") return readEnvelopeValue(input);
+  const text = withoutMark(input);
+  const misread = findMisreadUtf16(text);
+  if (misread !== null) return misread;
+  // Only an object begins with a brace; anything else counts as a bare signature.
+  if (/^[\t\n\r ]*\{/.test(text)) {
+    const reading = readStrictJson(text);
+    return reading instanceof Refusal ? damageOr(reading, text) : readEnvelopeValue(reading);
+  }
+  const jws = splitCompactJws(text);
+  if (!(jws instanceof Refusal)) return findDamageOfHeader(jws, text) ?? { jws, outer: null };
+  return findNoEnvelope(text) ?? damageOr(jws, text);
+}
+
 /**
- * Reads the header of one kind. The issuer signs all kinds with the same keys, its key history and its lists too: none of
- * them must ever pass for another.
+ * Reads the header of one kind. The issuer signs envelopes, statements, key histories and status lists with the same keys:
+ * none of them may pass for another.
  * @param own the kind's `typ`; null for envelopes, which need none and may have another
  */
 export function readHeaderOf(own: string | null, protectedHeader: string): JwsHeader | Refusal {
@@ -124,7 +169,7 @@ export function readHeaderOf(own: string | null, protectedHeader: string): JwsHe
   return [keyHistoryType, statusListType].includes(header.typ ?? "") ? refuse("HEADER_TYP") : header;
 }
 
-/** What another service signed is checked there, so whoever it claims to be from is named. */
+/** An envelope of another service is checked there, so the issuer that it claims is named. */
 function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: VerifyOptions): Verification {
   const claimed = readClaimedIssuer(readJwsObject(payload, "payload"));
   const isForeign = claimed !== null && claimed !== issuer;
@@ -132,7 +177,7 @@ function failUnknownKey(draft: Draft, { payload }: CompactJws, { issuer }: Verif
   return fail(draft, "key", isForeign ? outcomes.foreign : refuse("KID_UNKNOWN"));
 }
 
-/** Every check that needs no cryptography and comes before it. */
+/** Makes the checks before the cryptography. */
 export function open<F extends Signed>(
   form: F | Refusal,
   options: VerifyOptions,
@@ -168,7 +213,7 @@ function checkTime(claims: Times, nowMs: number, options: VerifyOptions): Refusa
   return isEarly ? refuse("TOKEN_NOT_YET_VALID") : null;
 }
 
-/** What the lists say of the envelope's place. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
+/** Looks up the envelope's place in the lists. Only a yes can be withdrawn: eligible, or a licence that was VALID. */
 function judgeStatus(
   { opened, lists }: Found,
   claims: Claims,
@@ -197,7 +242,7 @@ function judgeStatus(
     : passed(`The answer was no already; ${by} says withdrawn.`);
 }
 
-/** What was signed, against what the caller expects. @returns null when it is that */
+/** Compares issuer, audience and times with the caller's. @returns null when they agree */
 export function judgeExpected(
   draft: Draft,
   claims: NonNullable<Draft["claims"]> & Times,
@@ -216,7 +261,7 @@ export function judgeExpected(
   return null;
 }
 
-/** What was signed, against what the caller expects and what the envelope shows. */
+/** Compares the claims with what the caller expects and the envelope shows. */
 function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Verification {
   const { opened } = found;
   const { draft, outer } = opened;
@@ -233,7 +278,7 @@ function judgeClaims(found: Found, claims: Claims, options: VerifyOptions): Veri
   return accept(draft);
 }
 
-/** The key's own state at the time of signing comes first: a compromised key can sign any claim. */
+/** Checks the key's state at the time of signing first: a compromised key can sign any claim. */
 function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verification {
   const { opened, logged } = found;
   const { draft, key } = opened;
@@ -251,7 +296,7 @@ function judgeKey<F>(found: Found<F>, payload: JsonObject, kind: Kind<F>): Verif
   return kind.judgePayload(found, payload, issuedAt);
 }
 
-/** Every check after the cryptography. */
+/** Makes the checks after the cryptography. */
 export function judge<F>({ opened, isGood, logged, lists }: Answered<F>, kind: Kind<F>): Verification {
   const { draft } = opened;
   if (isGood === null) return fail(draft, "signature", refuse("VERIFIER_FAILED"));
@@ -293,14 +338,10 @@ export function assertOptions(options: VerifyOptions): void {
 
 /**
  * Verifies one envelope (contract C9; RFC 7515, RS256 alone).
- *
- * @param input an envelope as JSON text, a bare compact JWS, or an envelope already read by `readStrictJson`
- * (a value from `JSON.parse` has lost its duplicate members, which then cannot be refused)
- * @param options the key set, the expected issuer and audience, the time, a tolerance in seconds, a proof of the log, and the
- * service's status lists, which say whether what is signed was withdrawn since
- * @returns the verdict, with every check that was made; a bad envelope never throws
- * @throws TypeError for a missing issuer or audience, an invalid date, a negative duration, or lists that are no texts
- *
+ * @param input an envelope as JSON text, a bare compact JWS, or a value of `readStrictJson` (`JSON.parse` drops duplicate
+ * members, which then cannot be refused)
+ * @returns the verdict with every check; a bad envelope never throws
+ * @throws TypeError for a missing issuer or audience, an invalid date, a negative duration, or lists that are not texts
  * @example
  * ```ts
  * const verdict = await verifyEnvelope(text, { keys, issuer: "https://verify.example.org", audience: "exam-board" });
@@ -319,7 +360,7 @@ export async function verifyEnvelope(
   return judge({ opened, ...(await answer(opened, options)) }, kind);
 }
 
-/** What the cryptography says of a signature, and of what was given to judge it with. */
+/** Verifies the signature, and opens the proof and the lists. */
 export async function answer(
   { jws, key }: Pick<Opened, "jws" | "key">,
   options: VerifyOptions,
@@ -336,12 +377,9 @@ export async function answer(
 }
 
 /**
- * The same as `verifyEnvelope`, with a synchronous implementation of RS256: no promise for each of a million envelopes.
- *
- * @param input as for `verifyEnvelope`
- * @param options the same with `verifySignature`, and without `proof` and `statusLists`
+ * `verifyEnvelope` with a synchronous implementation of RS256: no promise for each of a million envelopes.
  * @returns the verdict; a `verifySignature` that throws makes it undecidable (`VERIFIER_FAILED`)
- * @throws TypeError as `verifyEnvelope` does, and for a proof or lists, which take a promise to check
+ * @throws TypeError as `verifyEnvelope` does, and for a proof or lists, which need a promise
  */
 export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerifyOptions): Verification {
   assertOptions(options);
@@ -350,14 +388,12 @@ export function verifyEnvelopeSync(input: string | JsonValue, options: SyncVerif
   const kind = envelopes(options);
   const opened = open(readForm(input), options, kind);
   if ("verdict" in opened) return opened;
-  return judge({ opened, isGood: verifyNow(opened, options), logged: null, lists: null }, kind);
-}
-
-function verifyNow(opened: Opened, options: SyncVerifyOptions): boolean | null {
   const { jws, key } = opened;
+  let isGood: boolean | null = null;
   try {
-    return options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;
+    isGood = options.verifySignature(key.jwk.kid, key.jwk, jws.signingInput, jws.signature) === true;
   } catch {
-    return null;
+    // Null means that this machine's cryptography failed.
   }
+  return judge({ opened, isGood, logged: null, lists: null }, kind);
 }

@@ -1,14 +1,35 @@
 /** Verifies one signed statement over a list offline (decision D16.2). */
 
 import { decodeHash } from "./base64.ts";
-import { isText, isWhole, orNull, readLimit, shape } from "./claims.ts";
-import { type SignedStatement, type StatementRow, statementType } from "./contract.ts";
-import { isSameHash, rootOfLeaves } from "./merkle-proof.ts";
-import { firstDifference, isSameSecond } from "./outer-members.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import {
+  findSharedDifference,
+  firstDifference,
+  isFlag,
+  isText,
+  isTextList,
+  isWhole,
+  oneOf,
+  orNull,
+  readLimit,
+  shape,
+} from "./claims.ts";
+import { licenseStatuses, type StatementRow, statementRowPrefix, statementType } from "./contract.ts";
+import { damageOr, withoutMark } from "./file-text.ts";
+import { findNoEnvelope } from "./input.ts";
+import { type CompactJws, isStatement, splitCompactJws } from "./jws.ts";
+import { hashOfLeaf, isSameHash, rootOfLeaves } from "./merkle-proof.ts";
 import { Refusal, refuse } from "./reasons.ts";
-import { readStatementForm, rowLeafHash, type StatementForm } from "./statement-form.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./strict-json.ts";
-import { accept, fail, note, passed, skipped, type Verification } from "./verification.ts";
+import { isJsonObject, type JsonObject, type JsonValue, readStrictJson } from "./strict-json.ts";
+import {
+  accept,
+  fail,
+  note,
+  passed,
+  type Stated,
+  type StatementVerification,
+  skipped,
+} from "./verification.ts";
 import {
   answer,
   assertOptions,
@@ -20,19 +41,7 @@ import {
   type VerifyOptions,
 } from "./verify-envelope.ts";
 
-/** What a statement says of its list. */
-export type Stated = Pick<SignedStatement, "purpose" | "policyVersion" | "list" | "summary"> & {
-  /** All rows, where they are those that were signed; null where they are not. */
-  readonly rows: readonly StatementRow[] | null;
-};
-
-/** As for an envelope, but that a statement has no result; `verificationId` is its `statementId`. */
-export type StatementVerification = Verification & {
-  /** Null unless the signature is good and its key was sound and in use. */
-  readonly statement: Stated | null;
-};
-
-/** A list that is given is of envelopes' places. */
+/** Status lists have places for envelopes alone. */
 export type StatementOptions = Omit<VerifyOptions, "statusLists" | "maxListAgeSeconds">;
 
 const outcomes = {
@@ -41,7 +50,65 @@ const outcomes = {
   noPlace: skipped("A statement names no places in status lists."),
 };
 
-/** What is signed, beside the times; whether it is what is expected is another check. */
+type StatementForm = {
+  readonly jws: CompactJws;
+  /** The whole object, unsigned members included. */
+  readonly given: JsonObject;
+  readonly rows: readonly StatementRow[];
+};
+
+/** The service's own limit. */
+const maxRows = 2_000;
+
+const rowRule = shape({
+  row: (value) => isWhole(value) && Number(value) >= 1,
+  tId: orNull(isWhole),
+  regNo: orNull(isText),
+  eligible: isFlag,
+  status: oneOf(licenseStatuses),
+  reasons: isTextList,
+  nameMatches: orNull(isFlag),
+});
+
+function isRow(value: JsonValue): boolean {
+  if (!isJsonObject(value) || !rowRule(value)) return false;
+  return value.eligible === false || value.status === "VALID";
+}
+
+/** The leaf hash (RFC 6962 section 2.1) of a strictly read row: over a fixed line and the row as RFC 8785 JSON. */
+export function rowLeafHash(row: StatementRow): Promise<Uint8Array<ArrayBuffer>> {
+  return hashOfLeaf(new TextEncoder().encode(`${statementRowPrefix}${canonicalJson(row)}`));
+}
+
+function malformed(detail: string): Refusal {
+  return refuse("STATEMENT_MALFORMED", detail);
+}
+
+function readRows({ rows }: JsonObject): readonly StatementRow[] | Refusal {
+  if (!Array.isArray(rows) || rows.length === 0 || rows.length > maxRows)
+    return malformed(`The rows are no list of 1 to ${maxRows}.`);
+  const bad = rows.findIndex((row) => !isRow(row));
+  if (bad >= 0) return malformed(`The row in place ${bad + 1} is malformed.`);
+  return rows as unknown as readonly StatementRow[];
+}
+
+/** Reads a statement: its text, or a value of `readStrictJson`. */
+export function readStatementForm(input: string | JsonValue): StatementForm | Refusal {
+  const read = typeof input === "string" ? withoutMark(input) : input;
+  const isJson = typeof read === "string" && /^[\t\n\r ]*\{/.test(read);
+  const given = isJson ? readStrictJson(read) : read;
+  if (given instanceof Refusal) return isJson ? damageOr(given, read) : given;
+  if (!isStatement(given)) return findNoEnvelope(given) ?? refuse("IS_AN_ENVELOPE");
+  if (!isJsonObject(given))
+    return malformed("The rows are missing: the signature alone says nothing of anybody.");
+  if (typeof given.signature !== "string") return malformed("The member signature is missing or not a text.");
+  const jws = splitCompactJws(given.signature);
+  if (jws instanceof Refusal) return damageOr(jws, given.signature);
+  const rows = readRows(given);
+  return rows instanceof Refusal ? rows : { jws, given, rows };
+}
+
+/** Claims of the right types; whether they are the expected ones is another check. */
 type StatementClaims = Omit<Stated, "rows"> & {
   readonly issuer: string;
   readonly audience: string;
@@ -94,47 +161,31 @@ async function rootOfRows({ rows }: StatementForm): Promise<Uint8Array> {
   return rootOfLeaves(await Promise.all(rows.map(rowLeafHash)));
 }
 
-/**
- * Whether the rows, and what stands beside the signature, are what is signed.
- *
- * @param form what was given
- * @param claims what is signed
- * @param root what the rows make
- * @param kid the key id of the signed header
- */
+/** Compares the rows, by their `root`, and the unsigned members with the claims; `kid` is that of the signed header. */
 function findDifference(
   { given, rows }: StatementForm,
   claims: StatementClaims,
   root: Uint8Array,
   kid: string,
 ): Refusal | null {
-  const { rowsRoot, summary } = claims;
+  const { rowsRoot, purpose, policyVersion, list, summary } = claims;
   const isInOrder = rows.every(({ row }, index) => row === index + 1);
   const isAll = rows.length === summary.listed;
   if (!isInOrder || !isAll || !isSameHash(root, rowsRoot)) return refuse("ROWS_DIFFER");
-  return findOuterDifference(given, claims, kid);
-}
-
-function findOuterDifference(given: JsonObject, claims: StatementClaims, kid: string): Refusal | null {
-  const { purpose, policyVersion, list, summary } = claims;
   for (const [member, signed] of Object.entries({ purpose, policyVersion, list, summary })) {
     const place = firstDifference(signed as unknown as JsonValue, given[member], member);
     if (place !== null)
       return refuse("OUTER_STATEMENT_DIFFERS", `The unsigned ${place} differs from the signed one.`);
   }
-  if (given.issuer !== claims.issuer) return refuse("OUTER_ISSUER_DIFFERS");
-  if (given.audience !== claims.audience) return refuse("OUTER_AUDIENCE_DIFFERS");
-  if (given.signatureKid !== kid) return refuse("OUTER_KID_DIFFERS");
-  if (given.statementId !== claims.verificationId) return refuse("OUTER_VERIFICATION_ID_DIFFERS");
-  const isSame = typeof given.issuedAt === "string" && isSameSecond(given.issuedAt, claims.issuedAtSeconds);
-  return isSame ? null : refuse("OUTER_VERIFIED_AT_DIFFERS");
+  const { issuer, audience, signatureKid, statementId: id, issuedAt: time } = given;
+  return findSharedDifference({ issuer, audience, signatureKid, id, time }, claims, kid);
 }
 
-/** @param told is given what is signed, as far as it came */
+/** @param keep stores the signed part, first without its rows */
 function statements(
   root: Uint8Array,
   options: StatementOptions,
-  told: (stated: Stated) => void,
+  keep: (stated: Stated) => void,
 ): Kind<StatementForm> {
   return {
     readHeader: (text) => readHeaderOf(statementType, text),
@@ -144,7 +195,7 @@ function statements(
       const claims = readStatementClaims(payload, issuedAt);
       if (claims instanceof Refusal) return fail(draft, "claims", claims);
       const { purpose, policyVersion, list, summary } = claims;
-      told({ purpose, policyVersion, list, summary, rows: null });
+      keep({ purpose, policyVersion, list, summary, rows: null });
       const nowMs = options.now?.getTime() ?? Date.now();
       const unexpected = judgeExpected(draft, claims, options, nowMs);
       if (unexpected !== null) return unexpected;
@@ -152,20 +203,19 @@ function statements(
       if (difference !== null) return fail(draft, "outer", difference);
       note(draft, outcomes.outer);
       note(draft, outcomes.noPlace);
-      told({ purpose, policyVersion, list, summary, rows });
+      keep({ purpose, policyVersion, list, summary, rows });
       return accept(draft);
     },
   };
 }
 
 /**
- * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows). It never takes an envelope, nor `verifyEnvelope` a statement.
- *
- * @param input a statement as JSON text, or already read by `readStrictJson`
+ * Verifies one whole statement over a list (decision D16.2; RFC 7515, RS256 alone; RFC 6962 section 2.1 for the rows).
+ * It refuses envelopes, as `verifyEnvelope` refuses statements.
+ * @param input a statement as JSON text, or a value of `readStrictJson`
  * @param options as for `verifyEnvelope`; the audience is the issuer's address for a statement that the operator made
- * @returns the verdict, with every check that was made and what is signed; a bad statement never throws
+ * @returns the verdict with every check, and the signed statement; a bad statement never throws
  * @throws TypeError as `verifyEnvelope` does
- *
  * @example
  * ```ts
  * const { valid, statement } = await verifyStatement(text, { keys, issuer, audience: "exam-board" });
@@ -190,13 +240,10 @@ export async function verifyStatement(
 }
 
 /**
- * Whether a statement whose signature is known to be genuine is whole: that its rows, and what stands beside the signature,
- * are what is signed.
- *
- * @param input the statement
+ * Compares the rows and unsigned members of a statement, whose signature is known to be genuine, with the signed claims.
  * @param signed the claims of its signature
  * @param kid the key id of its header
- * @returns what differs; null when nothing does
+ * @returns the first difference, or null
  */
 export async function findStatementDifference(
   input: JsonValue,

@@ -5,7 +5,7 @@ import type { WebhookEvent } from "./contract.ts";
 import { Refusal } from "./reasons.ts";
 import { isJsonObject, readStrictJson } from "./strict-json.ts";
 
-/** Every reason for refusing a delivery, with one sentence each. The names are stable. */
+/** Every reason for refusing a delivery. The names are stable. */
 export const webhookRefusalReasons = {
   SIGNATURE_HEADER_MALFORMED: "The X-AGENCY-Signature header is not t=<unix_seconds>,v1=<hex>.",
   SIGNATURE_MISMATCH: "The signature was not made with this secret over this body.",
@@ -30,17 +30,15 @@ export type WebhookInput = {
   readonly signature: string;
   /** The whole secret, `whsec_` included. */
   readonly secret: string;
-  /** The time to judge by; the machine's when left out. */
+  /** The time of the verification; this machine's by default. */
   readonly now?: Date;
   /** The replay window on either side; 300 by contract C21. */
   readonly toleranceSeconds?: number;
 };
 
 /**
- * Says what keeps a text from being a secret, all of whose characters are visible ASCII: with such a text every genuine
- * delivery would be refused.
- *
- * @returns a sentence that repeats nothing of the text; null for what can be a secret
+ * Finds what keeps a text from being a secret, which is visible ASCII: with it every genuine delivery would be refused.
+ * @returns a sentence that repeats nothing of the text, or null
  */
 export function findSecretProblem(secret: string): string | null {
   if (/^(?:\uFEFF|\uFFFD|\u00FF\u00FE|\u00FE\u00FF|\u00EF\u00BB\u00BF)/.test(secret))
@@ -57,19 +55,15 @@ const headerPattern = /^t=(0|[1-9]\d{0,11}),v1=([0-9a-f]{64})(?:,v1=([0-9a-f]{64
 const contractToleranceSeconds = 300;
 const utf8 = new TextEncoder();
 
-async function hmac(secret: string, message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+/** HMAC-SHA256 of `<t>.<rawBody>`, with t as written. */
+async function hmac(secret: string, timestamp: string, rawBody: string | Uint8Array): Promise<Uint8Array> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", utf8.encode(secret), algorithm, false, ["sign"]);
+  const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
+  const message = concatenated([utf8.encode(`${timestamp}.`), body]);
   return new Uint8Array(await crypto.subtle.sign("HMAC", key, message));
 }
 
-/** `<t>.<rawBody>`, with t as it was written. */
-function signedMessage(timestamp: string, rawBody: string | Uint8Array): Uint8Array<ArrayBuffer> {
-  const body = typeof rawBody === "string" ? utf8.encode(rawBody) : rawBody;
-  return concatenated([utf8.encode(`${timestamp}.`), body]);
-}
-
-/** Looks at every byte whatever it finds, so that the time taken tells nothing about the right digest. */
 function isEqualInConstantTime(left: Uint8Array, right: Uint8Array): boolean {
   let difference = left.length ^ right.length;
   for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);
@@ -89,15 +83,10 @@ function refused(reason: WebhookRefusalReason, timestamp: number | null): Webhoo
 }
 
 /**
- * Verifies one delivery (contract C21): the signature first, then the replay window.
- *
- * A body that is no event of the contract does not make a good signature bad: the delivery is valid, and
- * `event` is null. Deliveries can repeat: remember `eventId` and act once.
- *
- * @param input the raw body, the header, the secret, the replay window in seconds and, for tests, the time
+ * Verifies one delivery (contract C21): the signature first, then the replay window. A signed body that is not an event of
+ * the contract is valid, with a null `event`. Deliveries can repeat: remember `eventId` and act once.
  * @returns the verdict; a bad delivery never throws
- * @throws TypeError when the secret is empty or has characters that no secret has, or `now` is no date
- *
+ * @throws TypeError for a secret that is empty or not visible ASCII, or an invalid `now`
  * @example
  * ```ts
  * const signature = request.headers.get("x-agency-signature") ?? "";
@@ -115,8 +104,8 @@ export async function verifyWebhook(input: WebhookInput): Promise<WebhookVerific
   const match = headerPattern.exec(signature);
   if (match === null) return refused("SIGNATURE_HEADER_MALFORMED", null);
   const [, time = "", first = "", second = first] = match;
-  const expected = await hmac(secret, signedMessage(time, rawBody));
-  // Both are compared in any case: which of two secrets fits must not show either.
+  const expected = await hmac(secret, time, rawBody);
+  // Both are always compared: the time must not show which secret fits.
   const isFirst = isEqualInConstantTime(expected, fromHex(first));
   const isSecond = isEqualInConstantTime(expected, fromHex(second));
   if (!isFirst && !isSecond) return refused("SIGNATURE_MISMATCH", null);

@@ -1,26 +1,24 @@
-/** Failures as a page in the site's frame, for who asks with a browser (decision D8.5). */
+/** Failures as a page in the site's frame, for browsers (decision D8.5). */
 
 import type { Context } from "hono";
 import { html } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppEnv } from "../http/context.ts";
 import { accepts, problemResponse } from "../http/problem.ts";
-import type { Texts } from "./language.ts";
-import { type Language, queryOf } from "./language.ts";
+import { type Language, queryOf, type Texts } from "./language.ts";
 import type { Markup } from "./markup.ts";
 import { type PageSender, toTop } from "./shell.ts";
 
-/** The paths of the API, but for the pages among them: there a failure is the contract's, whoever asks. */
+/** The API's paths without the pages among them: their failures are the contract's for browsers too. */
 const apiPath = /^\/(?:teacher|v1)\/(?!inter-agency\/(?:getting-started|docs|help)(?:\/|$))/;
 
-/** Whether the caller is a browser that shows what it is given. */
 export function acceptsPage(c: Context): boolean {
   return accepts(c.req.header("Accept"), "text/html");
 }
 
 type Words = Texts["failures"][500];
 
-/** The words for a status; other 4xx are told as a page that cannot do what was asked. */
+/** The words for a status; other 4xx have those of 405. */
 function wordsFor(status: number, { failures }: Texts): Words {
   const own = (failures as Readonly<Record<number, Words>>)[status];
   return own ?? (status < 500 ? failures[405] : failures[500]);
@@ -42,10 +40,7 @@ ${status < 500 ? "" : html`<p class="soft">${texts.failures.requestId(requestId)
 
 type Failure = { readonly status: number; readonly requestId: string; readonly top: string };
 
-/**
- * The answer to a failure outside the handlers of calls. Status, headers and log are those of every failure; a browser
- * is given a page instead of the contract's body.
- */
+/** Answers a failure outside the API's handlers: as every failure, but a browser gets a page as the body. */
 export function failureResponses({ fresh }: PageSender) {
   return (error: Error, c: Context<AppEnv>): Response | Promise<Response> => {
     const response = problemResponse(error, c);

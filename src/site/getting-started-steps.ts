@@ -1,4 +1,4 @@
-/** The commands, programs and tables that the getting-started page shows. */
+/** The commands and programs of the getting-started page. */
 
 import askSh from "../../data/examples/curl/ask.sh" with { type: "text" };
 import eventsSh from "../../data/examples/curl/events.sh" with { type: "text" };
@@ -24,7 +24,6 @@ import receivePy from "../../data/examples/python/receive.py" with { type: "text
 import verifyPy from "../../data/examples/python/verify.py" with { type: "text" };
 import { stateTeachers, triggered } from "../domain/sandbox/teachers.ts";
 
-/** A file of `data/examples/`, as it is shown and handed out. */
 type Example = { readonly file: string; readonly source: string };
 
 const exampleKinds = ["ask", "verify", "receive", "events"] as const;
@@ -35,13 +34,13 @@ function isExample(name: string): name is ExampleKind {
 }
 
 type CodeLanguage = Readonly<Record<ExampleKind, Example>> & {
-  /** As the folder is named, and `?code=`. */
+  /** The folder's name, also in `?code=`. */
   readonly id: string;
   readonly name: string;
-  /** Commands that fetch what the examples need besides the language; null where they need nothing. */
+  /** Commands that fetch the examples' dependencies; null if there are none. */
   readonly prepare: string | null;
   readonly run: (file: string) => string;
-  /** Whether its receiver is a server; else it only judges a delivery that was kept. */
+  /** Whether its receiver is a server; otherwise it verifies a stored delivery. */
   readonly isServer: boolean;
 };
 
@@ -53,11 +52,11 @@ const sources: Readonly<Record<string, Readonly<Record<ExampleKind, string>>>> =
   java: { ask: askJava, events: eventsJava, receive: receiveJava, verify: verifyJava },
 };
 
-/** The first is shown to who has not chosen. */
+/** The first is the default. */
 export const codeLanguages = languageList.map(
   ({ id, name, ending, capitalised, prepare, run, isServer }): CodeLanguage => {
     const files = Object.entries(sources[id] ?? {}).map(([kind, source]) => {
-      // Where a class must be named as its file is, both begin with a capital.
+      // A class and its file have the same name, with a capital.
       const stem = capitalised ? `${kind.charAt(0).toUpperCase()}${kind.slice(1)}` : kind;
       return [kind, { file: `${stem}.${ending}`, source }];
     });
@@ -78,18 +77,17 @@ export function exampleAt(language: string, file: string): Example | null {
   return found === undefined || kind === undefined ? null : found[kind];
 }
 
-/** What the commands are written for. */
 export type Surroundings = {
   /** The service's public address, without a slash at its end. */
   readonly issuer: string;
   readonly sandbox: boolean;
-  /** Whether this reader is shown the sandbox's key. */
+  /** Whether this reader sees the sandbox's key. */
   readonly offered: boolean;
-  /** What stands in for the reader's own key and id, where the real ones cannot be shown. */
+  /** Placeholders where the real ones cannot be shown. */
   readonly apiKey: string;
   readonly partnerId: string;
   readonly code: CodeLanguage;
-  /** What links carry, so that the next page speaks this language. */
+  /** Keeps the language in links. */
   readonly query: string;
   /** Whether the page's foot says how to reach the operator. */
   readonly hasContact: boolean;
@@ -98,7 +96,7 @@ export type Surroundings = {
 const [valid, expired] = stateTeachers;
 const watched = `watch/${encodeURIComponent(triggered.regNo)}`;
 const regNo = valid?.regNo ?? "";
-/** Of the first teachers of a sandbox, whom the commands ask about. */
+/** The sandbox's teachers of the commands. */
 const asked = {
   regNo,
   regNoInPath: encodeURIComponent(regNo),
@@ -125,7 +123,7 @@ function filled(name: string, { issuer, apiKey, partnerId, code }: Surroundings,
   return (parts.get(name) ?? "").replace(/\{\{(\w+)\}\}/g, (_, place: string) => String(values[place]));
 }
 
-/** Fetches a file of the chosen language from the service and runs it, as decision D14.2 has it for all of them. */
+/** Fetches a file of the chosen language from the service and runs it (decision D14.2). */
 function runExample(kind: ExampleKind, at: Surroundings): string {
   const { run, isServer } = at.code;
   const { file } = at.code[kind];
@@ -136,19 +134,6 @@ function runExample(kind: ExampleKind, at: Surroundings): string {
   return isServer ? `${secret}\n${started}` : secret;
 }
 
-/** A delivery as the service would send it, signed by who tries the receiver, to a server or to one that only judges. */
-function tryDelivery(at: Surroundings): string {
-  const { isServer, run, receive } = at.code;
-  return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, { run: run(receive.file) })}`;
-}
-
-/** The sandbox sends a delivery of its own to the receiver, which has the secret of the demo partner's endpoint. */
-function sandboxDelivery(at: Surroundings): string {
-  const { run, receive } = at.code;
-  const started = filled("receive", at, { run: run(receive.file) });
-  return [filled("sandbox-endpoint", at), started, filled("sandbox-event", at)].join("\n");
-}
-
 export type Step =
   | ExampleKind
   | `verify-${"tvs" | "library"}`
@@ -156,13 +141,20 @@ export type Step =
 
 /** The commands of a step, to be pasted into one shell. */
 export function commandOf(step: Step, at: Surroundings): string {
-  if (step === "prepare") return at.code.prepare ?? "";
-  if (step === "delivery") return tryDelivery(at);
-  if (step === "sandbox-delivery") return sandboxDelivery(at);
+  const { prepare, isServer, run, receive } = at.code;
+  const more = { run: run(receive.file) };
+  if (step === "prepare") return prepare ?? "";
+  // A delivery as the service would send it, signed by the reader.
+  if (step === "delivery") return `${filled("sign", at)}\n${filled(isServer ? "send" : "check", at, more)}`;
+  // A delivery of the sandbox itself, with the secret of the demo partner's endpoint.
+  if (step === "sandbox-delivery")
+    return [filled("sandbox-endpoint", at), filled("receive", at, more), filled("sandbox-event", at)].join(
+      "\n",
+    );
   return isExample(step) ? runExample(step, at) : filled(step, at);
 }
 
-/** What the page's own buttons ask for, in the order in which they are pressed; paths begin where the page stands. */
+/** The calls of the page's buttons, in order; paths are relative to the page. */
 export const trySteps = {
   me: { method: "GET", path: "me" },
   watch: { method: "PUT", path: watched },

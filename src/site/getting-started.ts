@@ -13,12 +13,12 @@ import type { Markup } from "./markup.ts";
 import { type PageSender, styleHash } from "./shell.ts";
 import { sentences } from "./texts/sentences.ts";
 
-/** The page is in English only; what of its sentences is HTML is ours, with nothing in it of anybody else's. */
+/** In English only; the HTML in its sentences is ours. */
 const texts = sentences(written);
 
 /**
- * How a partner's engineer gets from a key to going live, with commands for this very server and in the language that
- * they choose (decision D2.7 and decision D14.2). The choice is a link, so it works without a script and can be kept.
+ * The way from a key to going live, with commands for this server, in the reader's programming language (decisions D2.7 and
+ * D14.2). The choice is a link, so it works without a script.
  */
 export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer): PageHandler {
   return async (c) => {
@@ -59,8 +59,8 @@ export function gettingStarted({ kept, sandbox }: PageSender, offer: DemoOffer):
 }
 
 /**
- * Causes an event on a made-up teacher, for the page's own button: it is as if it were not there for who is not shown
- * the demo key, and for a page of another site, whose scripts can send here but cannot hide from where.
+ * Causes an event on a made-up teacher, for the page's button. It is unknown to readers who do not see the demo key, and to
+ * scripts of other sites, which cannot hide their origin.
  */
 export function causeEventHandler(offer: DemoOffer, causeEvent: AppOptions["causeEvent"]): PageHandler {
   return async (c) => {
@@ -79,7 +79,6 @@ export const exampleFile: PageHandler = async (c) => {
   return sendDocument(c, publicDocument(found.source, "text/plain; charset=utf-8"));
 };
 
-/** Whoever the reader has to turn to, with the way there where the page knows it. */
 const operatorOf = ({ hasContact }: steps.Surroundings) =>
   hasContact ? `<a href="#contact">${texts.operator}</a>` : texts.operator;
 
@@ -88,7 +87,6 @@ function keyStateOf({ offered, sandbox }: steps.Surroundings): keyof typeof text
   return sandbox ? "sandbox" : "live";
 }
 
-/** A text to copy, which wraps where it is wider than the page. */
 function listing(
   label: string,
   { id, caption, text }: { id?: string; caption: string | Markup; text: string },
@@ -107,7 +105,6 @@ function run(step: steps.Step, at: steps.Surroundings): Markup {
   });
 }
 
-/** A file of the chosen language: how to get it, how to run it, and what stands in it. */
 function example(kind: ExampleKind, at: steps.Surroundings): Markup {
   const one = at.code[kind];
   return html`${run(kind, at)}
@@ -137,7 +134,6 @@ ${sections[id as keyof typeof sections](at)}
 </div>`;
 }
 
-/** The page in each language, each a link of its own that stays in sight. */
 function codeChoice(at: steps.Surroundings): Markup {
   const language = at.query.replace("?", "&");
   return html`<nav class="codes" aria-label="${texts.codes}"><ul>
@@ -148,7 +144,7 @@ ${codeLanguages.map(
 </ul></nav>`;
 }
 
-/** Calls that the page makes by itself, for who is shown the demo key. The script shows it. */
+/** Calls of the page itself, with the demo key. The script shows them. */
 function tryPlace(at: steps.Surroundings): Markup {
   const { tryIt, commands } = texts;
   const calls = Object.entries(steps.trySteps) as [steps.TryStep, { method: string; path: string }][];
@@ -165,7 +161,6 @@ function tryPlace(at: steps.Surroundings): Markup {
 </section>`;
 }
 
-/** What stands below each heading. */
 const sections: Readonly<Record<keyof typeof texts.sections, (at: steps.Surroundings) => Markup>> = {
   key: (
     at,
@@ -178,7 +173,12 @@ ${example("ask", at)}
 ${raw(texts.envelope(at.query))}
 ${run("retry", at)}
 ${folded(texts.otherCalls, html`${raw(texts.lookups)}${run("other-calls", at)}`)}
-${at.sandbox ? teacherTables() : ""}`,
+${
+  at.sandbox
+    ? html`${folded(texts.teachers.title, teacherTable(stateTeachers))}
+${folded(texts.teachers.traps, teacherTable(trapTeachers))}`
+    : ""
+}`,
   verify: (at) => html`${raw(texts.verify(at.query))}
 ${example("verify", at)}
 ${folded(
@@ -204,7 +204,7 @@ ${raw(texts.webhookRules(at.query))}`,
   live: (at) => raw(texts.live(operatorOf(at), at.query)),
 };
 
-/** How the sandbox's own deliveries come to the receiver. A shell has none, so another language is to be chosen. */
+/** The sandbox's own deliveries. A shell receives none, so another language is suggested. */
 function sandboxDelivery(at: steps.Surroundings): Markup {
   const { isServer } = at.code;
   return html`${raw(texts.sandboxDelivery(isServer, at.query))}
@@ -215,12 +215,6 @@ function folded(title: string, content: Markup): Markup {
   return html`<details><summary>${title}</summary>
 ${content}
 </details>`;
-}
-
-function teacherTables(): Markup {
-  const { title, traps } = texts.teachers;
-  return html`${folded(title, teacherTable(stateTeachers))}
-${folded(traps, teacherTable(trapTeachers))}`;
 }
 
 function teacherTable(teachers: readonly SandboxTeacher[]): Markup {

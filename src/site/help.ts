@@ -9,7 +9,7 @@ import type { Page, PageSender } from "./shell.ts";
 const folder = "/v1/inter-agency/help/";
 const { manual } = english;
 
-/** The operator's manual (`tvs help`) as pages, each rendered once for each language, when it is first asked for. */
+/** The operator's manual (`tvs help`) as pages, rendered on first use, once for each language. */
 export function helpPages({ kept }: PageSender) {
   const toFolder: PageHandler = (c) => c.redirect("help/", 308);
   const contents: PageHandler = (c) => kept(c, { path: folder }, contentsPage);
@@ -50,9 +50,9 @@ ${text}<p><a href="./${query}">${manual.all}</a></p>`;
   return { title: titleOf(topic), main, languages: false };
 }
 
-/** A page's Markdown as HTML. It is our own text: nothing in it is anybody's input. */
+/** The Markdown is our own text, without any input. */
 async function renderedHtml(markdown: string, query: string): Promise<string> {
-  // Loaded here, because most services never serve a page of the manual.
+  // Most services never serve a page of the manual.
   const { Marked, Renderer } = await import("marked");
   const plain = new Renderer();
   let tables = 0;
@@ -64,7 +64,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
       table(token) {
         plain.parser = this.parser;
         const table = plain.table(token).replace(/<th(?=[ >])/g, '<th scope="col"');
-        // What may be wider than a phone scrolls by itself, by keyboard too, and so must have a name.
+        // A region that scrolls by keyboard must have a name.
         const name = manual.table(++tables);
         return `<div class="scroll records" tabindex="0" role="region" aria-label="${name}">${labelled(table, token)}</div>\n`;
       },
@@ -78,10 +78,7 @@ async function renderedHtml(markdown: string, query: string): Promise<string> {
   return marked.parse(markdown, { async: false });
 }
 
-/**
- * A table whose cells carry the heading of their column, which a phone shows above each: there a row is a record. A row
- * that begins with an error code has the code as its address.
- */
+/** Adds the column's heading to each cell, which a phone shows, and an error code as the id of its row. */
 function labelled(table: string, { header, rows }: Tokens.Table): string {
   let column = 0;
   let row = -1;

@@ -6,26 +6,21 @@ import { sentences } from "./texts/sentences.ts";
 const pages = sentences(written);
 export const english = { ...pages, lookup: { ...pages.lookup, ...statuses } };
 
-/** What every language has to say; the compiler finds the sentence that one has forgotten. */
 export type Texts = typeof english;
 
-/**
- * The languages that the pages speak, by their tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`:
- * one folder of sentences each, and one line here.
- */
+/** By tag (BCP 47). Hausa, Igbo and Yoruba join as `ha`, `ig` and `yo`: a folder of sentences each, and one line here. */
 const languages: Readonly<Record<string, Texts>> = { en: english };
 
 const fallback = "en";
 
-/** A language, ready to be written in. */
 export type Language = {
   readonly tag: string;
   readonly texts: Texts;
-  /** Whether the address asked for it, so that links keep to it. */
+  /** Whether the address asked for it, so that links keep it. */
   readonly asked?: boolean;
 };
 
-/** What a link carries so that the next page speaks the language that was asked for. */
+/** The part of a link that keeps the language of the address. */
 export function queryOf({ asked, tag }: Language): string {
   return asked === true ? `?lang=${tag}` : "";
 }
@@ -35,10 +30,7 @@ export const allLanguages: readonly Language[] = Object.entries(languages).map((
   texts,
 }));
 
-/**
- * The language to answer in: the one asked for in the link, else the best of the browser's that we speak.
- * @param acceptLanguage the header of that name (RFC 9110, 12.5.4)
- */
+/** Picks the language of the link, else the browser's best by Accept-Language (RFC 9110, 12.5.4). */
 export function pickTag(
   asked: string | undefined,
   acceptLanguage: string | undefined,
@@ -56,7 +48,6 @@ function spokenTag(tag: string, spoken: readonly string[]): string | null {
   return spoken.includes(primary) ? primary : null;
 }
 
-/** The language to answer in, with its texts. @see pickTag */
 export function pickLanguage(asked: string | undefined, acceptLanguage: string | undefined): Language {
   const tag = pickTag(asked, acceptLanguage);
   const isAsked = asked !== undefined && spokenTag(asked, Object.keys(languages)) === tag;

@@ -1,4 +1,4 @@
-/** The answer of the public lookup in words. */
+/** The public lookup as a page: the form, and the answer in words. */
 
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
@@ -17,51 +17,41 @@ import { dayInWords } from "../partner/date-time.ts";
 import type { Texts } from "./language.ts";
 import type { Markup } from "./markup.ts";
 
-/** An example that has the form of a registration number. */
 const exampleRegNo = "TR/2019/LA/000001";
 
-/** What somebody entered, read as far as it can be. */
 export type Asked =
   | { readonly term: string; readonly kind: TermKind }
   | { readonly term: string; readonly problem: (texts: Texts["lookup"]) => string };
 
-/**
- * Reads what people type or paste. A term that is a registration number as it stands is left so: that one is looked up
- * before the one that may be meant.
- */
+/** Reads what people type or paste. A registration number stays as it is, and is looked up before a corrected one. */
 export function readTerm(text: string): Asked {
   const clean = cleanTerm(text);
   const term = canonicalRegNo(clean) === null ? meantTerm(clean) : clean;
   if (term === "") return { term, problem: ({ empty }) => empty };
-  if (term.length > maxTermLength) return { term: "", problem: tooLong };
+  if (term.length > maxTermLength) return { term: "", problem: ({ tooLong }) => tooLong(maxTermLength) };
   const kind = termKind(term);
   if (kind === "email" && !/^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(term)) {
     return { term, problem: ({ emailWrong }) => emailWrong };
   }
   if (kind !== null) return { term, kind };
-  const regNoWrong = (texts: Texts["lookup"]) => texts.regNoWrong(exampleRegNo);
-  // A few letters, then digits: a registration number that was written with other signs than slashes, or with none.
+  // A few letters, then digits: a registration number with other signs than slashes, or with none.
   const isLikeRegNo = term.includes("/") || /^[a-z]{1,4}[-_\\. ]?\d/i.test(term);
-  return { term, problem: isLikeRegNo ? regNoWrong : ({ unreadable }) => unreadable };
-}
-
-function tooLong(texts: Texts["lookup"]): string {
-  return texts.tooLong(maxTermLength);
+  return {
+    term,
+    problem: ({ regNoWrong, unreadable }) => (isLikeRegNo ? regNoWrong(exampleRegNo) : unreadable),
+  };
 }
 
 /**
- * A link can stand for these alone: it ends up in histories, logs and messages, where no personal number belongs. Nor
- * does one that lacks a digit, or its first zero, and is therefore taken for a teacher id.
+ * The link that asks for a term; null for a personal one, because links end up in histories, logs and messages. A number
+ * that lacks a digit, or its first zero, and so counts as a teacher id, has none either.
  */
 export function linkTo(term: string, kind: TermKind | null): string | null {
   if (kind !== "regNo" && kind !== "tId") return null;
   return mayRepeat(term) ? `?${kind}=${encodeURIComponent(term)}` : null;
 }
 
-/**
- * Whether the page may show again what was entered. It may not when it is, or may be a mistyped, personal number or
- * address, because the page may be printed, saved or seen over a shoulder.
- */
+/** Whether the page may show the term again: not a possibly mistyped personal number or address, on screen or paper. */
 export function mayRepeat(term: string): boolean {
   if (/\d{10}|@|[^\x20-\x7e]/.test(term)) return false;
   return term.includes("/") || termKind(term) === "tId";
@@ -74,18 +64,11 @@ export type FormState = {
   readonly error?: string;
 };
 
-/**
- * The one field. It is sent by POST, because what a GET form asks ends up in the address, and with it in histories,
- * logs and shared links.
- */
+/** The form. It is sent by POST, so that no address, history, log or shared link contains the term. */
 export function lookupForm(texts: Texts["lookup"], { action, term = "", error }: FormState): Markup {
   const value = mayRepeat(term) ? term : "";
   const isEmptied = term !== "" && value === "";
-  const described = [
-    ...(error === undefined ? [] : ["term-error"]),
-    "term-hint",
-    ...(isEmptied ? ["term-emptied"] : []),
-  ].join(" ");
+  const described = `${error === undefined ? "" : "term-error "}term-hint${isEmptied ? " term-emptied" : ""}`;
   return html`<form method="post" action="${action}" novalidate>
 <label for="term">${texts.field}</label>
 <p class="hint" id="term-hint">${texts.hint(exampleRegNo)}</p>
@@ -97,9 +80,9 @@ ${error === undefined ? "" : html`aria-invalid="true"`} autocomplete="off" autoc
 </form>`;
 }
 
-/** The page before anything was asked, or after something that cannot be asked. */
+/** The page with the form alone, or after a malformed term. */
 export function lookupQuestion(texts: Texts["lookup"], state: FormState): Markup {
-  // What is wrong comes before all else, with a way to the field.
+  // The error comes first, with a link to the field.
   const problem = html`<div class="notice bad" role="alert" aria-labelledby="problem">
 <h2 id="problem">${texts.problem}</h2>
 <p><a href="#term">${state.error ?? ""}</a></p>
@@ -115,7 +98,6 @@ type Lookup = Texts["lookup"];
 type Found = Extract<PublicAnswer, { found: true }>;
 type Mood = "good" | "warn" | "bad" | "none";
 
-/** An answer, and all that it takes to put it into words. */
 type Answered = {
   readonly answer: PublicAnswer;
   readonly asked: { readonly term: string; readonly kind: TermKind };
@@ -134,7 +116,7 @@ type Verdict = {
   readonly means: readonly string[];
 };
 
-/** The answer in a word and a sentence. It never says of a licence more than the public lookup does. */
+/** The answer in a word and a sentence, which say no more of a licence than the public lookup. */
 export function verdictOf(answer: PublicAnswer, { lookup: texts, locale }: Texts): Verdict {
   if (!answer.found) {
     return { word: texts.nobody, mood: "none", summary: texts.nobodySummary, means: texts.nobodyMeans };
@@ -163,7 +145,7 @@ const signs: Readonly<Record<Mood, string>> = {
   none: '<path d="M8.5 9a3.5 3.5 0 1 1 5 3.2c-1 .5-1.5 1-1.5 2.3m0 3v.1"/>',
 };
 
-/** Colour alone would not reach everybody: there is the word, and a sign. */
+/** A sign beside the word, because colour alone does not reach everybody. */
 function sign(mood: Mood): Markup {
   const strokes = 'fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"';
   return raw(
@@ -171,11 +153,11 @@ function sign(mood: Mood): Markup {
   );
 }
 
-/** The button is there only where it does something: without a script the page prints by the browser's own. */
+/** Without the script the button is hidden. */
 const printScript =
   'const button = document.getElementById("print"); button.hidden = false; button.addEventListener("click", () => print());';
 
-/** It stands in the page, which saves a slow phone a round trip; its hash lets it. */
+/** Allows the inline script, which saves a slow phone a round trip. */
 export const printScriptHash = `'sha256-${createHash("sha256").update(printScript).digest("base64")}'`;
 
 export function lookupAnswer(answered: Answered): Markup {
@@ -209,7 +191,7 @@ ${lookupForm(lookup, answer.found ? { action: form.action } : form)}
 <script type="module">${raw(printScript)}</script>`;
 }
 
-/** The number that may have been meant, where the one that was entered looks mistyped. */
+/** A suggestion for a number that looks mistyped. */
 function likelyNumber({ asked, texts: { lookup } }: Answered): Markup | string {
   const likely = asked.kind === "regNo" ? likelyRegNo(asked.term) : null;
   const href = likely === null ? null : linkTo(likely, "regNo");
@@ -227,12 +209,12 @@ function fact(term: string, value: Markup | string): Markup {
 `;
 }
 
-/** A value, and what the register's term means. */
+/** A value with the meaning of the register's term. */
 function explained(value: string, meaning: string | undefined): Markup | string {
   return meaning === undefined ? value : html`${value}<small>${meaning}</small>`;
 }
 
-/** The way to whoever can put a record right, where the site names one. */
+/** How to have a record corrected, if the site names a way. */
 function wrongRecord({ site, texts: { lookup } }: Answered): Markup | string {
   const { reportUrl, contact } = site;
   if (reportUrl === null && contact.email === undefined) return "";
@@ -246,24 +228,18 @@ ${how}`;
 
 function factsOf(answer: Found, { lookup, locale }: Texts): Markup[] {
   const { name, tId, state, teacher, certificate, license } = answer;
+  const { category } = teacher;
   const date = (iso: string | null) => (iso === null ? lookup.unknown : dayInWords(iso, locale));
+  const wordOf = (words: Readonly<Record<string, string>>) => words[certificate.status];
+  const word = wordOf(lookup.certificates);
   return [
     fact(lookup.name, name),
     fact(lookup.regNo, certificate.regNo ?? lookup.unknown),
     ...(tId === null ? [] : [fact(lookup.tId, tId)]),
     fact(lookup.state, state ?? lookup.unknown),
-    fact(
-      lookup.category,
-      teacher.category === null ? lookup.unknown : explained(teacher.category, lookup.terms.category),
-    ),
+    fact(lookup.category, category === null ? lookup.unknown : explained(category, lookup.terms.category)),
     ...licenseFacts(license, lookup, date),
-    fact(
-      lookup.certificate,
-      explained(
-        wordOf(certificate.status, lookup.certificates) ?? lookup.unknown,
-        wordOf(certificate.status, lookup.terms.certificates),
-      ),
-    ),
+    fact(lookup.certificate, explained(word ?? lookup.unknown, wordOf(lookup.terms.certificates))),
     ...(certificate.issueDate === null ? [] : [fact(lookup.certificateIssued, date(certificate.issueDate))]),
     ...(teacher.photoUrl === undefined ? [] : photoFact(teacher.photoUrl, lookup)),
   ];
@@ -275,24 +251,17 @@ function licenseFacts(
   date: (iso: string | null) => string,
 ): Markup[] {
   if (issueDate === null && expiryDate === null) return [fact(lookup.license, lookup.noLicense)];
-  const left = status === "VALID" && daysRemaining !== null ? ` (${timeLeft(daysRemaining, lookup)})` : "";
+  // Nobody can picture thousands of days.
+  const timeLeft = (days: number) =>
+    days < 2 * 366 ? lookup.daysLeft(days) : lookup.yearsLeft(Math.floor(days / 366));
+  const left = status === "VALID" && daysRemaining !== null ? ` (${timeLeft(daysRemaining)})` : "";
   return [
     fact(lookup.licenseIssued, date(issueDate)),
     fact(lookup.licenseExpires, `${date(expiryDate)}${left}`),
   ];
 }
 
-/** Nobody can picture thousands of days. */
-function timeLeft(days: number, { daysLeft, yearsLeft }: Lookup): string {
-  const years = Math.floor(days / 366);
-  return years < 2 ? daysLeft(days) : yearsLeft(years);
-}
-
-function wordOf(status: string, words: Lookup["certificates"]): string | undefined {
-  return (words as Readonly<Record<string, string>>)[status];
-}
-
-/** A link and no picture: a picture would tell another website who is being looked up, before anybody chose to. */
+/** A link, because loading a picture would reveal the person to another website. */
 function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   const url = URL.parse(photoUrl);
   if (url?.protocol !== "https:") return [];
@@ -300,7 +269,7 @@ function photoFact(photoUrl: string, lookup: Lookup): Markup[] {
   return [fact(lookup.photo, html`${link}<small>${lookup.photoHint}</small>`)];
 }
 
-/** When the answer was given, and to what; it belongs to every answer, on paper too. */
+/** The term and time of the answer, for paper too. */
 function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
   const { lookup, locale } = texts;
   const { verifiedAt } = answer;
@@ -313,10 +282,7 @@ function given({ answer, asked, texts, timeZone }: Answered): Markup[] {
   return [fact(lookup.asked, shown), fact(lookup.answered, time)];
 }
 
-/**
- * The link that asks the same again. Who was found by something personal has one only by the teacher id, which the
- * answer shows anyway.
- */
+/** The link to this answer; after a personal term by the teacher id, which the answer shows. */
 function sharing({ answer, asked, texts }: Answered): Markup {
   const { lookup } = texts;
   const tId = answer.found ? answer.tId : null;
@@ -326,31 +292,24 @@ function sharing({ answer, asked, texts }: Answered): Markup {
   return html`<p><a href="./${href}">${lookup.linkBefore}</a> ${lookup.linkAfter}</p>`;
 }
 
-/** Formatters, one for each language, zone and form: they are few, and dear to make. */
+/** Formats are expensive to make; there is one for each locale and time zone. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function formatOf(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = JSON.stringify([locale, options]);
-  let format = formats.get(key);
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat(locale, options);
-    formats.set(key, format);
-  }
-  return format;
-}
+const toSecond = {
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  timeZoneName: "long",
+} as const;
 
-/** A moment in words, to the second, in the operator's time zone, which is named. @param time ISO 8601 */
+/** A moment (ISO 8601) in words, to the second, in the operator's time zone, which is named. */
 function timeInWords(time: string, locale: string, timeZone: string): string {
-  const options = {
-    day: "numeric",
-    month: "long",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hourCycle: "h23",
-    timeZone,
-    timeZoneName: "long",
-  } as const;
-  return `${formatOf(locale, options).format(Date.parse(time))} (${timeZone})`;
+  const key = `${locale} ${timeZone}`;
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, { ...toSecond, timeZone });
+  formats.set(key, format);
+  return `${format.format(Date.parse(time))} (${timeZone})`;
 }

@@ -25,10 +25,7 @@ import type { Allowances, PageSender } from "./shell.ts";
 
 type PageContext = Context<AppEnv>;
 
-/**
- * The public lookup for people (decision D8.1): the same question to the same domain as `/teacher/verify-license`,
- * under the same limit. It works without a script.
- */
+/** The public lookup for people (decision D8.1), with the domain and limit of `/teacher/verify-license`, without a script. */
 export function publicPage(service: Service, limit: PublicLimit, sender: PageSender) {
   const page = createPage(service, limit, createQuestions(sender));
   const orFailure =
@@ -59,12 +56,12 @@ export function publicPage(service: Service, limit: PublicLimit, sender: PageSen
 
 type SentPage = { readonly status: ContentfulStatusCode; readonly allowances?: Allowances };
 
-/** The page without an answer: the question, and why nothing was looked up. */
+/** The pages without an answer: the form, and why nothing was looked up. */
 function createQuestions({ fresh }: PageSender) {
   function send(c: PageContext, page: SentPage, part: (texts: Texts) => [string, Markup]) {
     return fresh(c, { path: "/", ...page }, ({ texts }) => {
       const [title, main] = part(texts);
-      // The question alone: an answer is about somebody, and a refusal about nothing.
+      // Only the bare form is indexed.
       return { title, main, indexed: title === texts.lookup.title };
     });
   }
@@ -77,15 +74,12 @@ function createQuestions({ fresh }: PageSender) {
   ) {
     return send(c, { status }, ({ lookup, shell }) => {
       const error = problemIn?.(lookup);
-      const title = error === undefined ? lookup.title : `${shell.errorPrefix} ${lookup.title}`;
-      return [
-        title,
-        lookupQuestion(lookup, { ...formOf(c), term, ...(error === undefined ? {} : { error }) }),
-      ];
+      if (error === undefined) return [lookup.title, lookupQuestion(lookup, { ...formOf(c), term })];
+      return [`${shell.errorPrefix} ${lookup.title}`, lookupQuestion(lookup, { ...formOf(c), term, error })];
     });
   }
 
-  /** No answer, and the page says so: who reads only the headline must not take it for "not licensed". */
+  /** A headline that nobody takes for "not licensed". */
   function noAnswer(
     c: PageContext,
     status: ContentfulStatusCode,
@@ -114,7 +108,7 @@ ${lookupForm(lookup, formOf(c))}`;
     }));
   }
 
-  /** The status, the headers and the log are those of every failure; only the body is for people. */
+  /** Status, headers and log are those of every failure; the body is for people. */
   function failed(error: Error, c: PageContext) {
     if (isTvsError(error, "BODY_TOO_LARGE")) return ask(c, 413, ({ formWrong }) => formWrong);
     const { status } = problemResponse(error, c);
@@ -128,13 +122,12 @@ ${lookupForm(lookup, formOf(c))}`;
   return { send, ask, tooMany, failed };
 }
 
-/** What the page does with a question, a link or a failure. */
 function createPage(
   service: Service,
   limit: PublicLimit,
   { send, ask, tooMany, failed }: ReturnType<typeof createQuestions>,
 ) {
-  /** The lookup is counted before it is read: who has none left costs nothing more, whatever is sent. */
+  /** The lookup is counted before its term is read: a caller with none left costs nothing more. */
   async function answer(c: PageContext, read: () => Asked | Promise<Asked>) {
     const caller = limit(c);
     const decision = caller.lookup();
@@ -161,7 +154,7 @@ function createPage(
     ]);
   }
 
-  /** A link may carry nothing personal, so a number that may be a NIN is not looked up from one. */
+  /** A number that may be a NIN is not looked up from a link, which may carry nothing personal. */
   function answerLink(c: PageContext, text: string, expected: TermKind) {
     const asked = readTerm(text);
     if ("problem" in asked || asked.kind !== expected) return ask(c, 400, ({ linkWrong }) => linkWrong);
@@ -177,7 +170,7 @@ function showLimit(c: PageContext, decision: AddressDecision): void {
   for (const [name, value] of headers) c.header(name, value);
 }
 
-/** The language that was asked for in the link stays asked for. */
+/** The form keeps the link's language. */
 function formOf(c: PageContext): FormState {
   const lang = c.req.query("lang");
   return { action: lang === undefined ? "./" : `./?lang=${encodeURIComponent(lang)}` };

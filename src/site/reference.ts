@@ -1,4 +1,4 @@
-/** The API reference: Scalar in the reader's browser, over the OpenAPI document (decision D8.7). */
+/** The API reference: Scalar over the OpenAPI document (decision D8.7). */
 
 import { randomBytes } from "node:crypto";
 import { Scalar } from "@scalar/hono-api-reference";
@@ -74,7 +74,7 @@ function head({ name }: Site, sandbox: boolean) {
 </nav>${sandbox ? html`<aside aria-label="${shell.sandbox}"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</aside>` : ""}</div>`;
 }
 
-/** Puts into Scalar's document the parts that it lacks: the language, the icon and the head. */
+/** Adds the language, the icon and the head to Scalar's document. */
 function framed(page: string, head: string): string {
   return page
     .replace("<html>", '<html lang="en">')

@@ -18,50 +18,40 @@ const drawing =
 
 const mark = raw(`<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${drawing}</svg>`);
 
-/** The service's own mark as a file, for the browser's tab. */
+/** The service's mark as a file, for the browser's tab. */
 export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" color="#6fd3a6">${drawing}</svg>`;
 
-/** Where a page is, seen from itself. */
-type Place = {
-  /** The way to the first page. */
-  readonly top: string;
-  /** `?lang=…` where the reader asked for a language, so that the next page speaks it too. */
-  readonly query: string;
-};
-
-/** The head: the registry's logo and name, and the service's; without a name the service's alone. */
-function siteHead(site: Site, { texts }: Language, { top, query }: Place): Markup {
+/** The registry's logo and name, and the service's name. @param top the relative way to the first page */
+function siteHead(site: Site, language: Language, top: string): Markup {
+  const { texts } = language;
   const picture = site.logo === null ? mark : html`<img class="logo" src="${top}logo" alt="">`;
   const names =
     site.name === null
       ? texts.service
       : html`<span>${site.name}</span> <span class="service">${texts.service}</span>`;
-  return html`<header><div class="width">${picture}<a href="${top}${query}">${names}</a></div></header>`;
+  return html`<header><div class="width">${picture}<a href="${top}${queryOf(language)}">${names}</a></div></header>`;
 }
 
-/** Whom to write to, and the site's own pages about privacy, accessibility and wrong records. */
+/** The contact, and the site's pages about privacy, accessibility and wrong records. */
 function siteFoot(site: Site, { texts: { shell } }: Language): Markup | string {
   const { email, phone, url, address } = site.contact;
-  const facts = [
-    address === undefined ? null : ([shell.address, address] as const),
-    email === undefined ? null : ([shell.email, html`<a href="mailto:${email}">${email}</a>`] as const),
-    phone === undefined
-      ? null
-      : ([shell.phone, html`<a href="tel:${phone.replace(/[^\d+]/g, "")}">${phone}</a>`] as const),
-    url === undefined ? null : ([shell.website, html`<a href="${url}">${new URL(url).host}</a>`] as const),
-  ].filter((one) => one !== null);
-  const links = (
-    [
-      [site.reportUrl, shell.report],
-      [site.privacyUrl, shell.privacy],
-      [site.accessibilityUrl, shell.accessibility],
-    ] as const
-  ).filter(([address]) => address !== null);
+  const link = (href: string, text: string) => html`<a href="${href}">${text}</a>`;
+  const facts: [string, Markup | string][] = [];
+  if (address !== undefined) facts.push([shell.address, address]);
+  if (email !== undefined) facts.push([shell.email, link(`mailto:${email}`, email)]);
+  if (phone !== undefined) facts.push([shell.phone, link(`tel:${phone.replace(/[^\d+]/g, "")}`, phone)]);
+  if (url !== undefined) facts.push([shell.website, link(url, new URL(url).host)]);
+  const pages: [string | null, string][] = [
+    [site.reportUrl, shell.report],
+    [site.privacyUrl, shell.privacy],
+    [site.accessibilityUrl, shell.accessibility],
+  ];
+  const links = pages.flatMap(([href, text]) => (href === null ? [] : [link(href, text)]));
   if (facts.length === 0 && links.length === 0 && site.name === null) return "";
   return html`<section class="width site" aria-labelledby="contact">
 <h2 id="contact">${site.name ?? shell.contact}</h2>
 ${facts.length === 0 ? "" : html`<dl>${facts.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>`}
-${links.length === 0 ? "" : html`<ul class="nav">${links.map(([address, text]) => html`<li><a href="${address}">${text}</a></li>`)}</ul>`}
+${links.length === 0 ? "" : html`<ul class="nav">${links.map((one) => html`<li>${one}</li>`)}</ul>`}
 </section>`;
 }
 
@@ -69,37 +59,33 @@ export type Page = {
   readonly language: Language;
   /** The path under which the application knows the page, `/` first; links are relative to it. */
   readonly path: string;
-  /** The page's own title; the service's name follows it. */
+  /** The service's name follows it. */
   readonly title: string;
   readonly main: Markup;
-  /** Says on every page that nobody in this register is real. */
+  /** Whether to say that nobody in this register is real. */
   readonly sandbox: boolean;
   readonly site: Site;
-  /** False for a page whose main part is in English only; its frame still speaks the reader's language. */
+  /** False for a page whose main part is in English only. */
   readonly languages?: boolean;
   /** Whether search engines may show the page: no answer about a person, and no failure. */
   readonly indexed?: boolean;
-  /** Addresses of scripts of ours, relative to the page; they run when the page has been read. */
+  /** Relative addresses of modules. */
   readonly scripts?: readonly string[];
-  /** Addresses of style sheets of ours, besides the common one. */
+  /** Relative addresses of style sheets, added to the common one. */
   readonly styles?: readonly string[];
 };
 
 const style = minified(pageStyle);
 
-/** The common style sheet stands in the page, which saves a slow phone a round trip; its hash lets it. */
+/** Allows the inline common style sheet, which saves a slow phone a round trip. */
 export const styleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
 
-/** What a page may load and do. Anything that is not named here is refused by the browser. */
+/** Directives of a page's Content-Security-Policy, by name. */
 export type Allowances = Readonly<Record<string, readonly string[]>>;
 
-/**
- * The Content-Security-Policy of a page: nothing at all, but for the style in it and of ours, the icon, the logo, forms
- * to ourselves, and what is named.
- * @param allowances directives to add to or to replace, for example `{ "script-src": ["'self'"] }`
- */
-function contentSecurityPolicy(allowances: Allowances = {}): string {
-  const directives: Record<string, readonly string[]> = {
+/** Nothing but our style, icon, logo and forms; `allowances` add or replace directives. */
+function contentSecurityPolicy(allowances: Allowances): string {
+  const directives: Allowances = {
     "default-src": ["'none'"],
     "style-src": [styleHash, "'self'"],
     "img-src": ["'self'"],
@@ -108,24 +94,19 @@ function contentSecurityPolicy(allowances: Allowances = {}): string {
     "frame-ancestors": ["'none'"],
     ...allowances,
   };
-  return Object.entries(directives)
-    .map(([name, sources]) => `${name} ${sources.join(" ")}`)
-    .join("; ");
+  const written = Object.entries(directives).map(([name, sources]) => `${name} ${sources.join(" ")}`);
+  return written.join("; ");
 }
 
-/** The policy of a page that consists of files: it loads its own alone, and nothing may frame it. */
-export const ownFilesPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** The policy of a page that consists of files of its own. */
+export const ownFilesPolicy = contentSecurityPolicy({
+  "script-src": ["'self'"],
+  "style-src": ["'self'"],
+  "img-src": ["'self'", "data:"],
+  "connect-src": ["'self'"],
+});
 
-/** The headers that every page has; an address is never told to another site. */
+/** Sets the headers of every page; no address is sent to another site. */
 export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("Content-Security-Policy", contentSecurityPolicy(allowances));
   c.header("Referrer-Policy", "no-referrer");
@@ -133,7 +114,7 @@ export function protectPage(c: Context, allowances: Allowances = {}): void {
   c.header("X-Frame-Options", "DENY");
 }
 
-/** The reader's language, by `?lang=` and Accept-Language; the answer's headers say that it depends on it. */
+/** Picks the reader's language, by `?lang=` and Accept-Language, and sets its headers. */
 function languageOf(c: Context): Language {
   const language = pickLanguage(c.req.query("lang"), c.req.header("Accept-Language"));
   c.header("Content-Language", language.tag);
@@ -141,7 +122,7 @@ function languageOf(c: Context): Language {
   return language;
 }
 
-/** No page lies deeper. An address of nothing but slashes would else be given back many times over. */
+/** No page lies deeper. Without it an address of nothing but slashes would be repeated many times over. */
 const deepest = 16;
 
 /** The relative way from a page to the top: `/v1/a/b` is two folders down. */
@@ -149,7 +130,6 @@ export function toTop(path: string): string {
   return "../".repeat(Math.min(deepest, Math.max(0, path.split("/").length - 2))) || "./";
 }
 
-/** The whole document around a page's own part. */
 function pageFrame(page: Page): Markup {
   const { language, path, main, sandbox, site } = page;
   const { shell } = language.texts;
@@ -172,7 +152,7 @@ ${(page.scripts ?? []).map((src) => html`<script type="module" src="${src}"></sc
 </head>
 <body>
 <a class="skip" href="#main">${shell.skip}</a>
-${siteHead(site, language, { top, query })}
+${siteHead(site, language, top)}
 ${sandbox ? html`<aside class="sandbox" aria-label="${shell.sandbox}"><p class="width"><strong>${shell.sandbox}</strong> ${shell.sandboxMeaning}</p></aside>` : ""}
 <main id="main" class="width" tabindex="-1">
 ${isForeign ? html`<p class="soft">${shell.onlyEnglish}</p><div lang="en">${main}</div>` : main}
@@ -197,7 +177,7 @@ function titleOf({ title, site, language }: Page): string {
   return [...new Set([title, service, ...(site.name === null ? [] : [site.name])])].join(" – ");
 }
 
-/** Links to the page in every language; with a single one there is nothing to choose. */
+/** Links to the page in every language, if there are several. */
 function languageChoice(current: Language): Markup | string {
   if (allLanguages.length < 2) return "";
   return html`<ul class="nav" aria-label="${current.texts.shell.languages}">
@@ -209,7 +189,7 @@ ${allLanguages.map(({ tag, texts }) =>
 </ul>`;
 }
 
-/** Remarks and white space between rules cost a slow phone bytes and show nowhere. */
+/** Removes comments and white space, which cost a slow phone bytes. */
 function minified(css: string): string {
   return css
     .replace(/\/\*.*?\*\//gs, "")
@@ -219,7 +199,6 @@ function minified(css: string): string {
     .trim();
 }
 
-/** What of a page is its own. */
 type Part = Omit<Page, "language" | "path" | "sandbox" | "site">;
 
 type About = {
@@ -249,8 +228,8 @@ export function createPageSender({ configuration, keyKind }: Pick<Service, "conf
     },
 
     /**
-     * Sends a page that is made once for all who read it in one language, and anew when the issuer or the site changes.
-     * @param about.name tells pages of one path apart; null for a page that is for this reader alone, which is not kept
+     * Sends a page that is made once for each language, and again when the issuer or the site changes.
+     * @param about.name distinguishes pages of one path; null for a page for this reader alone, which is not kept
      */
     async kept(
       c: Context,

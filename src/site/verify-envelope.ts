@@ -1,22 +1,19 @@
 import { createHash } from "node:crypto";
-import { html } from "hono/html";
+import { html, raw } from "hono/html";
 import english from "../../data/texts/en/envelope-form.json" with { type: "json" };
 import { type CompressedDocument, compressedDocument, once, sendDocument } from "../api/public-document.ts";
 import type { PageHandler } from "../http/context.ts";
 import type { Markup } from "./markup.ts";
 import { type Allowances, type PageSender, styleHash } from "./shell.ts";
 
-/** What stands in the page before its script runs: the server writes it, so that no browser loads it twice. */
+/** The sentences that the server writes, so that the script does not contain them again. */
 type FormTexts = typeof english;
 const languages: Readonly<Record<string, FormTexts>> = { en: english };
 
-/** A file whose name changes with its content, so that browsers keep it for ever. */
+/** A file whose name contains its digest, so that browsers keep it. */
 type Asset = { readonly name: string; readonly integrity: string; readonly document: CompressedDocument };
 
-/**
- * What the page may do: run our scripts, show the code that it draws, and, unless the keys are pasted, fetch from
- * this service. No form can send anything, so what was typed in cannot end up in an address.
- */
+/** The page fetches from this service unless the keys are pasted. No form sends anything, so no address has the input. */
 function allowances(pasted: boolean): Allowances {
   return {
     "script-src": ["'self'"],
@@ -51,27 +48,21 @@ const loadAssets = once(async () => {
   };
 });
 
-/** What the page is served with: its texts, its addresses, and which of its two forms it has. */
 type EnvelopeForm = {
   readonly texts: FormTexts;
-  /** The form in which the keys are pasted and the browser refuses every connection. */
+  /** The keys are pasted, and the browser refuses every connection. */
   readonly pasted: boolean;
-  /** The service's own, to begin with. */
   readonly issuer: string;
-  /** Whose service it is; null where nobody said so. */
   readonly registry: string | null;
-  /** Addresses relative to the page. */
+  /** Relative addresses. */
   readonly scripts: Readonly<Record<"app" | "extras", string>>;
-  /** The digest that the first script must have (Subresource Integrity). */
+  /** The first script's digest (Subresource Integrity). */
   readonly integrity: string;
 };
 
 const offline = "tvs verify envelope.json --key-history key-history.jose --issuer URL --audience YOU";
 
-/**
- * The page's own part. Everything that needs the script is hidden until the script shows it; the outcome stands before
- * the form, so that a note on what is missing is read before it.
- */
+/** The script shows what needs it. The outcome comes before the form, so that a note on a missing part is read first. */
 function envelopeMain(form: EnvelopeForm): Markup {
   const { texts, scripts, integrity } = form;
   const { needsScript } = texts;
@@ -123,7 +114,6 @@ function fetchedKeys({ modes }: FormTexts): Markup {
 </section>`;
 }
 
-/** In sight, because without them nothing can be checked. */
 function pastedKeys({ modes, proof }: FormTexts): Markup {
   return html`<section id="keys" aria-labelledby="keys-title">
 <h2 id="keys-title">${modes.title}</h2>
@@ -134,32 +124,44 @@ ${area({ id: "log-key", label: proof.keyLabel, hint: proof.keyHint, rows: 2 })}
 </section>`;
 }
 
-/** Folded up, because most people have no proof; what was dropped is named beside it. */
+/** Folded up, because most people have no proof. */
 function proofPart({ proof }: FormTexts): Markup {
   return html`<details class="field" id="proof-part"><summary>${proof.add}</summary>
 ${area({ id: "proof", label: proof.paste, hint: proof.addHint, rows: 4 })}
 </details>`;
 }
 
-/** A field that browsers must neither correct nor remember. */
-function line(field: { id: string; label: string; hint: string; value?: string }): Markup {
-  const { id, label, hint, value = "" } = field;
-  return html`<div class="field"><label for="${id}">${label}</label>
-<p class="hint" id="${id}-hint">${hint}</p>
-<input type="text" id="${id}" value="${value}" aria-describedby="${id}-hint" autocomplete="off" autocapitalize="off" spellcheck="false"></div>`;
+/** Browsers neither correct nor remember these fields. */
+const plain = raw('autocomplete="off" autocapitalize="off" spellcheck="false"');
+
+type Field = { id: string; label: string; hint: string | null };
+
+function line({ id, value = "", ...field }: Field & { value?: string }): Markup {
+  return labelled(
+    id,
+    field,
+    html`<input type="text" id="${id}" value="${value}" aria-describedby="${id}-hint" ${plain}>`,
+  );
 }
 
-function area(field: { id: string; label: string; hint: string | null; rows: number }): Markup {
-  const { id, label, hint, rows } = field;
-  const described = hint === null ? "" : html` aria-describedby="${id}-hint"`;
+function area({ id, rows, ...field }: Field & { rows: number }): Markup {
+  const described = field.hint === null ? "" : html` aria-describedby="${id}-hint"`;
+  return labelled(
+    id,
+    field,
+    html`<textarea id="${id}" rows="${String(rows)}"${described} ${plain}></textarea>`,
+  );
+}
+
+function labelled(id: string, { label, hint }: Omit<Field, "id">, control: Markup): Markup {
   return html`<div class="field"><label for="${id}">${label}</label>
 ${hint === null ? "" : html`<p class="hint" id="${id}-hint">${hint}</p>`}
-<textarea id="${id}" rows="${String(rows)}"${described} autocomplete="off" autocapitalize="off" spellcheck="false"></textarea></div>`;
+${control}</div>`;
 }
 
 /**
- * The page on which an envelope is verified in the browser itself and never uploaded (decision D8.2). It has two
- * forms: one fetches the keys from this service; in the other, `?keys=pasted`, the browser refuses every connection.
+ * The page that verifies an envelope in the browser, which never uploads it (decision D8.2). One form fetches the keys from
+ * this service; in the other, `?keys=pasted`, the browser refuses every connection.
  */
 export function verifyEnvelopePage({ kept }: PageSender): PageHandler {
   return (c) => {
@@ -193,7 +195,7 @@ const loadWorker = once(async () => {
   return compressedDocument(worker.default, "text/javascript; charset=utf-8");
 });
 
-/** The service worker. It stands beside the page, because it serves only what stands below it. */
+/** The service worker, beside the page, because its scope is its folder. */
 export const envelopeWorker: PageHandler = async (c) => {
   c.header("Content-Security-Policy", "default-src 'none'; connect-src 'self'");
   return sendDocument(c, await loadWorker(), "no-cache");

@@ -115,8 +115,8 @@ describe("the guard", () => {
     for (const path of paths) {
       const { headers } = await world.call(path);
       const policy = String(headers["content-security-policy"]);
-      expect(policy).toStartWith("default-src 'none'; script-src 'self'; style-src 'self';");
-      expect(policy).toContain("frame-ancestors 'none'");
+      for (const one of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"])
+        expect(policy.split("; ")).toContain(one);
       expect(policy).not.toContain("unsafe");
       expect(headers["referrer-policy"]).toBe("no-referrer");
     }

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { findResultProblem, readClaimedIssuer, readClaims, readIssuedAt } from "../../src/partner/claims.ts";
-import { refuse } from "../../src/partner/reasons.ts";
+import {
+  findResultProblem,
+  firstDifference,
+  isSameSecond,
+  pageOfIssuer,
+  readClaimedIssuer,
+  readClaims,
+  readIssuedAt,
+  readOuterMembers,
+} from "../../src/partner/claims.ts";
+import { type Refusal, refuse } from "../../src/partner/reasons.ts";
 import type { JsonObject, JsonValue } from "../../src/partner/strict-json.ts";
 
 const dates = { issueDate: "2020-01-01", expiryDate: null };
@@ -133,4 +142,64 @@ describe("the claims", () => {
       expect(readClaimedIssuer({ iss })).toBeNull();
     expect(readClaimedIssuer(refuse("JWS_MALFORMED"))).toBeNull();
   });
+});
+
+test("an issuer's page is verify-envelope below the issuer's address", () => {
+  expect(pageOfIssuer("https://verify.example.gov/")).toBe("https://verify.example.gov/verify-envelope");
+  expect(pageOfIssuer("https://example.gov/teachers")).toBe("https://example.gov/teachers/verify-envelope");
+  expect(pageOfIssuer("http://localhost:8080//")).toBe("http://localhost:8080/verify-envelope");
+  const longest = `https://verify.example.gov/${"a".repeat(1_973)}`;
+  expect([longest.length, pageOfIssuer(longest)]).toEqual([2_000, `${longest}/verify-envelope`]);
+});
+
+test.each([
+  ["no address at all", "the registry"],
+  ["another scheme", "javascript:alert(1)//"],
+  ["a scheme that ends as http does", "xhttp://verify.example.gov"],
+  ["a password", "https://me:secret@verify.example.gov"],
+  ["a query", "https://verify.example.gov/?to=elsewhere"],
+  ["a fragment", "https://verify.example.gov/#main"],
+  ["more than 2,000 characters", `https://verify.example.gov/${"a".repeat(2_000)}`],
+])("an issuer that is or has %s has no page", (_, issuer) => {
+  expect(pageOfIssuer(issuer)).toBeNull();
+});
+
+test.each<[signed: string, outer: JsonValue, place: string | null]>([
+  ['{"a":[1,{"b":2}],"c":null}', { c: null, a: [1, { b: 2 }] }, null],
+  ['{"a":[1,{"b":2}]}', { a: [1, { b: 3 }] }, "result.a[1].b"],
+  ['{"a":[1,2]}', { a: [1] }, "result.a"],
+  ['{"a":["x"]}', { a: "x" }, "result.a"],
+  ['{"a":{}}', { a: [] }, "result.a"],
+  ['{"a":{"b":1}}', { a: {} }, "result.a.b"],
+  ['{"a":1}', { a: 1, b: 1 }, "result"],
+  ["7", "7", "result"],
+  // Every object inherits this member, and an empty one is what it looks like.
+  ['{"__proto__":{}}', { b: 1 }, "result.__proto__"],
+])("%s, and unsigned %j, differ first at %p", (signed, outer, place) => {
+  expect(firstDifference(JSON.parse(signed), outer, "result")).toBe(place);
+});
+
+test("a time that cannot be read is of no second", () => {
+  const times = ["", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01Z"];
+  expect(times.map((time) => isSameSecond(time, 0))).toEqual([false, true, false]);
+});
+
+test("what is missing of an envelope is named", () => {
+  const texts = {
+    verificationId: "",
+    verifiedAt: "",
+    issuer: "",
+    audience: "",
+    signature: "",
+    signatureKid: "",
+  };
+  const whole = { ...texts, result: {} };
+  expect(readOuterMembers(whole)).toBe(whole as never);
+  for (const member of Object.keys(texts))
+    expect(readOuterMembers({ ...whole, [member]: 7 })).toMatchObject({
+      reason: "ENVELOPE_MALFORMED",
+      detail: `The member ${member} is missing or not a text.`,
+    });
+  const { reason, detail } = readOuterMembers({ ...whole, result: [] }) as Refusal;
+  expect([reason, detail]).toEqual(["ENVELOPE_MALFORMED", "The member result is missing or not an object."]);
 });

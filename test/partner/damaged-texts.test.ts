@@ -3,6 +3,14 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  decodeText,
+  findDamage,
+  findDamagedUtf16,
+  findMisreadUtf16,
+  isUtf16,
+  piecesInUtf8,
+} from "../../src/partner/file-text.ts";
 import { readEnvelopes } from "../../src/partner/input.ts";
 import { createKeySet } from "../../src/partner/key-set.ts";
 import { openLogProof, readLogKeys } from "../../src/partner/log-proof.ts";
@@ -106,4 +114,98 @@ describe("a genuine proof", async () => {
   ])("%s is undecidable", async (_name, change) => {
     expect(await reasonOf(change(proof))).toBe("PROOF_UNREADABLE");
   });
+});
+
+describe("the damage of a text", () => {
+  const { signature }: { signature: string } = JSON.parse(json);
+  const dashed = signature.replaceAll("_", "-");
+  test.each<[damage: string, text: string]>([
+    ["Quote marks (>) stand before its lines; mail has quoted it.", `>${json}`],
+    ["It is in quoted-printable, as mail carries a text.", json.replace(/.{76}/g, "$&=\n")],
+    ["It is in quoted-printable, as mail carries a text.", json.replace("eyJ", "=3DeyJ")],
+    ["An editor has put dashes for hyphens.", dashed.replaceAll("-", "\u2010")],
+    ["There is white space inside the signature; mail has folded it.", signature.replace(/.{76}/g, "$& \n")],
+    ["An editor has put curly quotation marks for straight ones.", json.replaceAll('"', "\u201D")],
+    ["It is in HTML, as a web page or a mail carries a text.", json.replaceAll('"', "&#0034;")],
+    ["An editor has put other spaces for plain ones.", json.replaceAll(",", ",\u00A0")],
+    ["Its end is missing, or another text follows it.", ` ${json.slice(0, -1)}`],
+    ["A line ends inside a text; mail has folded it.", json.replace("exam-", "exam\n-")],
+    ["White space or another text stands around the signature.", `Signature: ${signature}`],
+  ])("is named: %s", (damage, text) => {
+    expect(findDamage(text)?.detail).toBe(`${damage} Get the file itself.`);
+  });
+
+  test("is not sought in a whole signature, a short one, or more than a mebibyte", () => {
+    const [head = "", payload = "", tail = ""] = signature.split(".");
+    const none = [
+      signature,
+      json,
+      `> ${head}.${payload}.${tail.slice(0, 99)}`,
+      `> ${head}.x${payload}.${tail}`,
+    ];
+    expect([...none, `> ${json}${" ".repeat(1024 * 1024)}`].map(findDamage)).toEqual([
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
+    expect(findDamage(`> ${head}.${payload}.${tail.slice(0, 100)}`)).not.toBeNull();
+  });
+});
+
+test.each<[bytes: number[], isIt: boolean]>([
+  ...[
+    [0xff, 0xfe, 1, 1],
+    [0xfe, 0xff, 1, 1],
+    [1, 0, 1, 0],
+    [0, 1, 0, 1],
+  ].map((one): [number[], boolean] => [one, true]),
+  ...[
+    [0xff, 1, 1, 1],
+    [1, 0xfe, 1, 1],
+    [0xfe, 1, 1, 1],
+    [1, 0xff, 1, 1],
+  ].map((one): [number[], boolean] => [one, false]),
+  ...[
+    [0, 0, 1, 0],
+    [1, 1, 1, 0],
+    [1, 0, 0, 0],
+    [1, 0, 1, 1],
+  ].map((one): [number[], boolean] => [one, false]),
+  ...[
+    [1, 1, 0, 1],
+    [0, 0, 0, 1],
+    [0, 1, 1, 1],
+    [0, 1, 0, 0],
+  ].map((one): [number[], boolean] => [one, false]),
+])("a file that begins with %j is UTF-16: %p", (bytes, isIt) => {
+  expect(isUtf16(Uint8Array.from(bytes))).toBe(isIt);
+});
+
+test("UTF-16 is read in pieces, and refused where it is cut off, damaged or misread", async () => {
+  const text = "{é€}";
+  const inPieces = async (bytes: Uint8Array) => {
+    async function* pieces() {
+      for (let at = 0; at < bytes.length; at += at === 0 ? 4 : 1)
+        yield bytes.subarray(at, at === 0 ? 4 : at + 1);
+    }
+    const read: Uint8Array[] = [];
+    for await (const piece of piecesInUtf8(pieces())) read.push(piece.slice());
+    return Buffer.concat(read).toString("utf8");
+  };
+  expect(await inPieces(utf16(`\uFEFF${text}`, "le"))).toBe(text);
+  expect(await inPieces(utf16(`\uFEFF${text}`, "be").subarray(0, -1))).toBe("{é€\uFFFD");
+  expect(await inPieces(Buffer.from(text))).toBe(text);
+  const broken = Uint8Array.of(0xff, 0xfe, 0, 0xd8);
+  expect(decodeText(broken)).toBeNull();
+  const cut = {
+    reason: "TEXT_DAMAGED",
+    detail: "This is UTF-16 that is cut off or damaged: save it as UTF-8.",
+  };
+  expect(findDamagedUtf16(broken)).toMatchObject(cut as never);
+  expect(findDamagedUtf16(Buffer.from(text))).toBeNull();
+  const misread = "This is UTF-16, read as another encoding: give the file as it is, or save it as UTF-8.";
+  expect(findMisreadUtf16("{\0}\0")?.detail).toBe(misread);
+  expect(findMisreadUtf16("text {\0}\0")).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readEnvelopes, readRecord } from "../../src/partner/input.ts";
+import { readEnvelopes } from "../../src/partner/input.ts";
 
 /** A short form: the value, or the reason, with its place. */
 function find(input: string | Uint8Array): unknown[] {
@@ -113,9 +113,4 @@ describe("readEnvelopes", () => {
     ];
     for (const batch of batches) expect(find(batch)).toEqual([["-/-", "JSON_DUPLICATE_MEMBER"]]);
   });
-});
-
-test("readRecord takes one line at a time, for inputs that are read as a stream", () => {
-  expect([...readRecord('{"a":1}\r', 7)]).toEqual([{ place: { line: 7, index: null }, value: { a: 1 } }]);
-  expect([...readRecord("  ", 8)]).toEqual([]);
 });

@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../src/partner/canonical-json.ts";
 import type { StatementRow } from "../../src/partner/contract.ts";
-import { isStatement, readStatementForm, rowLeafHash } from "../../src/partner/statement-form.ts";
+import { isStatement } from "../../src/partner/jws.ts";
 import type { JsonValue } from "../../src/partner/strict-json.ts";
+import { readStatementForm, rowLeafHash } from "../../src/partner/verify-statement.ts";
 
 const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const tokenOf = (typ?: string) => `${encoded({ alg: "RS256", kid: "k", typ })}.e30.AA`;

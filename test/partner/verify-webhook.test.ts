@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { verifyWebhook, webhookRefusalReasons } from "../../src/partner/verify-webhook.ts";
+import { findSecretProblem, verifyWebhook, webhookRefusalReasons } from "../../src/partner/verify-webhook.ts";
 
 type Vector = {
   name: string;
@@ -105,4 +105,14 @@ describe("verifyWebhook", () => {
       new TypeError("now is not a valid date"),
     );
   });
+});
+
+test.each<[secret: string, problem: string | null]>([
+  ["whsec_abc", null],
+  ["whsec_\u00EF\u00BB\u00BF", "It has characters that no secret has: give it as it was handed out."],
+  ["\uFEFFx", "It begins with a byte order mark, or is in UTF-16: save it as UTF-8 without a mark."],
+  ["w\0h\0", "It is in UTF-16: save it as UTF-8 without a mark."],
+  ["whsec_ x", "It has white space: give the secret alone."],
+])("%j as a secret has the problem %p", (secret, problem) => {
+  expect(findSecretProblem(secret)).toBe(problem);
 });

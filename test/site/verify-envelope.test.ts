@@ -108,9 +108,4 @@ describe("the page's service worker", () => {
     const full = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
     expect(await answered(full, async () => new Response("fresh"))).toBe("fresh");
   });
-
-  test("gives what is kept without a network", async () => {
-    const cut = () => Promise.reject(new TypeError("no network"));
-    expect(await answered(async () => undefined, cut)).toBe("kept");
-  });
 });

@@ -1,7 +1,6 @@
 /**
- * The sentences of the pages, as data/texts/ has them: a folder for each language, which a translator edits without any
- * code. A sentence that is made of values names them in its key, `daysLeft(days)`, and holds each in braces. Where it reads
- * otherwise for some values, it stands there once for each value of the first, and for every `other`.
+ * The sentences of data/texts/, a folder for each language, which a translator edits. A sentence with values names them in
+ * its key, `daysLeft(days)`, and contains each in braces. It may have one form for each value of the first, and `other`.
  */
 
 type Value = string | number | boolean;
@@ -9,7 +8,7 @@ type Values<Names extends string> = Names extends `${string}, ${infer Rest}`
   ? [Value, ...Values<Rest>]
   : [Value];
 
-/** The same sentences, to be said: what names values in its key is a function of them. */
+/** The same sentences; one with values is a function of them. */
 type Sentences<Written> = {
   readonly [Key in keyof Written as Key extends `${infer Name}(${string}`
     ? Name

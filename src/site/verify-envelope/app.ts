@@ -1,4 +1,4 @@
-/** The first script of the page: its forms, and what is done with them. Everything happens here, in the browser. */
+/** The page's first script: its forms and what they do. Everything happens in the browser. */
 
 import { openLogProof } from "../../partner/log-proof.ts";
 import {
@@ -10,43 +10,44 @@ import {
   onFiles,
   readFiles,
 } from "./files.ts";
-import { type Judged, judge, onDemand, type ShownStatement } from "./judge.ts";
-import { keySource } from "./keys.ts";
-import { listOf, outcomeOf } from "./outcome.ts";
-import { writtenTime } from "./signed-values.ts";
-import { isAboutProof, verdictBox } from "./verdicts.ts";
+import { extrasLoader, type Judged, judge, type ShownStatement } from "./judge.ts";
+import { createKeyLoader } from "./keys.ts";
+import { isAboutProof, listOf, outcomeOf, verdictBox } from "./outcome.ts";
+import { writtenTime } from "./values.ts";
 import {
   actionButton,
   actionsRow,
   byId,
   createView,
-  type EnvelopeTexts,
   el,
-  envelopeTexts,
+  keySource,
   PageProblem,
   type Shown,
+  texts,
 } from "./view.ts";
 
 /** More envelopes than a person looks through. */
 const maxShown = 200;
 
-const texts = envelopeTexts(document.documentElement.lang);
 const tool = byId("tool", HTMLElement);
 
-/** Addresses that the page was served with, relative to it; and whose service it is. */
+/** Relative addresses, issuer and registry that the page was served with. */
 function served(name: string): string {
   return tool.dataset[name] ?? "";
 }
 
-const keys = keySource({ pack: served("pack"), log: served("logKey") }, texts.problems);
-const loadExtras = onDemand(served("extras"));
-const proof = proofField(texts);
-const view = createView(texts);
+const keys = createKeyLoader({ pack: served("pack"), log: served("logKey") });
+const loadExtras = extrasLoader(served("extras"));
+const proof = proofField();
+const view = createView();
 
-/** Only the last check that was started may show its outcome. */
+/** The last verified input: a later proof is verified with it. */
+let last: readonly Given[] | null = null;
+
+/** Only the last started check may show its outcome. */
 let turn = 0;
 
-/** Runs one check, and says in plain words why it could not be made. */
+/** Runs one check, or shows why it could not be made. */
 async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   const mine = ++turn;
   view.busy(words);
@@ -60,7 +61,7 @@ async function run(words: string, check: () => Promise<Shown>): Promise<void> {
   if (mine === turn) view.show(shown);
 }
 
-/** Everything from the beginning, but for the settings. */
+/** Empties the page, but for the settings. */
 function begin(): void {
   turn++;
   last = null;
@@ -69,7 +70,7 @@ function begin(): void {
   view.begin();
 }
 
-/** The result, with what can be done next right below its verdicts. */
+/** A result with the next actions right below its verdicts. */
 function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
   const row = actionsRow(
     ...actions,
@@ -85,7 +86,7 @@ function result(shown: HTMLElement, ...actions: (Node | null)[]): Shown {
   return { kind: "result", parts: [shown] };
 }
 
-/** What is shown alone to be printed, with a way back. */
+/** Shows a page to print, with a way back. */
 function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
   const words = texts.certificate;
   view.showCertificate(made, name, [
@@ -95,9 +96,9 @@ function showPrinted(made: HTMLElement, name: string, back: () => Shown): void {
   ]);
 }
 
-/** With keys from elsewhere, nobody but who pasted them says whose answer it is. */
+/** Marks an answer whose keys were pasted, or whose issuer is another service. */
 function markForeign({ verification }: Judged): void {
-  const isOwn = keys.source === "fetched" && verification.issuer === served("issuer");
+  const isOwn = keySource === "fetched" && verification.issuer === served("issuer");
   document.body.classList.toggle("foreign", !isOwn);
 }
 
@@ -106,30 +107,24 @@ function sheetButton({ stated, draw }: ShownStatement, judged: Judged, back: () 
   return actionButton(words.make, () => {
     markForeign(judged);
     const day = (judged.verification.verifiedAt ?? "").slice(0, 10);
-    showPrinted(draw.sheetOf(stated, judged, texts), words.sheet.fileTitle(stated.list.name, day), back);
+    showPrinted(draw.sheetOf(stated, judged), words.sheet.fileTitle(stated.list.name, day), back);
   });
 }
 
-/** An attestation of what is shown; from it there is a way back. */
+/** The button for an attestation of a genuine answer, or a sheet of a genuine statement. */
 function certificateButton(judged: Judged, back: () => Shown): HTMLElement | null {
   const { verification, jws } = judged;
   if (judged.statement !== null) return sheetButton(judged.statement, judged, back);
   if (!verification.valid || jws === null) return null;
   const words = texts.certificate;
-  const hasProof = verification.log !== null;
   return actionButton(words.make, async () => {
-    const { source } = keys;
     markForeign(judged);
-    const { certificateOf } = await loadExtras();
-    const made = await certificateOf({ judged, jws, hasProof, source, now: new Date() }, texts);
+    const made = await (await loadExtras()).certificateOf(judged);
     const about = verification.result?.certificate?.regNo ?? verification.verificationId ?? "";
     const day = (verification.verifiedAt ?? "").slice(0, 10);
     showPrinted(made, words.fileTitle(about, day), back);
   });
 }
-
-/** What was judged last: a proof that comes later is judged with it. */
-let last: readonly Given[] | null = null;
 
 async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Promise<Judged[]> {
   const expected = {
@@ -138,7 +133,7 @@ async function judgeWith(proof: GivenProof | null, given: readonly Given[]): Pro
   };
   const trusted = await keys.load();
   const opened = proof === null ? null : await openLogProof(proof.text, { logKeys: await keys.loadLog() });
-  const ownIssuer = keys.source === "fetched" ? served("issuer") : null;
+  const ownIssuer = keySource === "fetched" ? served("issuer") : null;
   const registry = served("registry") || null;
   const judging = { expected, ...trusted, proof: opened, ownIssuer, registry, loadExtras };
   const all: Judged[] = [];
@@ -158,7 +153,7 @@ function isOfAnother({ verification }: Judged): boolean {
 async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
   // The proof of one envelope says nothing about the others that it came with.
   const alone = all.slice(0, maxShown).map((one) => (isOfAnother(one) ? one.withoutProof() : one));
-  const list = listOf(await Promise.all(alone), texts, keys.source);
+  const list = listOf(await Promise.all(alone));
   const notes = [
     all.length > maxShown ? texts.tooMany(maxShown) : null,
     all.every(isOfAnother) ? texts.log.fitsNone : null,
@@ -167,7 +162,7 @@ async function outcomeOfMany(all: readonly Judged[]): Promise<Shown> {
   return result(list);
 }
 
-/** One press away: a wrong proof must not keep anybody from verifying a good envelope. */
+/** A wrong proof must not keep anybody from verifying a good envelope. */
 function withoutProofButton({ verification }: Judged): HTMLElement | null {
   if (!isAboutProof(verification)) return null;
   return actionButton(texts.log.without, () => {
@@ -181,31 +176,29 @@ async function judgeAgain(given: readonly Given[]): Promise<Shown> {
   if (all.some(({ verification }) => !isAboutProof(verification))) proof.used();
   const [first, second] = all;
   if (first === undefined) throw new PageProblem(texts.problems.noEnvelope);
-  if (second !== undefined) return outcomeOfMany(all);
-  return resultOf(first);
+  return second === undefined ? resultOf(first) : outcomeOfMany(all);
 }
 
 function resultOf(judged: Judged): Shown {
-  const shown = outcomeOf(judged, texts, keys.source);
   return result(
-    shown,
+    outcomeOf(judged),
     withoutProofButton(judged),
     certificateButton(judged, () => resultOf(judged)),
   );
 }
 
-/** What is to be judged from now on. A proof that was found to be of the envelope before does not stay for it. */
+/** Sets the input to judge. A proof that was used for another envelope is dropped. */
 function takeEnvelope(given: readonly Given[]): void {
   const isSame = given.length === 1 && given[0]?.content === last?.[0]?.content;
   if (proof.isUsed && !isSame) proof.take(null);
   last = given;
 }
 
-/** The pasted envelope; null without one, also when what was pasted there is a proof, which is then taken as such. */
+/** The pasted envelope, or null. A proof that was pasted in its place moves to the proof's field. */
 function pasted(): Given[] | null {
   const area = byId("envelope", HTMLTextAreaElement);
   const content = area.value;
-  checkTextSize(content, texts.problems);
+  checkTextSize(content);
   if (isProofText(content)) {
     proof.paste(content);
     area.value = "";
@@ -214,7 +207,7 @@ function pasted(): Given[] | null {
   return content.trim() === "" ? null : [{ name: null, content }];
 }
 
-/** What the form holds; or the file that came last, with a proof or an issuer that were typed in since. */
+/** Judges the form's envelope, or the last file with a proof or issuer that were typed in since. */
 async function judgeForm(): Promise<Shown> {
   const text = pasted();
   if (text !== null) takeEnvelope(text);
@@ -223,7 +216,7 @@ async function judgeForm(): Promise<Shown> {
   return { kind: "note", parts: [verdictBox("none", texts.log.kept, texts.log.keptNext)] };
 }
 
-/** What came as files, judged together with what the form holds besides. */
+/** Judges files together with the rest of the form. */
 function judgeInput(input: Input): Promise<Shown> {
   if (input.given.length > 0) {
     takeEnvelope(input.given);
@@ -233,30 +226,30 @@ function judgeInput(input: Input): Promise<Shown> {
   return judgeForm();
 }
 
-/** A compact JWS; what is shorter was cut off on its way. */
+/** A compact JWS; a shorter one was cut off on its way. */
 const wholeSignature = /^eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{100,}$/;
 
 /**
- * The signature in the page's address, which a phone's camera opened (decision D8.8). It is taken out of the address, so
- * that neither the history nor a bookmark keeps it. Every other fragment is the browser's own business.
+ * Judges the signature in the page's address, which a phone's camera opened (decision D8.8), and removes it from there, so
+ * that neither the history nor a bookmark keeps it. Other fragments are the browser's.
  */
 function readAddress(): void {
   const signature = location.hash.slice(1);
   if (!signature.startsWith("eyJ")) return;
   history.replaceState(null, "", `${location.pathname}${location.search}`);
   run(texts.busy, async () => {
-    checkTextSize(signature, texts.problems);
+    checkTextSize(signature);
     if (!wholeSignature.test(signature)) throw new PageProblem(texts.problems.brokenLink);
     return judgeInput({ given: [{ name: null, content: signature }], proof: null });
   });
 }
 
-/** Says what this device has now, whether it came just now or long ago. */
-async function tellOfDevice(): Promise<void> {
-  if (keys.source === "pasted") return;
+/** Shows what this device keeps for use without a network. */
+async function showKept(): Promise<void> {
+  if (keySource === "pasted") return;
   const isKept = await keepOnDevice(served("worker"), [served("extras"), served("pack")]);
   const { madeAt } = await keys.load();
-  if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt ?? "", texts));
+  if (isKept) byId("kept", HTMLElement).textContent = texts.kept(writtenTime(madeAt));
 }
 
 function start(): void {
@@ -264,29 +257,23 @@ function start(): void {
     event.preventDefault();
     run(texts.busy, judgeForm);
   });
-  onFiles((files) => run(texts.busy, async () => judgeInput(await readFiles(files, texts.problems))));
+  onFiles((files) => run(texts.busy, async () => judgeInput(await readFiles(files))));
   byId("needs-script", HTMLElement).hidden = true;
   tool.hidden = false;
   window.addEventListener("hashchange", readAddress);
   readAddress();
-  // Whoever checks something is told there why nothing could be fetched.
-  tellOfDevice().catch(() => undefined);
+  // A check says why nothing could be fetched.
+  showKept().catch(() => undefined);
 }
 
-/** The page insists on addresses of scripts that a policy has seen; this one is the page's own. */
-type TrustedTypes = {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(url: string): string },
-  ): {
-    createScriptURL(url: string): string;
-  };
-};
+/** The page's Content-Security-Policy accepts script addresses only from a policy. */
+type ScriptRules = { createScriptURL(url: string): string };
+type TrustedTypes = { createPolicy(name: string, rules: ScriptRules): ScriptRules };
 
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy("tvs-worker", { createScriptURL: (url) => url });
 
-/** The page as it is opened now and as a code's link opens it, and all that it consists of. */
+/** The page as opened now and by a code's link, and all its files. */
 function partsOfPage(others: readonly string[]): URL[] {
   const parts = document.querySelectorAll("link[href], script[src], img[src]");
   const addresses = [...parts].map((part) => part.getAttribute("href") ?? part.getAttribute("src") ?? "");
@@ -297,9 +284,9 @@ function partsOfPage(others: readonly string[]): URL[] {
 }
 
 /**
- * Keeps what is needed, and deletes what is no longer named.
- * @param others what the page loads besides: the pack, and the scripts that are loaded when they are needed
- * @returns whether it is all kept; a browser may have no place for it, or allow none
+ * Caches the page's files, and deletes files that it no longer names.
+ * @param others the pack and the second script
+ * @returns whether all is kept; a browser may have no room, or allow none
  */
 async function keepOnDevice(worker: string, others: readonly string[]): Promise<boolean> {
   try {
@@ -317,8 +304,9 @@ async function keepOnDevice(worker: string, others: readonly string[]): Promise<
   }
 }
 
-/** The field of the form. What came as a file is kept as it is, byte for byte, and only named there. */
-function proofField({ log }: EnvelopeTexts) {
+/** The proof's field. A file is kept byte for byte, and only named there. */
+function proofField() {
+  const { log } = texts;
   const area = byId("proof", HTMLTextAreaElement);
   const remove = byId("proof-remove", HTMLButtonElement);
   const name = byId("proof-name", HTMLElement);
@@ -338,7 +326,7 @@ function proofField({ log }: EnvelopeTexts) {
   }
 
   function paste(text: string): void {
-    // White space around it came with the pasting; its last line ends.
+    // White space around a pasted proof is dropped, but for its last line feed.
     const pasted = text.trim();
     proof = pasted === "" ? null : { name: null, text: `${pasted}\n` };
     isUsed = false;
@@ -355,7 +343,7 @@ function proofField({ log }: EnvelopeTexts) {
     current: () => proof,
     take,
     paste,
-    /** Told when the proof was judged: it then belongs to that envelope, and the next file comes without it. */
+    /** Notes that the proof was used: it belongs to that envelope, and not to the next file. */
     used(): void {
       isUsed = proof !== null;
     },
@@ -365,6 +353,6 @@ function proofField({ log }: EnvelopeTexts) {
   };
 }
 
-// Without it the page would call every envelope undecidable; say why, and leave the note on `tvs verify`.
+// Without WebCrypto every envelope would be undecidable: the note on `tvs verify` stays, with the reason.
 if (globalThis.crypto?.subtle === undefined) byId("why", HTMLElement).textContent = texts.insecure;
 else start();

@@ -1,27 +1,196 @@
-/**
- * The second script of the page: what few need, loaded when somebody does. Attestations to print, with their codes, and
- * statements over lists.
- */
+/** The second script, loaded when needed: attestations to print, with their codes, and statements over lists. */
 
+import { encodeQR } from "qr";
+import { pageOfIssuer } from "../../partner/claims.ts";
+import type { StatementRow } from "../../partner/contract.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
 import type { JsonValue } from "../../partner/strict-json.ts";
+import type { StatementVerification } from "../../partner/verification.ts";
 import type { VerifyOptions } from "../../partner/verify-envelope.ts";
-import { type StatementVerification, verifyStatement } from "../../partner/verify-statement.ts";
+import { verifyStatement } from "../../partner/verify-statement.ts";
+import type { Judged, ShownStatement } from "./judge.ts";
+import {
+  answerBox,
+  evidenceLine,
+  signatureTone,
+  sinceBox,
+  type Tone,
+  table,
+  titleOf,
+  verdictBox,
+} from "./outcome.ts";
+import { purposeFact, recordFacts, signatureFacts, signerOf, writtenDay, writtenTime } from "./values.ts";
+import { el, fact, keySource, texts } from "./view.ts";
 
-export { certificateOf } from "./certificate.ts";
-export { sheetOf, statementBox, statementPart, statementTone } from "./statement.ts";
+const { statement: words, certificate, signed } = texts;
 
-/** A refusal is told by its class, and the first script has one of its own. */
+/** A refusal is recognised by its class, and the first script has a class of its own. */
 function ownProof(proof: LogProof): LogProof {
   const { refusal } = proof;
   return refusal === null ? proof : { refusal: new Refusal(refusal.reason, refusal.detail) };
 }
 
-/** Verifies a statement by what the first script has opened. */
 export function judgeStatement(
   value: JsonValue,
   { proof, ...options }: VerifyOptions,
 ): Promise<StatementVerification> {
   return verifyStatement(value, proof === undefined ? options : { ...options, proof: ownProof(proof) });
+}
+
+type Shown = ShownStatement["stated"];
+
+/** Good only if all are eligible: a share of them is neither good nor bad. */
+export function statementTone({ rows, summary: { eligible, distinct } }: Shown): Tone {
+  const [row] = rows;
+  if (rows.length === 1 && row !== undefined) return row.eligible ? "good" : "bad";
+  return eligible === distinct ? "good" : "none";
+}
+
+/** The second verdict, as large as the first. */
+export function statementBox(shown: Shown, { verification }: Judged): HTMLElement {
+  const { listed, distinct, eligible, percentEligible } = shown.summary;
+  const differing = shown.rows.filter(({ nameMatches }) => nameMatches === false).length;
+  return verdictBox(
+    statementTone(shown),
+    words.title(writtenDay(verification.verifiedAt ?? ""), eligible, distinct, percentEligible),
+    words.people(listed, distinct),
+    differing === 0 ? null : words.differing(differing),
+  );
+}
+
+function statementFacts({ list, purpose }: Shown, { verification }: Judged): HTMLElement {
+  return el(
+    "dl",
+    { class: "facts" },
+    fact(words.list, list.name),
+    fact(words.reference, list.reference),
+    fact(words.purpose, el("code", {}, purpose)),
+    signatureFacts(verification),
+  );
+}
+
+function cellsOf({ regNo, tId, eligible, status, reasons, nameMatches }: StatementRow): string[] {
+  const name = nameMatches === null ? words.none : nameMatches ? words.matches : words.differs;
+  const why = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
+  const licence = reasons.includes("TEACHER_NOT_FOUND") ? words.nobody : signed.statuses[status];
+  return [regNo ?? "", String(tId ?? ""), licence, `${eligible ? words.yes : words.no}${why}`, name];
+}
+
+export function statementPart(shown: Shown, judged: Judged): HTMLElement {
+  const { row: first, ...others } = words.head;
+  const heads = Object.values(others);
+  const rows = shown.rows.map((row) => {
+    const cells = cellsOf(row).map((text, at) => el("td", { "data-label": heads[at] ?? "" }, text));
+    const attributes = row.nameMatches === false ? { class: "differs" } : {};
+    return el("tr", attributes, el("th", { scope: "row" }, String(row.row)), cells);
+  });
+  return el(
+    "section",
+    { class: "rows" },
+    el("h3", {}, signed.title),
+    statementFacts(shown, judged),
+    table(words.rows, [first, ...heads], rows),
+  );
+}
+
+function sheet(title: string, lead: string, ...parts: (HTMLElement | null)[]): HTMLElement {
+  const heading = el("h2", { id: "certificate-title", tabindex: "-1" }, title);
+  const attributes = { id: "certificate", "aria-labelledby": "certificate-title" };
+  return el("article", attributes, heading, el("p", { class: "lead" }, lead), parts);
+}
+
+function listed(kind: "ol" | "ul", sentences: Iterable<string>): HTMLElement {
+  return el(
+    kind,
+    {},
+    [...sentences].map((sentence) => el("li", {}, sentence)),
+  );
+}
+
+/** A page to print: the eligible people of the list, and nothing of the others. */
+export function sheetOf(shown: Shown, judged: Judged): HTMLElement {
+  const { issuer, verifiedAt } = judged.verification;
+  const eligible = shown.rows.filter(({ eligible }) => eligible);
+  return sheet(
+    `${words.sheet.title}: ${shown.list.name}`,
+    words.sheet.lead(signerOf(judged), writtenTime(verifiedAt)),
+    el("div", { class: "verdicts" }, statementBox(shown, judged)),
+    statementFacts(shown, judged),
+    el("h3", {}, words.sheet.rows),
+    listed("ol", new Set(eligible.map(({ regNo, tId }) => regNo ?? String(tId ?? "")))),
+    el("p", {}, words.sheet.says),
+    el("p", {}, pageOfIssuer(issuer ?? "") ?? issuer),
+  );
+}
+
+/**
+ * A longer link has no code. At error correction L this is version 36: 169 modules with the margin, of 0.59 mm each on the
+ * 100 mm of the style sheet. A phone reads a picture of it that is 600 pixels wide, even askew and blurred.
+ */
+const maxLinkCharacters = 2400;
+/** Four modules are the standard's quiet zone; four pixels a module stay sharp in PDF viewers that smooth pictures. */
+const codeOptions = { ecc: "low", encoding: "byte", border: 4, scale: 4 } as const;
+
+async function codeFigure(link: string): Promise<HTMLElement> {
+  // A picture file, because some browsers add noise to a canvas.
+  const image = el("img", { src: encodeQR(link, "data-url", codeOptions), alt: certificate.code });
+  await image.decode();
+  return el("figure", { class: "qr" }, image);
+}
+
+/** The signed answer as a link in a code (decision D8.8), or, for a long one, where to verify it. */
+async function answerPart({ verification, jws }: Judged): Promise<HTMLElement> {
+  const { issuer, verificationId, result, log } = verification;
+  const page = pageOfIssuer(issuer ?? "");
+  const here = new URL("verify-envelope", document.baseURI).href;
+  const link = `${page}#${jws}`;
+  const hasCode = page !== null && link.length <= maxLinkCharacters;
+  const hint = hasCode ? certificate.codeHint(page) : certificate.inWords(page ?? here, verificationId ?? "");
+  const text = el(
+    "div",
+    {},
+    el("h3", {}, certificate.answerTitle),
+    el("p", {}, hint),
+    hasCode && result?.profile ? el("p", {}, certificate.profile) : null,
+    log === null ? null : el("p", {}, texts.log.apart),
+    el("h3", {}, certificate.meansTitle),
+    listed("ul", certificate.means),
+    el("h3", {}, certificate.meansNotTitle),
+    listed("ul", certificate.meansNot),
+  );
+  const figure = hasCode ? await codeFigure(link) : null;
+  return el("section", { class: hasCode ? "signed-answer" : "" }, text, figure);
+}
+
+/** The attestation of a genuine answer, to print. */
+export async function certificateOf(judged: Judged): Promise<HTMLElement> {
+  const { verification } = judged;
+  const { verifiedAt, result } = verification;
+  const parts =
+    result === null
+      ? []
+      : [
+          el(
+            "div",
+            { class: "verdicts" },
+            verdictBox(signatureTone(verification), titleOf(judged)),
+            answerBox(verification, result),
+            sinceBox(verification),
+            evidenceLine(judged),
+          ),
+          el(
+            "dl",
+            { class: "facts" },
+            recordFacts(result),
+            purposeFact(),
+            signatureFacts(verification),
+            fact(
+              certificate.checked,
+              certificate.checkedWith[keySource](writtenTime(new Date().toISOString())),
+            ),
+          ),
+        ];
+  const lead = certificate.attests(signerOf(judged), writtenTime(verifiedAt));
+  return sheet(certificate.title, lead, ...parts, await answerPart(judged));
 }

@@ -1,7 +1,9 @@
 /** Files that the reader opened or dropped. */
 
 import { decodeProof, decodeText, isUtf16 } from "../../partner/file-text.ts";
-import { byId, type EnvelopeTexts, PageProblem } from "./view.ts";
+import { byId, PageProblem, texts } from "./view.ts";
+
+const words = texts.problems;
 
 /** One text to look for envelopes in, and the file that it came from. */
 export type Given = { readonly name: string | null; readonly content: string | Uint8Array };
@@ -9,18 +11,14 @@ export type Given = { readonly name: string | null; readonly content: string | U
 /** A proof of the evidence log, and the file that it came from; null when it was pasted. */
 export type GivenProof = { readonly name: string | null; readonly text: string };
 
-/** What somebody put in at once. */
 export type Input = { readonly given: readonly Given[]; readonly proof: GivenProof | null };
 
 /** An envelope has two to ten kilobytes. */
 const maxTextBytes = 1024 * 1024;
 const maxFiles = 100;
 
-type Words = EnvelopeTexts["problems"];
-type OpenedFile = { readonly name: string; readonly bytes: Uint8Array };
-
-/** Text, within what an envelope can need. @throws PageProblem */
-export function checkTextSize({ length }: { readonly length: number }, words: Words): void {
+/** @throws PageProblem for more than an envelope can need */
+export function checkTextSize({ length }: { readonly length: number }): void {
   if (length > maxTextBytes) throw new PageProblem(words.tooLarge);
 }
 
@@ -29,14 +27,15 @@ function isText(head: Uint8Array): boolean {
   return isUtf16(head) || !/\0|%PDF-/.test(new TextDecoder("latin1").decode(head));
 }
 
-async function openFile(file: File, words: Words): Promise<OpenedFile> {
+/** @throws PageProblem */
+async function readFile(file: File): Promise<Uint8Array> {
   const { name, size } = file;
   const read = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
   try {
     if (!hasProofName(name) && !isText(await read(file.slice(0, 1024))))
       throw new PageProblem(words.wrongType);
-    checkTextSize({ length: size }, words);
-    return { name, bytes: await read(file) };
+    checkTextSize({ length: size });
+    return await read(file);
   } catch (error) {
     throw error instanceof PageProblem ? error : new PageProblem(words.fileUnreadable);
   }
@@ -44,7 +43,7 @@ async function openFile(file: File, words: Words): Promise<OpenedFile> {
 
 const proofBeginning = "c2sp.org/tlog-proof@";
 
-/** Whether a text says of itself that it is a proof; what is wrong with it is for the verification to say. */
+/** Whether a text claims to be a proof; the verification finds what is wrong with it. */
 export function isProofText(text: string): boolean {
   return text.trimStart().startsWith(proofBeginning);
 }
@@ -53,28 +52,29 @@ function hasProofName(name: string): boolean {
   return /\.tlog-proof$/i.test(name);
 }
 
-/** The one proof of all that was put in. @throws PageProblem for several */
-function oneProof(proofs: readonly GivenProof[], words: Words): GivenProof | null {
+/** @throws PageProblem for several different proofs */
+function oneProof(proofs: readonly GivenProof[]): GivenProof | null {
   const [proof = null, ...others] = proofs;
   if (others.some(({ text }) => text !== proof?.text)) throw new PageProblem(words.manyProofs(proofs.length));
   return proof;
 }
 
-/** Reads files: texts that hold envelopes, and a proof beside them. @throws PageProblem */
-export async function readFiles(files: readonly File[], words: Words): Promise<Input> {
+/** Reads texts that hold envelopes, and a proof beside them. @throws PageProblem */
+export async function readFiles(files: readonly File[]): Promise<Input> {
   if (files.length > maxFiles) throw new PageProblem(words.manyFiles);
   const given: Given[] = [];
   const proofs: GivenProof[] = [];
   for (const file of files) {
-    const { name, bytes } = await openFile(file, words);
+    const { name } = file;
+    const bytes = await readFile(file);
     if (hasProofName(name) || isProofText(decodeText(bytes) ?? "")) {
       proofs.push({ name, text: decodeProof(bytes) ?? "" });
     } else given.push({ name, content: bytes });
   }
-  return { given, proof: oneProof(proofs, words) };
+  return { given, proof: oneProof(proofs) };
 }
 
-/** Takes files that are opened in the form, or dropped anywhere: the browser must not leave the page and show them. */
+/** Handles files opened in the form, or dropped anywhere: the browser must not leave the page and show them. */
 export function onFiles(act: (files: readonly File[]) => void): void {
   const input = byId("files", HTMLInputElement);
   const area = input.closest(".drop") ?? input;
@@ -84,7 +84,7 @@ export function onFiles(act: (files: readonly File[]) => void): void {
   };
   input.addEventListener("change", () => {
     const files = [...(input.files ?? [])];
-    // The same file can then be opened again, once it was mended.
+    // The same file can be opened again after a change.
     input.value = "";
     take(files);
   });

@@ -2,30 +2,29 @@
 
 import { formatSeconds } from "../../partner/date-time.ts";
 import { type EnvelopeItem, readEnvelopes } from "../../partner/input.ts";
+import { isStatement } from "../../partner/jws.ts";
 import type { KeySet } from "../../partner/key-set.ts";
 import type { LogProof } from "../../partner/log-proof.ts";
 import type { RefusalReason } from "../../partner/reasons.ts";
-import { isStatement } from "../../partner/statement-form.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import type { Stated } from "../../partner/verification.ts";
 import { unopened, type Verification } from "../../partner/verification.ts";
 import { type VerifyOptions, verifyEnvelope } from "../../partner/verify-envelope.ts";
-import type { Stated } from "../../partner/verify-statement.ts";
 import type { Given } from "./files.ts";
 
-/** What the first script takes of it. */
 type Extras = Pick<
   typeof import("./extras.ts"),
   "certificateOf" | "judgeStatement" | "sheetOf" | "statementBox" | "statementPart" | "statementTone"
 >;
 
-/** A genuine statement, all of whose shown rows are what was signed, and what shows it. */
+/** A genuine statement whose rows are those that were signed, and the script that shows it. */
 export type ShownStatement = {
   readonly stated: Stated & { readonly rows: NonNullable<Stated["rows"]> };
   readonly draw: Extras;
 };
 
-/** @param address of the script. @returns loads it, the first time that it is asked for */
-export function onDemand(address: string): () => Promise<Extras> {
+/** Loads the second script once. */
+export function extrasLoader(address: string): () => Promise<Extras> {
   let loading: Promise<Extras> | undefined;
   return () => {
     loading ??= import(new URL(address, document.baseURI).href) as Promise<Extras>;
@@ -33,7 +32,7 @@ export function onDemand(address: string): () => Promise<Extras> {
   };
 }
 
-/** Either may be empty: then it is not compared. */
+/** An empty one is not compared. */
 type Expected = { readonly issuer: string; readonly audience: string };
 
 export type Judged = {
@@ -41,26 +40,24 @@ export type Judged = {
   readonly verification: Verification;
   /** A genuine statement over a list; null for everything else. */
   readonly statement: ShownStatement | null;
-  /** What the reader did not say, and what the signature therefore was not compared with. */
+  /** The members that the reader left empty. */
   readonly notCompared: readonly (keyof Expected)[];
   /** The envelope around the signature; null for a bare signature. */
   readonly envelope: JsonObject | null;
   readonly jws: string | null;
-  /** Whether it was judged with a proof of the evidence log. */
+  /** Whether it was verified with a proof of the evidence log. */
   readonly hasProof: boolean;
-  /** The name of the registry that signed it: only where this service did, by its own keys, and names its registry. */
+  /** The signing registry's name, only if this service signed it, by its own keys, and names its registry. */
   readonly registry: string | null;
-  /** The other service than this one that it claims to be from, when its key is not known; nothing proves it. */
+  /** Another service that it claims to be from, when its key is not known; unproved. */
   readonly elsewhere: string | null;
-  /** Since when its key is compromised, `YYYY-MM-DDTHH:MM:SSZ`; null for a key that is not, or is not known. */
+  /** The time of its key's compromise, `YYYY-MM-DDTHH:MM:SSZ`; null for a sound or unknown key. */
   readonly compromisedSince: string | null;
-  /** The same envelope, judged as if there had been no proof. */
+  /** The same envelope, verified without the proof. */
   withoutProof(): Promise<Judged>;
 };
 
-/** What envelopes are judged by. */
 type Judging = {
-  /** Who must have signed for whom. */
   readonly expected: Expected;
   readonly keys: KeySet;
   readonly statusLists: readonly string[] | null;
@@ -68,7 +65,6 @@ type Judging = {
   readonly loadExtras: () => Promise<Extras>;
   /** This service's issuer where the keys are its own; null where they were pasted. */
   readonly ownIssuer: string | null;
-  /** The name of this service's registry; null where nobody gave one. */
   readonly registry: string | null;
 };
 
@@ -81,8 +77,8 @@ const mismatches: Readonly<Record<keyof Expected, RefusalReason>> = {
 };
 
 /**
- * The library insists on an issuer and a partner, rightly: a program must name them. A person may leave one out;
- * then what is signed is taken for what is expected, and the page says that it was not compared.
+ * The library requires an issuer and a partner. A person may leave one out: then the signed one is expected, and the page
+ * says that it was not compared.
  */
 async function verifyLeniently(
   value: JsonValue,
@@ -130,41 +126,28 @@ function compromisedSince({ keys }: KeySet, kid: string | null): string | null {
 }
 
 async function judgeItem(item: EnvelopeItem, name: string | null, judging: Judging): Promise<Judged> {
+  const { ownIssuer, proof, keys } = judging;
   const shared = {
-    name,
-    hasProof: judging.proof !== null,
+    ...{ name, hasProof: proof !== null, statement: null, notCompared: [], envelope: null, jws: null },
+    ...{ registry: null, elsewhere: null, compromisedSince: null },
     withoutProof: () => judgeItem(item, name, { ...judging, proof: null }),
   };
-  if ("refusal" in item) {
-    const verification = unopened(item.refusal);
-    const none = {
-      statement: null,
-      notCompared: [],
-      envelope: null,
-      jws: null,
-      compromisedSince: null,
-      registry: null,
-      elsewhere: null,
-    };
-    return { ...shared, verification, ...none };
-  }
-  const { verification, notCompared, statement } = await verifyLeniently(item.value, judging);
-  const since = compromisedSince(judging.keys, verification.kid);
-  const { claimedIssuer } = verification;
-  const elsewhere = judging.ownIssuer === null || claimedIssuer === judging.ownIssuer ? null : claimedIssuer;
-  const isOwn = judging.ownIssuer !== null && verification.issuer === judging.ownIssuer;
-  const registry = isOwn ? judging.registry : null;
-  const read = { statement, notCompared, ...signatureOf(item.value), compromisedSince: since };
-  return { ...shared, verification, ...read, registry, elsewhere };
+  if ("refusal" in item) return { ...shared, verification: unopened(item.refusal) };
+  const found = await verifyLeniently(item.value, judging);
+  const { claimedIssuer, issuer, kid } = found.verification;
+  return {
+    ...shared,
+    ...found,
+    ...signatureOf(item.value),
+    compromisedSince: compromisedSince(keys, kid),
+    registry: ownIssuer !== null && issuer === ownIssuer ? judging.registry : null,
+    elsewhere: ownIssuer === null || claimedIssuer === ownIssuer ? null : claimedIssuer,
+  };
 }
 
-/**
- * Judges every envelope of a text.
- * @param judging what they are judged by; a proof is held against each of them
- * @returns the verdicts in order, lazily; nothing when the text holds no envelope
- */
+/** Judges every envelope of a text, lazily and in order; a proof is compared with each of them. */
 export async function* judge(given: Given, judging: Judging): AsyncGenerator<Judged> {
-  // White space around a pasted signature came with the pasting; inside it, it is refused.
+  // White space around a pasted signature came with the pasting; inside it is refused.
   const content = typeof given.content === "string" ? given.content.trim() : given.content;
   for (const item of readEnvelopes(content)) {
     yield judgeItem(item, given.name, judging);

@@ -1,76 +1,201 @@
-/** What was found, as the page shows it: the verdict in words first, then the signed values, what was changed, and every check. */
+/** An outcome on the page: the verdicts in words, then the signed values, what was changed, and every check. */
 
+import { lookupAddress } from "../../partner/answer-age.ts";
+import type { EligibilityResult } from "../../partner/contract.ts";
 import { type RefusalReason, refusalReasons } from "../../partner/reasons.ts";
-import type { Check, Verification } from "../../partner/verification.ts";
+import type { Check, LogEvidence, Verification } from "../../partner/verification.ts";
 import type { Judged } from "./judge.ts";
-import type { KeySource } from "./keys.ts";
-import { answerFacts, differencesOf, signatureFacts, signerOf, writtenTime } from "./signed-values.ts";
 import {
-  answerBox,
-  answerTitle,
-  answerTone,
-  compromiseAdvice,
-  evidenceLine,
-  isAboutProof,
-  isBackdatable,
-  isPast,
-  pair,
-  proofTitle,
-  sinceBox,
-  standingLine,
-  type Tone,
-  verdictBox,
-} from "./verdicts.ts";
-import { type EnvelopeTexts, el } from "./view.ts";
+  answerFacts,
+  differencesOf,
+  reasonTexts,
+  signatureFacts,
+  signerOf,
+  writtenDay,
+  writtenTime,
+} from "./values.ts";
+import { el, keySource, texts } from "./view.ts";
 
+const { verdicts, meanings, log } = texts;
+
+export type Tone = "good" | "bad" | "warn" | "none" | "nobody";
+
+/** The mark says in a shape what the colour says; the word beside it says it to everybody. */
+const marks: Readonly<Record<Tone, string>> = { good: "✓", bad: "✗", warn: "?", none: "✓", nobody: "?" };
 const tones = { valid: "good", refused: "bad", undecidable: "warn" } as const;
 
-/** Text that is no envelope at all: it is no worse than one that cannot be decided, and says nothing of a teacher. */
+/** A box whose heading takes the focus, so that a screen reader reads the answer next. */
+export function verdictBox(
+  tone: Tone,
+  title: string,
+  ...sentences: (string | HTMLElement | null)[]
+): HTMLElement {
+  const mark = el("span", { "aria-hidden": "true", class: "mark" }, marks[tone]);
+  const paragraphs = sentences.map((one) => (typeof one === "string" ? el("p", {}, one) : one));
+  return el("div", { class: `verdict ${tone}` }, el("h2", { tabindex: "-1" }, mark, title), paragraphs);
+}
+
+let pairs = 0;
+
+/** Describes the first heading, which takes the focus, by the other boxes: a screen reader reads all of them. */
+function pair(first: HTMLElement, ...others: (HTMLElement | null)[]): HTMLElement[] {
+  const id = `answer-${++pairs}`;
+  const shown = others.filter((other) => other !== null);
+  const ids = shown.map((other, index) => {
+    const described = other.querySelector("h2") ?? other;
+    described.id = `${id}-${index}`;
+    return described.id;
+  });
+  first.querySelector("h2")?.setAttribute("aria-describedby", ids.join(" "));
+  return [first, ...shown];
+}
+
+/** Only a yes is good, and only while its licence lasts. "Nobody found" is bad news about nobody. */
+function answerTone({ result, age }: Verification): Tone {
+  if (result?.found === false) return "nobody";
+  if (result?.eligible !== true) return "bad";
+  return (age?.licenseEndedOn ?? null) === null ? "good" : "none";
+}
+
+/** The answer in the look-up page's words, with its day. */
+function answerTitle({ found, status, eligible }: EligibilityResult, { verifiedAt }: Verification): string {
+  const day = writtenDay(verifiedAt ?? "");
+  if (!found) return verdicts.nobody(day);
+  const answer = verdicts.answer(status, day);
+  if (eligible === (status === "VALID")) return answer;
+  return eligible ? verdicts.butEligible(answer) : verdicts.butNotEligible(answer);
+}
+
+function summaryOf({ status, teacher, license }: EligibilityResult): string {
+  const { answer } = meanings;
+  const name = teacher?.name ?? "";
+  const expiry = license?.expiryDate ?? null;
+  const end = expiry === null ? texts.signed.noDay : writtenDay(expiry);
+  const sentences = {
+    VALID: answer.licensed(name, end),
+    EXPIRED: answer.expired(name, end),
+    REVOKED: answer.revoked(name),
+    NOT_FOUND: answer.notLicensed(name),
+  };
+  return sentences[status];
+}
+
+/** The second verdict, as large as the first. */
+export function answerBox(verification: Verification, result: EligibilityResult): HTMLElement {
+  const { found, teacher, reasons } = result;
+  return verdictBox(
+    answerTone(verification),
+    answerTitle(result, verification),
+    found && teacher !== null ? summaryOf(result) : meanings.answer.nobody,
+    !found || reasons.length === 0 ? null : meanings.answer.because(reasonTexts(result)),
+  );
+}
+
+function isPast({ age }: Verification): boolean {
+  return age !== null && (age.isOld || age.licenseEndedOn !== null);
+}
+
+/** The line below an old answer, with the way to today's. */
+export function sinceBox(verification: Verification): HTMLElement | null {
+  const { age } = verification;
+  if (age === null || !isPast(verification)) return null;
+  const { since } = texts;
+  const ended = age.licenseEndedOn;
+  const words = ended === null ? since.old(age.days) : since.ended(writtenDay(ended));
+  const href = lookupAddress(verification, window.location.origin);
+  // A new page, because the result is kept nowhere and would be lost.
+  const link =
+    href === null
+      ? since.askAgain
+      : el("a", { href, target: "_blank", rel: "noreferrer noopener" }, since.today(new URL(href).host));
+  return el("div", { class: "since warn" }, el("p", {}, el("strong", {}, words), " ", link));
+}
+
+/** Whether the proof was refused, and not the envelope. */
+export function isAboutProof({ checks }: Verification): boolean {
+  return checks.some(({ name, ok }) => name === "log" && ok === false);
+}
+
+/** Whether the key's thief could have written an earlier time of signing. */
+function isBackdatable({ warnings }: Verification): boolean {
+  return warnings.includes("COULD_BE_BACKDATED");
+}
+
+/** Where and when the log had it, in sentences. */
+function logged({ index, size, checkpointAt }: LogEvidence): string[] {
+  const counted = (number: number) => number.toLocaleString(document.documentElement.lang);
+  return [log.byMeaning(writtenTime(checkpointAt)), log.entry(counted(index), counted(size))];
+}
+
+/** The meaning of the log's proof, or of its lack, for a valid answer; null for most answers, which need no proof. */
+export function evidenceLine({ verification, compromisedSince }: Judged): HTMLElement | null {
+  const since = writtenTime(compromisedSince);
+  const evidence = verification.log;
+  const line = (tone: string, title: string, ...sentences: string[]) =>
+    el(
+      "div",
+      { class: `evidence ${tone}` },
+      el("h3", {}, `${log.title}: ${title}`),
+      sentences.map((sentence) => el("p", {}, sentence)),
+    );
+  if (isBackdatable(verification)) {
+    const words = evidence === null ? [] : [...logged(evidence), log.tooLate];
+    return line("warn", log.backdated, log.backdatedMeaning(since), ...words);
+  }
+  if (evidence === null) return null;
+  const words = evidence.precedesCompromise ? [log.despite(since)] : [];
+  return line("none", log.by(writtenTime(evidence.checkpointAt)), ...logged(evidence), ...words);
+}
+
+/** Whether a status list confirms a valid answer, and of which day. No list has a place for nobody. */
+function standingLine({ statusList, result }: Verification): HTMLElement | null {
+  const { standing } = texts;
+  if (statusList === null && result?.found === false) return null;
+  const time = writtenTime(statusList?.signedAt);
+  const words =
+    statusList === null ? standing.notAsked : statusList.withdrawn ? standing.no(time) : standing.by(time);
+  return el("div", { class: "standing" }, el("p", {}, words));
+}
+
+/** Text that is no envelope at all is as harmless as one that cannot be decided, and says nothing of a teacher. */
 function isNone({ verification }: Judged): boolean {
   return verification.reason === "NOT_AN_ENVELOPE";
 }
 
-/** Whether the signature is good, and only a list that counts is missing. */
-function isAboutList({ reason }: Verification): boolean {
-  return reason?.startsWith("STATUS_LIST_") === true;
+type OwnWord = "changed" | "otherPartner" | "otherIssuer" | "withdrawn" | "noList";
+const ownWords: Readonly<Partial<Record<RefusalReason, OwnWord>>> = {
+  ROWS_DIFFER: "changed",
+  AUDIENCE_MISMATCH: "otherPartner",
+  ISSUER_MISMATCH: "otherIssuer",
+  WITHDRAWN_SINCE: "withdrawn",
+  STATUS_LIST_STALE: "noList",
+  STATUS_LIST_UNUSABLE: "noList",
+};
+
+/** The title and the meaning of a refusal although the signature is good. */
+function ownWord(reason: RefusalReason | null): OwnWord | undefined {
+  if (reason === null) return undefined;
+  return reason.startsWith("OUTER_") ? "changed" : ownWords[reason];
 }
 
-/** Whether the signature is good, and something beside it is not what was signed. */
-function isChanged(reason: RefusalReason | null): boolean {
-  return reason === "ROWS_DIFFER" || reason?.startsWith("OUTER_") === true;
-}
-
-export function titleOf(judged: Judged, texts: EnvelopeTexts): string {
-  const { verdicts } = texts;
-  const { reason, verdict } = judged.verification;
-  if (isAboutProof(judged.verification)) return proofTitle(judged.verification, texts);
-  if (isBackdatable(judged.verification)) return verdicts.backdatable;
-  if (isChanged(reason)) return verdicts.changed;
-  if (reason === "AUDIENCE_MISMATCH") return verdicts.otherPartner;
-  if (reason === "ISSUER_MISMATCH") return verdicts.otherIssuer;
-  // Nobody knows that these are false: the key's owner may have signed the one, and a clock be wrong for the other.
+export function titleOf(judged: Judged): string {
+  const { verification, elsewhere } = judged;
+  const { reason, verdict } = verification;
+  const proofVerdicts: Readonly<Record<string, string>> = log.verdicts;
+  if (isAboutProof(verification)) return proofVerdicts[reason ?? ""] ?? log.notChecked;
+  if (isBackdatable(verification)) return verdicts.backdatable;
+  const own = ownWord(reason);
+  if (own !== undefined) return verdicts[own];
+  // Neither is known to be false: the key's owner may have signed the one, and a clock be wrong for the other.
   if (reason === "KEY_COMPROMISED") return verdicts.compromised;
   if (reason === "ISSUED_IN_FUTURE") return verdicts.future;
-  if (reason === "WITHDRAWN_SINCE") return verdicts.withdrawn;
-  if (isAboutList(judged.verification)) return verdicts.noList;
-  if (judged.elsewhere !== null) return verdicts.elsewhere;
+  if (elsewhere !== null) return verdicts.elsewhere;
   if (isNone(judged)) return verdicts.notAnEnvelope;
   const isAboutKeys = /^KEY_(SET|HISTORY)_/.test(reason ?? "");
   return verdict === "refused" && isAboutKeys ? verdicts.badKeys : verdicts[verdict];
 }
 
-function meaningOf(judged: Judged, texts: EnvelopeTexts): string | null {
-  const { meanings } = texts;
-  const { reason } = judged.verification;
-  if (reason === null) return meanings.valid(signerOf(judged, texts));
-  if (isChanged(reason)) return meanings.changed;
-  if (reason === "ISSUER_MISMATCH") return meanings.otherIssuer;
-  if (reason === "WITHDRAWN_SINCE") return meanings.withdrawn;
-  if (isAboutList(judged.verification)) return meanings.noList;
-  return reason === "AUDIENCE_MISMATCH" ? meanings.otherPartner : null;
-}
-
-/** A genuine signature has the colour of good news only when what it signs is good news, and is as old as it says. */
+/** A genuine signature has the colour of good news only if its answer is good news, and has not ended. */
 export function signatureTone(verification: Verification, stated: Tone = "good"): Tone {
   const { verdict, result } = verification;
   if (isBackdatable(verification)) return "warn";
@@ -78,178 +203,159 @@ export function signatureTone(verification: Verification, stated: Tone = "good")
   return isQuiet || (verdict === "valid" && stated !== "good") ? "none" : tones[verdict];
 }
 
-/** Why it was not accepted. What another service signed is none of this one's keys, so no other keys are asked for. */
-function reasonOf({ verification, elsewhere }: Judged, texts: EnvelopeTexts, source: KeySource) {
+/** Why it was not accepted. An envelope of another service has none of this one's keys, so no other keys are asked for. */
+function reasonOf({ verification, elsewhere }: Judged): string | null {
   const { reason, checks, claimedIssuer } = verification;
-  if (elsewhere !== null) return texts.meanings.elsewhere(elsewhere);
-  if (reason === "KID_UNKNOWN" && source === "fetched") return texts.meanings.unknownKey;
-  const why = explanationOf(reason, checks);
-  return claimedIssuer === null ? why : `${why} ${texts.meanings.claimed(claimedIssuer)}`;
-}
-
-function explanationOf(reason: RefusalReason | null, checks: readonly Check[]): string | null {
+  if (elsewhere !== null) return meanings.elsewhere(elsewhere);
   if (reason === null) return null;
-  const detail = checks.find(({ ok }) => ok === false)?.detail;
+  if (reason === "KID_UNKNOWN" && keySource === "fetched") return meanings.unknownKey;
   const { explanation } = refusalReasons[reason];
-  if (reason === "NOT_AN_ENVELOPE") return detail ?? explanation;
-  if (detail === undefined || detail === explanation) return explanation;
-  return reason.startsWith("OUTER_") ? detail : `${explanation} ${detail}`;
+  const detail = checks.find(({ ok }) => ok === false)?.detail ?? explanation;
+  const isEnough = reason === "NOT_AN_ENVELOPE" || detail === explanation || reason.startsWith("OUTER_");
+  const why = isEnough ? detail : `${explanation} ${detail}`;
+  return claimedIssuer === null ? why : `${why} ${meanings.claimed(claimedIssuer)}`;
 }
 
-function signatureBox(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const { meanings } = texts;
-  const { verdict, reason, trust } = judged.verification;
+function signatureBox(judged: Judged): HTMLElement {
+  const { verification, statement, hasProof } = judged;
+  const { verdict, reason, trust } = verification;
   const isLoose = verdict === "valid" && trust?.basis === "key-history";
-  const signedAt = writtenTime(trust?.historySignedAt ?? "", texts);
-  const { statement } = judged;
+  const own = ownWord(reason);
+  const aboutProof = isAboutProof(verification);
   const box = verdictBox(
-    signatureTone(judged.verification, statement?.draw.statementTone(statement.stated)),
-    titleOf(judged, texts),
-    meaningOf(judged, texts),
-    isLoose ? meanings.trust(trust.historySigner ?? "", signedAt) : null,
-    reasonOf(judged, texts, source),
-    compromiseAdvice(judged, texts),
-    isAboutProof(judged.verification) ? texts.log.aboutProof : null,
-    verdict === "undecidable" && !isAboutProof(judged.verification)
-      ? isNone(judged)
-        ? meanings.noEnvelope
-        : meanings.undecidable
-      : null,
+    signatureTone(verification, statement?.draw.statementTone(statement.stated)),
+    titleOf(judged),
+    reason === null ? meanings.valid(signerOf(judged)) : own === undefined ? null : meanings[own],
+    isLoose ? meanings.trust(trust.historySigner ?? "", writtenTime(trust.historySignedAt)) : null,
+    reasonOf(judged),
+    reason === "KEY_COMPROMISED" ? (hasProof ? log.tooLate : log.askForProof) : null,
+    aboutProof ? log.aboutProof : null,
+    verdict === "undecidable" && !aboutProof ? meanings[isNone(judged) ? "noEnvelope" : "undecidable"] : null,
   );
   if (reason !== null) box.append(el("p", { class: "code" }, `${meanings.code} ${reason}`));
   return box;
 }
 
-/** Two verdicts where there is an answer that can be trusted: of the signature, and of what it signs. */
-function verdictsOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): (HTMLElement | null)[] {
-  const first = signatureBox(judged, texts, source);
-  const { verification } = judged;
+/** Two verdicts if there is an answer to trust: of the signature, and of the answer. */
+function verdictsOf(judged: Judged): (HTMLElement | null)[] {
+  const first = signatureBox(judged);
+  const { verification, statement } = judged;
   const { valid, result } = verification;
-  if (judged.statement !== null) {
-    const { stated, draw } = judged.statement;
-    return [...pair(first, draw.statementBox(stated, judged, texts)), evidenceLine(judged, texts)];
-  }
+  if (statement !== null)
+    return [...pair(first, statement.draw.statementBox(statement.stated, judged)), evidenceLine(judged)];
   if (!valid || result === null) return [first];
-  const answer = answerBox(verification, result, texts);
-  const others = [evidenceLine(judged, texts), standingLine(verification, texts)];
-  return [...pair(first, answer, sinceBox(verification, texts)), ...others];
+  const boxes = pair(first, answerBox(verification, result), sinceBox(verification));
+  return [...boxes, evidenceLine(judged), standingLine(verification)];
 }
 
-function signedPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
+function signedPart(judged: Judged): HTMLElement | null {
   const { signed } = texts;
   const { verification } = judged;
   const title = el("h3", {}, signed.title);
-  const { result } = verification;
+  const { result, verificationId, verifiedAt, issuer, audience, kid } = verification;
   if (result === null && isAboutProof(verification)) return null;
   if (result === null) return el("section", {}, title, el("p", {}, signed.none));
-  const facts = [
-    ...answerFacts(result, texts),
-    ...signatureFacts(verification, texts, signerOf(judged, texts)),
-  ];
-  const { verificationId, verifiedAt, issuer, audience, kid } = verification;
+  const facts = [...answerFacts(result), ...signatureFacts(verification, signerOf(judged))];
   const all = JSON.stringify({ verificationId, verifiedAt, issuer, audience, kid, result }, null, 2);
   const json = el("pre", { tabindex: "0" }, el("code", {}, all));
-  const details = el("details", {}, el("summary", {}, signed.all), json);
-  const { meanings } = texts;
   const left = judged.notCompared.map((member) =>
     el("p", { class: "soft" }, meanings.notCompared(meanings[member])),
   );
+  const details = el("details", {}, el("summary", {}, signed.all), json);
   return el("section", {}, title, el("dl", { class: "facts" }, facts), left, details);
 }
 
-function differencesPart(judged: Judged, texts: EnvelopeTexts): HTMLElement | null {
-  if (judged.envelope === null) return null;
-  const rows = differencesOf(judged.envelope, judged.verification);
+function differencesPart(judged: Judged): HTMLElement | null {
+  const rows = judged.envelope === null ? [] : differencesOf(judged.envelope, judged.verification);
   if (rows.length === 0) return null;
   const words = texts.differences;
-  const head = [words.member, words.signed, words.outer].map((text) => el("th", { scope: "col" }, text));
-  const body = rows.map(({ member, signed, outer }) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, el("code", {}, member), " ", el("strong", {}, words.differs)),
-      el("td", { "data-label": words.signed }, el("ins", {}, signed ?? words.absent)),
-      el("td", { "data-label": words.outer }, el("del", {}, outer ?? words.absent)),
+  const body = rows.map(({ member, signed, outer }) => [
+    el("th", { scope: "row" }, el("code", {}, member), " ", el("strong", {}, words.differs)),
+    el("td", { "data-label": words.signed }, el("ins", {}, signed ?? words.absent)),
+    el("td", { "data-label": words.outer }, el("del", {}, outer ?? words.absent)),
+  ]);
+  return el(
+    "section",
+    { class: "differences" },
+    el("h3", {}, words.title),
+    table(
+      words.caption,
+      [words.member, words.signed, words.outer],
+      body.map((row) => el("tr", {}, row)),
     ),
+    el("p", { class: "soft" }, words.same),
   );
-  const caption = el("caption", {}, words.caption);
-  const table = el("table", {}, caption, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
-  const title = el("h3", {}, words.title);
-  return el("section", { class: "differences" }, title, table, el("p", { class: "soft" }, words.same));
 }
 
-/** One check; what the reader left out counts as not made. */
-function checkRow({ name, ok, detail }: Check, judged: Judged, texts: EnvelopeTexts): HTMLElement {
-  const { checks, meanings } = texts;
-  const skipped = judged.notCompared.find((member) => member === name);
-  const value = skipped === undefined ? null : (judged.verification[skipped] ?? "");
-  const isPassed = skipped === undefined ? ok : null;
-  const text =
-    skipped === undefined || value === null ? detail : checks.notCompared(meanings[skipped], value);
-  return checkLine({ name: checks.names[name], ok: isPassed, detail: text }, texts);
+export function table(caption: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+  const head = heads.map((text) => el("th", { scope: "col" }, text));
+  return el(
+    "table",
+    {},
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, head)),
+    el("tbody", {}, rows),
+  );
 }
 
-/** One line of a list of checks: its verdict in a word, its name, and what was found. */
-function checkLine(
-  check: { name: string; ok: boolean | null; detail: string },
-  { checks }: EnvelopeTexts,
-): HTMLElement {
-  const { name, ok, detail } = check;
-  const [word, tone] =
-    ok === null
-      ? ([checks.skipped, "none"] as const)
-      : ok
-        ? ([checks.passed, "good"] as const)
-        : ([checks.failed, "bad"] as const);
-  const badge = el("strong", { class: `badge ${tone}` }, word);
-  return el("li", { "data-ok": String(ok) }, badge, el("span", {}, el("b", {}, `${name}.`), ` ${detail}`));
-}
-
-/** Folded up while all is well: the verdict says it in words already. */
-function checksPart(judged: Judged, texts: EnvelopeTexts): HTMLElement {
+/** A check's verdict in a word, its name, and its detail; a comparison that the reader left out was not made. */
+function checkRow({ name, ok, detail }: Check, { notCompared, verification }: Judged): HTMLElement {
   const { checks } = texts;
-  const lines = judged.verification.checks.map((check) => checkRow(check, judged, texts));
+  const skipped = notCompared.find((member) => member === name);
+  const isPassed = skipped === undefined ? ok : null;
+  const words =
+    skipped === undefined ? detail : checks.notCompared(meanings[skipped], verification[skipped] ?? "");
+  const [word, tone] =
+    isPassed === null
+      ? [checks.skipped, "none"]
+      : isPassed
+        ? [checks.passed, "good"]
+        : [checks.failed, "bad"];
+  const badge = el("strong", { class: `badge ${tone}` }, word);
+  const text = el("span", {}, el("b", {}, `${checks.names[name]}.`), ` ${words}`);
+  return el("li", { "data-ok": String(isPassed) }, badge, text);
+}
+
+/** Folded up unless one failed. */
+function checksPart(judged: Judged): HTMLElement {
+  const { checks } = texts;
+  const lines = judged.verification.checks.map((check) => checkRow(check, judged));
   const count = (ok: string) => lines.filter((line) => line.dataset.ok === ok).length;
   const [passed, failed, skipped] = [count("true"), count("false"), count("null")] as const;
   const sum = [checks.sum(passed)];
   if (failed > 0) sum.push(checks.sumFailed(failed));
   if (skipped > 0) sum.push(checks.sumSkipped(skipped));
-  return el(
-    "details",
-    { open: failed > 0 },
-    el("summary", {}, sum.join(", ")),
-    el("ol", { class: "checks" }, lines),
-  );
+  const summary = el("summary", {}, sum.join(", "));
+  return el("details", { open: failed > 0 }, summary, el("ol", { class: "checks" }, lines));
 }
 
-/** Everything about one envelope; of what is none there is nothing to say but what it is. */
-export function outcomeOf(judged: Judged, texts: EnvelopeTexts, source: KeySource): HTMLElement {
-  const { statement } = judged;
-  const signed =
-    statement === null ? signedPart : () => statement.draw.statementPart(statement.stated, judged, texts);
-  const parts = isNone(judged) ? [] : [differencesPart, signed, checksPart];
+/** Everything about one envelope; any other text has only its verdict. */
+export function outcomeOf(judged: Judged): HTMLElement {
+  const { statement, name } = judged;
+  const signed = () =>
+    statement === null ? signedPart(judged) : statement.draw.statementPart(statement.stated, judged);
   return el(
     "div",
     {},
-    verdictsOf(judged, texts, source),
-    judged.name === null ? null : el("p", { class: "soft" }, texts.fromFile(judged.name)),
-    parts.map((part) => part(judged, texts)),
+    verdictsOf(judged),
+    name === null ? null : el("p", { class: "soft" }, texts.fromFile(name)),
+    isNone(judged) ? [] : [differencesPart(judged), signed(), checksPart(judged)],
   );
 }
 
-/** Several envelopes: a sum of both verdicts first, then each envelope behind a line that opens. */
-export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: KeySource): HTMLElement {
+/** Several envelopes: a sum of both verdicts first, then each envelope folded up. */
+export function listOf(all: readonly Judged[]): HTMLElement {
   const answers = all.map(({ verification }) => verification).filter(({ valid }) => valid);
   const eligible = answers.filter(({ result }) => result?.eligible === true).length;
   const past = answers.filter(isPast).length;
   const hasEnded = answers.some(({ age }) => age !== null && age.licenseEndedOn !== null);
   const isGood = eligible === all.length && !hasEnded;
-  const isGenuine = answers.length === all.length;
   const backdatable = all.filter(({ verification }) => isBackdatable(verification)).length;
+  const quietTone = answers.length === all.length ? "none" : "warn";
   const first = verdictBox(
-    backdatable > 0 ? "warn" : isGood ? "good" : isGenuine ? "none" : "warn",
+    backdatable > 0 ? "warn" : isGood ? "good" : quietTone,
     texts.many(all.length, answers.length),
-    backdatable > 0 ? texts.log.someBackdatable(backdatable) : null,
+    backdatable > 0 ? log.someBackdatable(backdatable) : null,
   );
   const second = verdictBox(
     eligible === answers.length ? (hasEnded ? "none" : "good") : "bad",
@@ -258,10 +364,9 @@ export function listOf(all: readonly Judged[], texts: EnvelopeTexts, source: Key
   );
   const items = all.map((judged, index) => {
     const { valid, result } = judged.verification;
-    const place = judged.name ?? texts.item(index + 1);
-    const answer = valid && result !== null ? `; ${answerTitle(result, judged.verification, texts)}` : "";
-    const summary = el("summary", {}, `${place}: ${titleOf(judged, texts)}${answer}`);
-    return el("details", { class: "envelope" }, summary, outcomeOf(judged, texts, source));
+    const answer = valid && result !== null ? `; ${answerTitle(result, judged.verification)}` : "";
+    const words = `${judged.name ?? texts.item(index + 1)}: ${titleOf(judged)}${answer}`;
+    return el("details", { class: "envelope" }, el("summary", {}, words), outcomeOf(judged));
   });
   return el("div", {}, answers.length === 0 ? first : pair(first, second), items);
 }

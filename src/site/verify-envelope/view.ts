@@ -1,7 +1,4 @@
-/**
- * What of the page is to be seen: the form, with a note above it when something is missing, or a result that stands
- * alone, because on a phone nobody should have to look for it. The browser's tab says what was found.
- */
+/** The page's elements and sentences, and its visible part: the form, or a result alone, which fits a phone. */
 
 import written from "../../../data/texts/en/envelope.json" with { type: "json" };
 import statuses from "../../../data/texts/en/statuses.json" with { type: "json" };
@@ -15,10 +12,7 @@ function append(parent: Element, child: Child): void {
   else if (child !== null && child !== undefined) parent.append(child as Node | string);
 }
 
-/**
- * @param attributes by name; `true` sets one without a value, `false` leaves it out
- * @param children elements and texts; null and undefined are left out
- */
+/** Makes an element. An attribute `true` has no value, `false` is omitted; so are null and undefined children. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Attributes = {},
@@ -32,23 +26,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/**
- * The element of an id that the page is known to have.
- * @throws Error when the page and its script do not belong together
- */
+/** @throws Error when the page and its script do not belong together */
 export function byId<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T {
   const element = document.getElementById(id);
   if (!(element instanceof kind)) throw new Error(`the page has no ${id}`);
   return element;
 }
 
-/** The element of an id that only one form of the page has. */
-export function maybeById<T extends HTMLElement>(id: string, kind: { new (): T; prototype: T }): T | null {
-  const element = document.getElementById(id);
-  return element instanceof kind ? element : null;
-}
-
-/** One line of a list of facts, as the style sheet knows it; nothing for an unknown value. */
+/** One line of a list of facts; null for an unknown value. */
 export function fact(name: string, value: Child): HTMLElement | null {
   if (value === null || value === undefined || value === "") return null;
   return el("div", {}, el("dt", {}, name), el("dd", {}, value));
@@ -65,24 +50,21 @@ const english = {
   },
 };
 
-/** What every language has to say. */
-export type EnvelopeTexts = typeof english;
-
 /** By the tags of ../language.ts. */
-const languages: Readonly<Record<string, EnvelopeTexts>> = { en: english };
+const languages: Readonly<Record<string, typeof english>> = { en: english };
 
-/** @param tag a language's tag (BCP 47), as in the document's `lang` */
-export function envelopeTexts(tag: string): EnvelopeTexts {
-  return languages[tag] ?? english;
-}
+/** The sentences in the document's language. */
+export const texts = languages[document.documentElement.lang] ?? english;
 
-/** Something that keeps the page from checking. Its message is for the reader, and never quotes what was put in. */
+/** Where the keys come from, by the form of the page; an attestation names it. */
+export const keySource = document.getElementById("jwks") === null ? "fetched" : "pasted";
+
+/** Keeps the page from checking. Its message is for the reader, and never quotes the input. */
 export class PageProblem extends Error {}
 
-/** What a check found. A result stands alone; a note stands above the form, in which something is still to be done. */
+/** A result is shown alone, a note above the form. */
 export type Shown = { readonly kind: "result" | "note"; readonly parts: readonly Node[] };
 
-/** A row of buttons; nothing of it is printed. */
 export function actionsRow(...actions: readonly (Node | null)[]): HTMLElement {
   return el("div", { class: "actions screen" }, actions);
 }
@@ -93,7 +75,7 @@ export function actionButton(words: string, act: () => void, attributes: Record<
   return button;
 }
 
-/** The verdicts on all that was put in, without those on each of several envelopes, which are folded up. */
+/** All verdicts but those on each of several envelopes, which are folded up. */
 function headlineOf(outcome: HTMLElement): string {
   const headings = [...outcome.querySelectorAll("h2")].filter(({ parentElement: box }) => {
     return box?.closest("details") === null;
@@ -101,7 +83,7 @@ function headlineOf(outcome: HTMLElement): string {
   return headings.map(({ lastChild }) => lastChild?.textContent ?? "").join("; ");
 }
 
-export function createView(texts: EnvelopeTexts) {
+export function createView() {
   const lead = byId("lead", HTMLElement);
   const entry = byId("entry", HTMLElement);
   const outcome = byId("outcome", HTMLElement);
@@ -128,7 +110,6 @@ export function createView(texts: EnvelopeTexts) {
   }
 
   return {
-    /** Tells of work that takes a while; what was shown before goes. */
     busy(words: string): void {
       outcome.replaceChildren();
       progress.textContent = words;
@@ -138,13 +119,13 @@ export function createView(texts: EnvelopeTexts) {
       put(parts);
       nameTab(headlineOf(outcome));
     },
-    /** An attestation alone, under the name that its PDF gets. */
+    /** Shows an attestation alone, under the name of its PDF. */
     showCertificate(made: HTMLElement, name: string, actions: readonly Node[]): void {
       standAlone(true);
       put([actionsRow(...actions), made]);
       document.title = name;
     },
-    /** The form below the result, with its settings open. */
+    /** Shows the form below the result, with its settings open. */
     openSettings(): void {
       standAlone(false);
       settings.open = true;

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import * as standardwebhooks from "standardwebhooks";
-import * as svix from "svix";
 import { startReceiver } from "../../delivery/receiver.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
@@ -177,10 +175,6 @@ describe("tvs partners webhook test", () => {
       for (const one of [secret, old]) {
         const words = ["verify-webhook", "-", "--secret", one, "--signature", signature];
         expect((await runTvs(words, { stdin: body })).code).toBe(0);
-        const lines = head.split("\r\n").slice(1);
-        const headers = Object.fromEntries(lines.map((line) => line.split(": ") as [string, string]));
-        for (const { Webhook } of [standardwebhooks, svix])
-          expect(new Webhook(one).verify(body, headers)).toEqual(JSON.parse(body));
       }
       expect(await own.json(`webhooks show ${sent.deliveryId}`)).toMatchObject({ state: "delivered" });
     } finally {

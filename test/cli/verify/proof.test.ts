@@ -43,16 +43,6 @@ describe("for a person", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("warning         COULD_BE_BACKDATED: The key was compromised later");
   });
-
-  test("a forged envelope with another one's proof is refused by name", async () => {
-    const args = withProof("stolen-key-proved-by-first-checkpoint");
-    const { code, stdout } = await run([...args, at("envelopes/forged.json")]);
-    expect(code).toBe(1);
-    expect(stdout).toStartWith(
-      `refused  ${at("envelopes/forged.json")}  PROOF_OF_ANOTHER_ENVELOPE: The proof does not lead`,
-    );
-    expect(stdout).not.toContain("in the log");
-  });
 });
 
 describe("several envelopes", () => {
@@ -61,21 +51,6 @@ describe("several envelopes", () => {
     const { code, objects } = await run([...withProof("current"), "--json", ...files]);
     expect(code).toBe(1);
     expect(objects.map(({ reason }) => reason)).toEqual(["PROOF_OF_ANOTHER_ENVELOPE", null, null]);
-  });
-
-  test("in a file too large to be read at once are as well", async () => {
-    const lines = [current, at("envelopes/another.json")].map(async (path) =>
-      JSON.stringify(JSON.parse(await readFile(path, "utf8"))),
-    );
-    const filler = Array.from({ length: 9 }, () => "x".repeat(1024 * 1024));
-    const stdin = `${[...(await Promise.all(lines)), ...filler].join("\n")}\n`;
-    const { objects } = await run([...withProof("current"), "--json", "-"], { stdin });
-    expect(objects.slice(0, 2).map(({ reason, line }) => [reason, line])).toEqual([
-      [null, 1],
-      ["PROOF_OF_ANOTHER_ENVELOPE", 2],
-    ]);
-    expect(objects).toHaveLength(11);
-    expect(objects.every(({ valid }, place) => valid === (place === 0))).toBe(true);
   });
 
   test("in a folder are found beside the proof, the key and the state, which are none", async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ClientError, createClient } from "tvs/partner";
 import type { Identifier } from "../../src/partner/api-types.ts";
+import { findStatementMismatch } from "../../src/partner/client-answers.ts";
 import type { Received } from "../../src/partner/client-calls.ts";
-import { findStatementMismatch } from "../../src/partner/client-match.ts";
 import type { SignedStatement, StatementRow } from "../../src/partner/contract.ts";
 import { known, legacy, openTestService, type TestService } from "../harness/service.ts";
 

@@ -1,0 +1,185 @@
+/** The answers of a client: verified by the service's keys, and compared with the question. */
+
+import type { Identifier, RosterRequest } from "./api-types.ts";
+import { ClientError, type Connection, type Received, send } from "./client-calls.ts";
+import type { EligibilityResult, SignedEnvelope, SignedStatement, StatementRow } from "./contract.ts";
+import { createKeySet, type KeySet } from "./key-set.ts";
+import { foldRegNo } from "./reg-no.ts";
+import type { JsonValue } from "./strict-json.ts";
+import type { StatementVerification, Verification } from "./verification.ts";
+import { type VerifyOptions, verifyEnvelope } from "./verify-envelope.ts";
+import { verifyStatement } from "./verify-statement.ts";
+
+export type ClientVerification = {
+  /** The service's issuer address, from the operator. */
+  readonly issuer: string;
+  /** Your partner id. */
+  readonly audience: string;
+  /** Your own copies; by default the client fetches the service's keys and keeps them for five minutes. */
+  readonly keys?: KeySet;
+  /** The id of the key that must have signed the key history, for keys that the client fetches. */
+  readonly anchor?: string;
+};
+
+export type Answer = {
+  /** The signed result, when the client verifies. */
+  readonly result: EligibilityResult;
+  readonly envelope: SignedEnvelope;
+  /** Null when the client does not verify. */
+  readonly verification: Verification | null;
+};
+
+/** The service's cache lifetime of its key set. */
+const keepMs = 300_000;
+/** A key that the service does not publish must not cause a fetch for every envelope. */
+const leastAgeMs = 5_000;
+
+const wellKnown = "/v1/inter-agency/.well-known";
+
+/** Fetches the key set, and the key history, which names compromised keys. */
+async function fetchKeys(
+  connection: Connection,
+  { issuer, anchor }: ClientVerification,
+  signal: AbortSignal | undefined,
+): Promise<KeySet> {
+  const fetchText = async (name: string) => {
+    const call = { method: "GET", path: `${wellKnown}/${name}`, isPublic: true, signal } as const;
+    return (await send(connection, call)).text;
+  };
+  // The history comes first: its signer, if just published, is then in the set fetched after it.
+  const keyHistory = await fetchText("key-history");
+  const jwks = await fetchText("jwks.json");
+  return createKeySet({ jwks, keyHistory, issuer, ...(anchor === undefined ? {} : { anchor }) });
+}
+
+/** Keeps fetched keys; `isFor` tells whether they have the wanted one. */
+function keepKeys(fetch: (signal: AbortSignal | undefined) => Promise<KeySet>) {
+  let kept: { readonly keys: KeySet; readonly atMs: number } | null = null;
+  return async (isFor: (keys: KeySet) => boolean, signal: AbortSignal | undefined): Promise<KeySet> => {
+    const ageMs = kept === null ? Number.POSITIVE_INFINITY : Math.abs(Date.now() - kept.atMs);
+    if (kept !== null && ageMs < keepMs && (ageMs < leastAgeMs || isFor(kept.keys))) return kept.keys;
+    kept = { keys: await fetch(signal), atMs: Date.now() };
+    return kept.keys;
+  };
+}
+
+/** A refused set is fetched again: it may have been cut off on the way. */
+const usableKeys = ({ refusal }: KeySet) => refusal === null;
+
+function unverified(value: JsonValue): Answer {
+  const envelope = value as unknown as SignedEnvelope;
+  return { result: envelope.result, envelope, verification: null };
+}
+
+function judgeBy(connection: Connection, options: ClientVerification) {
+  const { issuer, audience, keys: given } = options;
+  const keysFor = keepKeys((signal) => fetchKeys(connection, options, signal));
+  /** @throws ClientError ENVELOPE_REFUSED unless all are valid */
+  return async <V extends Verification>(
+    values: readonly JsonValue[],
+    verify: (value: JsonValue, options: VerifyOptions) => Promise<V>,
+    signal: AbortSignal | undefined,
+  ): Promise<V[]> => {
+    const verifyAll = (keys: KeySet) =>
+      Promise.all(values.map((one) => verify(one, { keys, issuer, audience })));
+    let verifications = await verifyAll(given ?? (await keysFor(usableKeys, signal)));
+    const unknown = verifications.find(({ reason }) => reason === "KID_UNKNOWN")?.kid;
+    // The service may have rotated its keys since they were fetched.
+    if (given === undefined && unknown != null)
+      verifications = await verifyAll(await keysFor(({ keys }) => keys.has(unknown), signal));
+    if (verifications.every(({ valid }) => valid)) return verifications;
+    const reasons = [...new Set(verifications.flatMap(({ reason }) => reason ?? []))].join(", ");
+    const message = `the answer did not verify (${reasons}): do not rely on it, and keep it for the operator`;
+    throw new ClientError("ENVELOPE_REFUSED", message, { status: 200, verifications });
+  };
+}
+
+/** Verifies answers of a client; without `options` they are returned unverified. */
+export function createJudge(connection: Connection, options: ClientVerification | undefined) {
+  const judgeAll = options === undefined ? null : judgeBy(connection, options);
+  return {
+    async envelopes(values: readonly JsonValue[], signal: AbortSignal | undefined): Promise<Answer[]> {
+      if (judgeAll === null) return values.map(unverified);
+      const verifications = await judgeAll(values, verifyEnvelope, signal);
+      return values.map((value, index) => {
+        const verification = verifications[index] as Verification;
+        const envelope = value as unknown as SignedEnvelope;
+        return { result: verification.result ?? envelope.result, envelope, verification };
+      });
+    },
+    async statement(
+      value: JsonValue,
+      signal: AbortSignal | undefined,
+    ): Promise<StatementVerification | null> {
+      if (judgeAll === null) return null;
+      const [verification = null] = await judgeAll([value], verifyStatement, signal);
+      return verification;
+    },
+  };
+}
+
+// A signature says what the service attested, and not to which question: a proxy or cache in between could return any
+// envelope that it has kept. Envelopes contain neither purpose nor NIN, so those two are not checked.
+
+/** How far the service's and this machine's clocks may differ. */
+const clockSlackMs = 60_000;
+/** How long the service keeps an answer for its idempotency key. */
+const keepReplayMs = 72 * 3_600_000;
+
+function isAbout({ result }: Answer, asked: Identifier): boolean {
+  if (!result.found) return true;
+  if (asked.tId !== undefined) return result.teacher?.tId === Number(asked.tId);
+  return asked.regNo === undefined || result.certificate?.regNo === foldRegNo(asked.regNo);
+}
+
+function isOfThisCall(signedAt: string, { info, isKeyGiven, begunAtMs, endedAtMs }: Received): boolean {
+  const at = Date.parse(signedAt);
+  // With a key made for this call no earlier answer is possible, whatever the answer says.
+  const earliest = info.isReplay && isKeyGiven ? endedAtMs - keepReplayMs : begunAtMs;
+  return at >= earliest - clockSlackMs && at <= endedAtMs + clockSlackMs;
+}
+
+/**
+ * Compares answers with the question, in its order.
+ * @returns the mismatch, as the end of a sentence, or null
+ */
+export function findMismatch(
+  answers: readonly Answer[],
+  asked: readonly Identifier[],
+  received: Received,
+): string | null {
+  const ids = answers.map(({ envelope }) => envelope.verificationId);
+  if (new Set(ids).size < ids.length) return "it has one envelope twice";
+  const other = answers.findIndex((answer, place) => !isAbout(answer, asked[place] as Identifier));
+  if (other >= 0) return `it is about another teacher${answers.length > 1 ? ` (item ${other})` : ""}`;
+  return answers.every(({ envelope }) => isOfThisCall(envelope.verifiedAt, received)) ? null : otherTime;
+}
+
+const otherTime = "it was signed at another time than that of the call: is this machine's clock right?";
+
+/** Compares a statement, verified as a whole, with the request, its purpose included. @returns as {@link findMismatch} */
+export function findStatementMismatch(
+  { statementId, purpose, list, rows, issuedAt }: SignedStatement,
+  asked: RosterRequest,
+  received: Received,
+): string | null {
+  if (received.verificationId !== statementId) return "its X-Verification-Id is not that of the statement";
+  if (purpose !== asked.purpose) return "it is for another purpose";
+  const isList = list.name === asked.list.name && list.reference === (asked.list.reference ?? null);
+  if (!isList || rows.length !== asked.teachers.length) return "it is about another list";
+  const other = rows.findIndex((row, place) => !isRowAbout(row, asked.teachers[place] as Identifier));
+  if (other >= 0) return `its row ${other + 1} is about another teacher`;
+  return isOfThisCall(issuedAt, received) ? null : otherTime;
+}
+
+/** A row for nobody repeats the requested number, unless that may be a NIN. */
+function isRowAbout({ tId, regNo, eligible, status }: StatementRow, asked: Identifier): boolean {
+  if (tId === null && regNo === null) return !eligible && status === "NOT_FOUND";
+  if (asked.tId !== undefined) return tId === Number(asked.tId);
+  return asked.regNo === undefined || lettersOf(regNo ?? "") === lettersOf(asked.regNo);
+}
+
+/** The service also finds the number that was meant: without a full stop at its end, for example. */
+function lettersOf(regNo: string): string {
+  return foldRegNo(regNo).replace(/[^\p{L}\p{Nd}]/gu, "");
+}

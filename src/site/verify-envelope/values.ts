@@ -1,0 +1,131 @@
+/** Signed values in words, and beside the unsigned ones. Only values with a good signature are shown as signed. */
+
+import type { Certificate, EligibilityResult, License } from "../../partner/contract.ts";
+import { dayInWords } from "../../partner/date-time.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../partner/strict-json.ts";
+import type { Verification } from "../../partner/verification.ts";
+import type { Judged } from "./judge.ts";
+import { el, fact, texts } from "./view.ts";
+
+const words = texts.signed;
+
+type Facts = (HTMLElement | null)[];
+
+export const writtenDay = (date: string) => dayInWords(date, texts.locale);
+
+/** `2026-03-01T12:00:00Z` as "1 March 2026, 12:00:00 UTC"; empty without a time. */
+export function writtenTime(time: string | null | undefined): string {
+  return words.time(writtenDay(time ?? ""), (time ?? "").slice(11, 19));
+}
+
+/** The register's word for a code; a code that is newer than this page is shown as signed. */
+function coded(code: string, known: Readonly<Record<string, string>>): string {
+  const word = known[code];
+  return word === undefined ? code : words.coded(word, code);
+}
+
+function licenseText({ status, issueDate, expiryDate }: License): string {
+  return [
+    coded(status, words.statuses),
+    ...(issueDate === null ? [] : [words.begins(writtenDay(issueDate))]),
+    ...(expiryDate === null ? [] : [words.ends(writtenDay(expiryDate))]),
+  ].join(", ");
+}
+
+function certificateText({ status, issueDate }: Certificate): string {
+  const word = coded(status, words.certificates);
+  return issueDate === null ? word : `${word}, ${words.issued(writtenDay(issueDate))}`;
+}
+
+export function reasonTexts({ reasons }: EligibilityResult): string {
+  const known: Readonly<Record<string, string>> = texts.reasons;
+  return reasons.map((reason) => `${known[reason] ?? reason} (${reason})`).join("; ");
+}
+
+/** The teacher's record. */
+export function recordFacts({ teacher, license, certificate }: EligibilityResult): Facts {
+  return [
+    fact(words.teacher, teacher?.name ?? words.notFound),
+    fact(words.regNo, certificate?.regNo),
+    fact(words.tId, teacher?.tId?.toString()),
+    fact(words.state, teacher?.state),
+    fact(words.category, teacher?.category),
+    fact(words.license, license === null ? null : licenseText(license)),
+    fact(words.certificate, certificate === null ? null : certificateText(certificate)),
+  ];
+}
+
+/** An envelope has no purpose; without this line a reader would supply one. */
+export function purposeFact(): HTMLElement | null {
+  return fact(words.purpose, words.purposeUnsigned);
+}
+
+export function answerFacts(result: EligibilityResult): Facts {
+  return [
+    ...recordFacts(result),
+    result.found ? fact(words.eligible, result.eligible ? words.yes : words.no) : null,
+    fact(words.reasons, reasonTexts(result)),
+    purposeFact(),
+  ];
+}
+
+/** The signer's address, after the registry's name if this page knows that the address is the registry's. */
+export function signerOf({ verification, registry }: Judged): string {
+  const issuer = verification.issuer ?? "";
+  return registry === null ? issuer : words.named(registry, issuer);
+}
+
+export function signatureFacts(verification: Verification, signer = verification.issuer): Facts {
+  const { verifiedAt, audience, kid, verificationId } = verification;
+  const code = (text: string | null) => (text === null ? null : el("code", {}, text));
+  return [
+    fact(words.issuer, signer),
+    fact(words.audience, audience),
+    fact(words.verifiedAt, verifiedAt === null ? null : writtenTime(verifiedAt)),
+    fact(words.verificationId, code(verificationId)),
+    fact(words.kid, code(kid)),
+  ];
+}
+
+/** `signed` and `outer` are JSON texts; undefined where there is no such member. */
+type Difference = { member: string; signed: string | undefined; outer: string | undefined };
+
+const maxDifferences = 200;
+const outerNames = ["verificationId", "verifiedAt", "issuer", "audience", "signatureKid", "result"];
+
+function collectLeaves(value: JsonValue | undefined, path: string, found: Map<string, string>): void {
+  if (isJsonObject(value) && Object.keys(value).length > 0) {
+    for (const [name, member] of Object.entries(value)) collectLeaves(member, `${path}.${name}`, found);
+  } else if (Array.isArray(value) && value.length > 0) {
+    for (const [index, item] of value.entries()) collectLeaves(item, `${path}[${index}]`, found);
+  } else if (value !== undefined) {
+    found.set(path, JSON.stringify(value));
+  }
+}
+
+/** The leaves of the contract's members, the signature itself left out. */
+function leavesOf(members: JsonObject): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const name of outerNames) if (Object.hasOwn(members, name)) collectLeaves(members[name], name, found);
+  return found;
+}
+
+/** The signed time has whole seconds; the unsigned one may have fractions. */
+function isSame({ member, signed, outer }: Difference): boolean {
+  if (signed === outer) return true;
+  if (member !== "verifiedAt" || signed === undefined || outer === undefined) return false;
+  const seconds = (text: string) => Math.floor(Date.parse(String(JSON.parse(text))) / 1000);
+  return seconds(signed) === seconds(outer);
+}
+
+/** The members in which an envelope differs from its signed claims. */
+export function differencesOf(envelope: JsonObject, verification: Verification): Difference[] {
+  if (verification.result === null) return [];
+  const claims = { ...verification, signatureKid: verification.kid } as unknown as JsonObject;
+  const [signed, outer] = [leavesOf(claims), leavesOf(envelope)];
+  const members = [...new Set([...signed.keys(), ...outer.keys()])];
+  return members
+    .map((member) => ({ member, signed: signed.get(member), outer: outer.get(member) }))
+    .filter((row) => !isSame(row))
+    .slice(0, maxDifferences);
+}
