@@ -8,11 +8,10 @@ import {
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
-import { createEvidenceReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
+import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
@@ -80,7 +79,7 @@ async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
     found = await reader.inclusion(leaf);
   }
   if (found !== null && found !== "no-checkpoint") return found;
-  if ((await evidence.epochs()).length === 0) throw noLog();
+  if ((await evidence.logs()).length === 0) throw noLog();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 

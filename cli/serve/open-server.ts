@@ -8,7 +8,7 @@ import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";

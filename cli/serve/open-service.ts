@@ -7,8 +7,8 @@ import type { Call } from "../../src/domain/calls.ts";
 import { service } from "../../src/domain/changes.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
-import { startFollowing } from "../../src/domain/evidence/schedule.ts";
+import { retentionSettings } from "../../src/domain/evidence/retention.ts";
+import { startFollowing } from "../../src/domain/evidence/checkpoint.ts";
 import { issuerToldName, newSettings, storedSettings } from "../../src/domain/settings.ts";
 import { log } from "../../src/logger.ts";
 import type { CallsOfThread } from "../../src/metrics/call-relay.ts";
@@ -20,7 +20,7 @@ import type { ChosenSigner } from "../../src/signing/signer.ts";
 import { type AccessLog, openAccessLog } from "../../src/store/access-log.ts";
 import { openCommitLock } from "../../src/store/driver/commit-lock.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
-import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
+import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { actorOf } from "../register/operator-name.ts";
 import { startLeading } from "./leader.ts";
@@ -104,7 +104,7 @@ export async function openService(
     const onLogError = evidenceFailureHandler(onLost);
     stopLeading = startLeading(operator, { configuration, isClockWrong, onLogError });
     stopFollowing = startFollowing({
-      builder: evidenceBuilderOf(operator),
+      writer: logWriterOf(operator),
       clock: operator.clock,
       onError: onLogError,
     });

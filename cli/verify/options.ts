@@ -9,7 +9,7 @@ import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
-import { readLogKeys, readStateFile, rememberInFile } from "../evidence/witness-state.ts";
+import { readLogKeys, readStateFile, rememberInFile } from "../evidence/log-state.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 

@@ -164,7 +164,7 @@ test("an old copy of the database is not signed upon, until its loss is accepted
       previousSize: 7,
       size: 1,
     });
-    expect(opened.stderr).toContain("LOG_EPOCH_UNKNOWN");
+    expect(opened.stderr).toContain("LOG_KEY_MISSING");
     const [fresh] = await log.attest(1);
     await log.serving(async (service) => {
       expect((await keysOf(service)).map((key) => key.split("+")[0])).toEqual([`${origin}/2`, origin]);
