@@ -2,8 +2,8 @@ import { availableParallelism } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
-import { isWildcard, parseNetwork } from "./domain/networks.ts";
 import { parseRetention } from "./domain/evidence/retention.ts";
+import { isWildcard, parseNetwork } from "./domain/networks.ts";
 
 export const text = v.pipe(v.string(), v.trim(), v.nonEmpty("must not be empty"));
 export const count = (max: number) =>

@@ -73,7 +73,9 @@ async function lossSince({ origin, size, root }: TreeHead, figures: LogFigures, 
   // What is still to be appended is compared by whoever appends it.
   if (size > figures.size) return null;
   const found = await rootOrNull(size, store);
-  return found !== null && isSameHash(found, root) ? null : `the first ${size} entries of ${origin} are others`;
+  return found !== null && isSameHash(found, root)
+    ? null
+    : `the first ${size} entries of ${origin} are others`;
 }
 
 function judgeUnpinned({ signedSize }: LogFigures, file: string): Check {

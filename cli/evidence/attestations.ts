@@ -9,9 +9,9 @@ import { type Attestation, describeAttestation } from "../../src/domain/attestat
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
+import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";

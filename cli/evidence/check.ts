@@ -76,7 +76,8 @@ function whyNotOpened({ reason, detail }: Refusal, body: Uint8Array): string {
       `the service has begun a new log, ${origin}, whose key was not given. Ask its operator by another way why, and for ` +
       "that key; then give it with a further --log-key"
     );
-  if (reason === "PROOF_OF_ANOTHER_LOG") return `the checkpoint is of ${origin}, a log that no --log-key is of`;
+  if (reason === "PROOF_OF_ANOTHER_LOG")
+    return `the checkpoint is of ${origin}, a log that no --log-key is of`;
   if (reason === "CHECKPOINT_SIGNATURE_INVALID")
     return `the checkpoint was not signed by the key that --log-key gives for ${origin}`;
   return `what was sent as the newest checkpoint is none: ${detail ?? reason}`;
@@ -98,12 +99,18 @@ async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): P
   if (size > seen.size) {
     const grows = await ask(seen, shown);
     if (grows === null)
-      throw undecidable(`the log does not know its ${size} entries when asked whether they go on from ${seen.size}`);
+      throw undecidable(
+        `the log does not know its ${size} entries when asked whether they go on from ${seen.size}`,
+      );
     if (grows) {
       const words = `the log has grown by ${size - seen.size} entries, and goes on from before`;
       return { verdict: "grown", words, seen };
     }
-    return { verdict: "forked", words: `the tree of ${size} entries does not go on from that of ${seen.size}`, seen };
+    return {
+      verdict: "forked",
+      words: `the tree of ${size} entries does not go on from that of ${seen.size}`,
+      seen,
+    };
   }
   // A thread, a node or a cache may show an earlier checkpoint for seconds; the log still knows what it has grown into.
   const grew = await ask(shown, seen);
@@ -117,17 +124,29 @@ async function judge(shown: Checkpoint, state: LogState, ask: AskConsistency): P
     const words = `an earlier checkpoint was shown, of ${size} entries; the log has grown from there into what was seen`;
     return { verdict: "same", words, seen };
   }
-  return { verdict: "forked", words: `the tree of ${seen.size} entries that was seen does not go on from that of ${size}`, seen };
+  return {
+    verdict: "forked",
+    words: `the tree of ${seen.size} entries that was seen does not go on from that of ${size}`,
+    seen,
+  };
 }
 
 /** Of a log that was not seen before. A later one of the same service has the tree of the one before, but for what was lost. */
-async function judgeNew(shown: Checkpoint, before: RememberedCheckpoint | undefined, ask: AskConsistency): Promise<Finding> {
+async function judgeNew(
+  shown: Checkpoint,
+  before: RememberedCheckpoint | undefined,
+  ask: AskConsistency,
+): Promise<Finding> {
   if (before === undefined)
     return { verdict: "first", words: "nothing was seen of this log before; it is from now on", seen: null };
   const gone = `the service has gone over from ${before.origin} to ${shown.origin}`;
   const goesOn = shown.size >= before.size && (await ask(before, shown));
   if (goesOn === true)
-    return { verdict: "grown", words: `${gone}, which has all ${before.size} entries that were seen`, seen: before };
+    return {
+      verdict: "grown",
+      words: `${gone}, which has all ${before.size} entries that were seen`,
+      seen: before,
+    };
   const words =
     `${gone}, which has not all of the ${before.size} entries that were seen: ask its operator what was lost, and why. The ` +
     "new log is watched from now on";
@@ -165,7 +184,9 @@ function text(described: ReturnType<typeof describe>, isGood: boolean): string {
   const lines = record({ log: origin, verdict, detail, size, signed: checkpointAt, "seen before": seenSize });
   // A note may hold what steers a terminal, signed or not.
   const shownAs = (note: string | null) => (note ?? "").split("\n").map(printable).join("\n");
-  return isGood ? lines : `${lines}\n\nseen before:\n${shownAs(seenCheckpoint)}\nshown now:\n${shownAs(checkpoint)}`;
+  return isGood
+    ? lines
+    : `${lines}\n\nseen before:\n${shownAs(seenCheckpoint)}\nshown now:\n${shownAs(checkpoint)}`;
 }
 
 function undecidable(words: string): TvsError {

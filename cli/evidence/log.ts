@@ -115,9 +115,16 @@ const newCommand = operatorCommand({
     const value = { ...describe(log), key: await verifierKeyOf(log), size: checkpoint?.size ?? 0 };
     print(args, value, () => record(value));
     const before = headIn(log.previous)?.size ?? 0;
-    if (before > value.size) note(`${before - value.size} of the newest attestations that were signed for are lost.`);
-    note(readable(`Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${log.origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`));
-    note("Services that run go over to it; start those again that have stopped because the database is behind.");
+    if (before > value.size)
+      note(`${before - value.size} of the newest attestations that were signed for are lost.`);
+    note(
+      readable(
+        `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${log.origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
+      ),
+    );
+    note(
+      "Services that run go over to it; start those again that have stopped because the database is behind.",
+    );
   },
 });
 

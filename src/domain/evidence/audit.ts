@@ -85,7 +85,12 @@ function createFindings() {
   const found: AuditFinding[] = [];
   let count = 0;
   return {
-    add(what: AuditFinding["what"], position: number | null, says: string, verificationId: string | null = null) {
+    add(
+      what: AuditFinding["what"],
+      position: number | null,
+      says: string,
+      verificationId: string | null = null,
+    ) {
       count++;
       if (found.length < maxListed) found.push({ what, position, verificationId, says });
     },
@@ -264,7 +269,10 @@ function createCheckpointCheck(
     const from = before?.log ?? 1;
     for (const { number, origin, firstSize } of own)
       if (number > from && number <= upTo && firstSize !== (before?.size ?? 0))
-        wrong(firstSize, `the last checkpoint before ${origin} was removed: it began with ${firstSize} leaves`);
+        wrong(
+          firstSize,
+          `the last checkpoint before ${origin} was removed: it began with ${firstSize} leaves`,
+        );
   }
 
   function check(stored: StoredCheckpoint, opened: Checkpoint | null): void {
@@ -276,7 +284,10 @@ function createCheckpointCheck(
         ? before.note
         : (own.find(({ number }) => number === stored.log)?.previous ?? null);
     before = stored;
-    if (opened === null) return wrong(stored.size, `${name} is not signed by the key of its log`);
+    if (opened === null) {
+      wrong(stored.size, `${name} is not signed by the key of its log`);
+      return;
+    }
     if (linkOf(opened) !== linkTo(named))
       wrong(stored.size, `the one before ${name} was removed or changed: it names another one`);
     if (opened.seconds * 1000 !== stored.signedAt)
@@ -302,14 +313,16 @@ function createCheckpointCheck(
         if (isBlind) continue;
         const root = rootOf?.();
         isBlind = root === undefined || !isSameHash(root, one.root);
-        if (isBlind) wrong(one.size, `the checkpoint at ${one.size} was signed for other leaves from ${lastGood} on`);
+        if (isBlind)
+          wrong(one.size, `the checkpoint at ${one.size} was signed for other leaves from ${lastGood} on`);
         else lastGood = one.size;
       }
     },
     async finish(): Promise<void> {
       await this.readTo(Number.MAX_SAFE_INTEGER);
       checkBeginnings(logs.at(-1)?.number ?? 1);
-      for (const { size } of queue) wrong(size, `the checkpoint at ${size} was signed for more leaves than there are`);
+      for (const { size } of queue)
+        wrong(size, `the checkpoint at ${size} was signed for more leaves than there are`);
     },
     countOf: (log: number) => counts.get(log) ?? 0,
   };
@@ -338,7 +351,10 @@ async function checkPinned(
   if (opened instanceof Refusal)
     return found("CHECKPOINT", "the pinned checkpoint is not signed by the key of the log");
   if (head.size > size)
-    return found("BEHIND", `${head.size} leaves of ${head.origin} were signed for, and the database has ${size}`);
+    return found(
+      "BEHIND",
+      `${head.size} leaves of ${head.origin} were signed for, and the database has ${size}`,
+    );
   return { log: log.number, note: pinned, ...head };
 }
 

@@ -114,7 +114,8 @@ export function createLogWriter(dependencies: LogDependencies) {
   async function follow(): Promise<void> {
     const [note, newest, progress] = [pinned.read(), await store.newest(), await store.progress()];
     const isSame = note === (newest?.note ?? null) && progress !== null && progress.missing === 0;
-    if (isSame && (newest === null || newest.log === progress.log)) return requireLastLeaf(dependencies, progress);
+    if (isSame && (newest === null || newest.log === progress.log))
+      return requireLastLeaf(dependencies, progress);
     await requireNotBehind(dependencies, append);
     await pinNewest(dependencies);
   }
@@ -149,7 +150,8 @@ async function requireNotBehind(dependencies: LogDependencies, append: () => Pro
     if (note !== null) throw behind(note, "it has no log");
     return;
   }
-  if (!isOwnLog(log, secrets)) throw behind(note, `${log.origin} was begun by somebody without the master key`);
+  if (!isOwnLog(log, secrets))
+    throw behind(note, `${log.origin} was begun by somebody without the master key`);
   if (progress.missing > 0)
     throw behind(note, `its newest ${progress.missing} attestations are not there any more`);
   await requireLastLeaf(dependencies, progress);
@@ -169,7 +171,10 @@ async function requireNotBehind(dependencies: LogDependencies, append: () => Pro
 }
 
 /** @returns null where the database lacks hashes */
-export async function rootOrNull(size: number, { tiles }: Pick<LogStore, "tiles">): Promise<Uint8Array | null> {
+export async function rootOrNull(
+  size: number,
+  { tiles }: Pick<LogStore, "tiles">,
+): Promise<Uint8Array | null> {
   try {
     return await rootOf(size, tiles);
   } catch (error) {
@@ -179,11 +184,7 @@ export async function rootOrNull(size: number, { tiles }: Pick<LogStore, "tiles"
 }
 
 /** Whether a later log of ours names the pinned checkpoint, or a later one of the same log. */
-export function isSucceeded(
-  kept: TreeHead,
-  logs: readonly Log[],
-  secrets: Pick<Secrets, "mac">,
-): boolean {
+export function isSucceeded(kept: TreeHead, logs: readonly Log[], secrets: Pick<Secrets, "mac">): boolean {
   return logs.some((log) => {
     const previous = headIn(log.previous);
     return isOwnLog(log, secrets) && previous?.origin === kept.origin && previous.size >= kept.size;
@@ -199,7 +200,8 @@ async function requireLastLeaf({ store, pinned }: LogDependencies, { size }: Log
   const [[jws], leaf] = [await store.attested(size, 1), await leafOrNull(size - 1, store)];
   // Retention has deleted it, though later ones wait.
   if (jws === undefined || jws === null) return;
-  if (leaf === null || !isSameHash(leaf, leafHash(jws))) throw behind(pinned.read(), "its newest entry is another");
+  if (leaf === null || !isSameHash(leaf, leafHash(jws)))
+    throw behind(pinned.read(), "its newest entry is another");
 }
 
 async function leafOrNull(index: number, { tiles }: LogStore): Promise<Uint8Array | null> {
@@ -210,7 +212,11 @@ async function leafOrNull(index: number, { tiles }: LogStore): Promise<Uint8Arra
 }
 
 /** Holds a tree against the pinned checkpoint of the same log: it must have grown out of that. @throws TvsError LOG_BEHIND */
-async function requireGrown({ store }: LogDependencies, note: string | null, { origin, size, root }: TreeHead) {
+async function requireGrown(
+  { store }: LogDependencies,
+  note: string | null,
+  { origin, size, root }: TreeHead,
+) {
   const kept = note === null ? null : treeHeadOf(note);
   if (note === null || kept?.origin !== origin || kept.size === 0) return;
   if (kept.size > size) throw behind(note, `it has ${size}`);
@@ -233,7 +239,10 @@ async function storePinned({ store }: LogDependencies, log: Log, note: string): 
   if (newest?.log === log.number && linkOf(treeHeadOf(newest.note)) === link) return;
   const opened = await openCheckpoint(note, await openingKeysOf([log]));
   if (opened instanceof Refusal) return;
-  await store.addCheckpoint({ log: log.number, size: head.size, signedAt: opened.seconds * 1000, note }, newest);
+  await store.addCheckpoint(
+    { log: log.number, size: head.size, signedAt: opened.seconds * 1000, note },
+    newest,
+  );
 }
 
 /** Pins the newest checkpoint of the database, where it is later than the pinned one. @throws TvsError STORE_CORRUPT, LOG_BEHIND */
@@ -251,7 +260,8 @@ async function pinNewest(dependencies: LogDependencies): Promise<void> {
 }
 
 function notOurs(): TvsError {
-  const message = "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
+  const message =
+    "the newest checkpoint in the database is not one of the evidence log; tvs log audit says more";
   return new TvsError("STORE_CORRUPT", message);
 }
 
@@ -351,7 +361,8 @@ export async function beginNextLog(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const [logs, newest, note] = [await store.logs(), await store.newest(), pinned.read()];
     const [before, retention] = [logs.at(-1) ?? null, await store.retention()];
-    const isPinnedLast = note !== null && (headIn(newest?.note) === null || !isBefore(note, newest?.note ?? ""));
+    const isPinnedLast =
+      note !== null && (headIn(newest?.note) === null || !isBefore(note, newest?.note ?? ""));
     const previous = isPinnedLast ? note : (newest?.note ?? null);
     const number = 1 + Math.max(before?.number ?? 0, numberOf(headIn(previous)?.origin ?? ""));
     const firstSize = await soundSize(dependencies, logs);

@@ -120,7 +120,10 @@ export function checkpointKeyOf(
 
 type Named = Pick<Log, "number" | "origin" | "publicKey" | "begunAt" | "reason" | "previous" | "firstSize">;
 
-function macOf({ number, origin, publicKey, begunAt, reason, previous, firstSize }: Named, secrets: Pick<Secrets, "mac">) {
+function macOf(
+  { number, origin, publicKey, begunAt, reason, previous, firstSize }: Named,
+  secrets: Pick<Secrets, "mac">,
+) {
   const key = Buffer.from(publicKey).toString("base64");
   return secrets.mac("log", JSON.stringify([number, origin, key, begunAt, reason, previous, firstSize]));
 }

@@ -8,13 +8,7 @@ import { Buffer } from "node:buffer";
 import { readCount } from "../../partner/log-checkpoint.ts";
 import { isSameHash } from "../../partner/merkle-proof.ts";
 import { Refusal } from "../../partner/reasons.ts";
-import {
-  formatNote,
-  keyIdOf,
-  readNote,
-  signatureTypes,
-  verifyEd25519,
-} from "../../partner/signed-note.ts";
+import { formatNote, keyIdOf, readNote, signatureTypes, verifyEd25519 } from "../../partner/signed-note.ts";
 import type { LogStore } from "../../store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../store/evidence/pinned-checkpoint.ts";
 import type { SettingsStore } from "../../store/settings.ts";
@@ -123,7 +117,9 @@ export async function openRetention(note: string, log: Log): Promise<Deleted | n
 const nothing: Deleted = { position: 0, issuedBefore: 0 };
 
 /** The note and what it says; nothing was deleted where there is none. @throws TvsError STORE_CORRUPT */
-async function readDeleted(store: LogStore): Promise<{ log: Log; note: string | null; deleted: Deleted } | null> {
+async function readDeleted(
+  store: LogStore,
+): Promise<{ log: Log; note: string | null; deleted: Deleted } | null> {
   const [log, note] = [(await store.logs()).at(-1), await store.retention()];
   if (log === undefined) return null;
   const deleted = note === null ? nothing : await openRetention(note, log);
@@ -140,7 +136,10 @@ export type KeptLog = {
   readonly retention: string;
 };
 
-export async function keptLog({ settings, evidence }: Pick<Retaining, "settings" | "evidence">): Promise<KeptLog> {
+export async function keptLog({
+  settings,
+  evidence,
+}: Pick<Retaining, "settings" | "evidence">): Promise<KeptLog> {
   const retention = (await settings.read()).get(retentionSetting) ?? keepForever;
   const found = await readDeleted(evidence).catch(() => null);
   const from = found === null || found.deleted.position === 0 ? null : found.deleted.issuedBefore * 1000;
@@ -191,7 +190,10 @@ const peopleInStep = 256;
  */
 export async function pruneAttestations(
   retaining: Retaining,
-  { isStopped = () => false, onHeld = () => {} }: { isStopped?: () => boolean; onHeld?: (id: number) => void } = {},
+  {
+    isStopped = () => false,
+    onHeld = () => {},
+  }: { isStopped?: () => boolean; onHeld?: (id: number) => void } = {},
 ): Promise<number> {
   const { clock, evidence } = retaining;
   const keepMs = await ownRetention(retaining);

@@ -4,7 +4,7 @@ import { TvsError } from "../../domain/errors.ts";
 import type { AuditedRow } from "../../domain/evidence/audit-rows.ts";
 import type { Log, LogFigures, LogProgress, StoredCheckpoint } from "../../domain/evidence/log.ts";
 import { hashBytes, type Tile, type TilePlace, tileHashes } from "../../domain/evidence/tree.ts";
-import { createRecorder } from "../changes.ts";
+import { createRecorder, type Recorder } from "../changes.ts";
 import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
 import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
 import { moveTeacherIds } from "../status-lists.ts";
@@ -87,12 +87,26 @@ export type LogStore = ReturnType<typeof createLogStore>;
 
 /** The evidence log. @param acting in whose name logs are begun */
 export function createLogStore(driver: Driver, acting = service) {
-  const recorded = createRecorder(acting);
-  const one = async (sql: string, args: readonly number[] = []) => (await driver.query(sql, args))[0];
-  const checkpoint = async (sql: string, args?: readonly number[]): Promise<StoredCheckpoint | null> => {
+  return {
+    ...readTree(driver),
+    ...readAttestations(driver),
+    ...writeTree(driver, createRecorder(acting)),
+    ...writeRetention(driver),
+  };
+}
+
+const readerOf =
+  (driver: Driver) =>
+  async (sql: string, args: readonly number[] = []): Promise<Row | undefined> =>
+    (await driver.query(sql, args))[0];
+
+function readTree(driver: Driver) {
+  const one = readerOf(driver);
+
+  async function checkpoint(sql: string, args?: readonly number[]): Promise<StoredCheckpoint | null> {
     const row = await one(sql, args);
     return row === undefined ? null : storedCheckpoint(row);
-  };
+  }
 
   async function readProgress(): Promise<LogProgress | null> {
     driver.renew();
@@ -124,6 +138,75 @@ export function createLogStore(driver: Driver, acting = service) {
       const row = found === null ? undefined : await one(uncovered, [found.signedSize]);
       return found && { ...found, uncoveredSince: row === undefined ? null : integer(row, "since") };
     },
+    /** Reads tiles; what is not there is empty. */
+    async tiles(places: readonly TilePlace[]) {
+      const tiles = places.map(() => new Uint8Array());
+      if (places.length === 0) return tiles;
+      const wanted = JSON.stringify(places.map(({ level, position }) => [level, position]));
+      for (const row of await driver.query(selectTiles, [wanted]))
+        tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
+      return tiles;
+    },
+    async newest() {
+      driver.renew();
+      return checkpoint(newest);
+    },
+    /** The earliest checkpoint of at least so many leaves. */
+    covering: (size: number) => checkpoint(covering, [size]),
+    /** The checkpoint before another one. */
+    before: ({ size, log }: Pick<StoredCheckpoint, "log" | "size">) => checkpoint(before, [size, log]),
+    /** The checkpoints after one, up to a size; `limit` at most. */
+    async after({ size, log }: Pick<StoredCheckpoint, "log" | "size">, upTo: number, limit: number) {
+      return (await driver.query(after, [size, log, upTo, limit])).map(storedCheckpoint);
+    },
+    /** Attestations whose leaf hash may begin with a prefix. */
+    async withPrefix(prefix: number) {
+      return (await driver.query(withPrefix, [prefix])).map((row) => integer(row, "id"));
+    },
+  };
+}
+
+function readAttestations(driver: Driver) {
+  const one = readerOf(driver);
+  return {
+    /**
+     * The next attestations in the order of their ids, from `firstId` on.
+     * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end
+     * @throws TvsError STORE_CORRUPT when more are missing than anybody removes by mistake
+     */
+    async attested(firstId: number, limit: number) {
+      const row = await one(attested, [firstId, limit]);
+      if (row === undefined || integer(row, "n") === 0) return [];
+      const found = utf8.decode(bytes(row, "jws")).split("\n");
+      const isWhole = integer(row, "first") === firstId && integer(row, "spanned") === integer(row, "n");
+      if (isWhole && found.length === integer(row, "n")) return found;
+      const rows = await driver.query(attestedById, [firstId, limit]);
+      return inTheirPlaces(rows, firstId).slice(0, limit);
+    },
+    /** Attestations as an audit reads them: both ids included, without those that are missing. */
+    async auditRows(from: number, to: number) {
+      const row = await one(auditRows, [from, to]);
+      return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
+    },
+    /** The id of the oldest attestation; null without any. */
+    async firstId() {
+      return integerOrNull((await one("SELECT min(id) AS id FROM attestations")) ?? {}, "id");
+    },
+    /** The retention note, by which rows may be missing; null where nothing was ever deleted. */
+    async retention() {
+      const row = await one(selectRetention);
+      return row === undefined ? null : text(row, "note");
+    },
+    /** The next attestations that may be deleted, from an id on. */
+    async deletable(from: number, limit: number) {
+      const rows = await driver.query(deletable, [from, limit]);
+      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
+    },
+  };
+}
+
+function writeTree(driver: Driver, recorded: Recorder) {
+  return {
     /**
      * Begins a log, destroys the private key of the one before, and cuts the tree to the size with which it begins.
      * @param retention the retention note of the log to begin; null where nothing was deleted
@@ -147,20 +230,6 @@ export function createLogStore(driver: Driver, acting = service) {
         ]);
         return true;
       });
-    },
-    /**
-     * The next attestations in the order of their ids, from `firstId` on.
-     * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end
-     * @throws TvsError STORE_CORRUPT when more are missing than anybody removes by mistake
-     */
-    async attested(firstId: number, limit: number) {
-      const row = await one(attested, [firstId, limit]);
-      if (row === undefined || integer(row, "n") === 0) return [];
-      const found = utf8.decode(bytes(row, "jws")).split("\n");
-      const isWhole = integer(row, "first") === firstId && integer(row, "spanned") === integer(row, "n");
-      if (isWhole && found.length === integer(row, "n")) return found;
-      const rows = await driver.query(attestedById, [firstId, limit]);
-      return inTheirPlaces(rows, firstId).slice(0, limit);
     },
     /**
      * Appends leaves to a tree of `from` leaves.
@@ -193,50 +262,11 @@ export function createLogStore(driver: Driver, acting = service) {
         return true;
       });
     },
-    /** Reads tiles; what is not there is empty. */
-    async tiles(places: readonly TilePlace[]) {
-      const tiles = places.map(() => new Uint8Array());
-      if (places.length === 0) return tiles;
-      const wanted = JSON.stringify(places.map(({ level, position }) => [level, position]));
-      for (const row of await driver.query(selectTiles, [wanted]))
-        tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
-      return tiles;
-    },
-    async newest() {
-      driver.renew();
-      return checkpoint(newest);
-    },
-    /** The earliest checkpoint of at least so many leaves. */
-    covering: (size: number) => checkpoint(covering, [size]),
-    /** The checkpoint before another one. */
-    before: ({ size, log }: Pick<StoredCheckpoint, "log" | "size">) => checkpoint(before, [size, log]),
-    /** The checkpoints after one, up to a size; `limit` at most. */
-    async after({ size, log }: Pick<StoredCheckpoint, "log" | "size">, upTo: number, limit: number) {
-      return (await driver.query(after, [size, log, upTo, limit])).map(storedCheckpoint);
-    },
-    /** Attestations whose leaf hash may begin with a prefix. */
-    async withPrefix(prefix: number) {
-      return (await driver.query(withPrefix, [prefix])).map((row) => integer(row, "id"));
-    },
-    /** Attestations as an audit reads them: both ids included, without those that are missing. */
-    async auditRows(from: number, to: number) {
-      const row = await one(auditRows, [from, to]);
-      return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
-    },
-    /** The id of the oldest attestation; null without any. */
-    async firstId() {
-      return integerOrNull((await one("SELECT min(id) AS id FROM attestations")) ?? {}, "id");
-    },
-    /** The retention note, by which rows may be missing; null where nothing was ever deleted. */
-    async retention() {
-      const row = await one(selectRetention);
-      return row === undefined ? null : text(row, "note");
-    },
-    /** The next attestations that may be deleted, from an id on. */
-    async deletable(from: number, limit: number) {
-      const rows = await driver.query(deletable, [from, limit]);
-      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
-    },
+  };
+}
+
+function writeRetention(driver: Driver) {
+  return {
     /**
      * Deletes the attestations up to an id and puts the retention note that says so in the place of the one before, in one
      * transaction.
