@@ -9,10 +9,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { type Operator, openOperator } from "../../cli/open.ts";
 import { readConfig } from "../../src/config.ts";
-import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { ensureLog } from "../../src/domain/evidence/log.ts";
 
 const [count = "100000", folder] = process.argv.slice(2);
 const rows = Number(count);
@@ -48,7 +48,7 @@ function attestation(n: number, { header, signature }: { header: string; signatu
 /** Fills and signs in turns: a checkpoint covers all that is there. @returns how long the log took, in microseconds */
 async function fill(operator: Operator): Promise<{ wallUs: number; processorUs: number }> {
   const { driver } = operator;
-  const builder = evidenceBuilderOf(operator);
+  const writer = logWriterOf(operator);
   const took = { wallUs: 0, processorUs: 0 };
   for (const setting of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -500000"])
     await driver.query(`PRAGMA ${setting}`);
@@ -63,7 +63,7 @@ async function fill(operator: Operator): Promise<{ wallUs: number; processorUs: 
     await driver.batch([{ sql: insert, args: [JSON.stringify(made), kid] }]);
     if ((from + length) % leavesOfCheckpoint > 0 && from + length < rows) continue;
     const [startMs, before] = [performance.now(), process.cpuUsage()];
-    await builder.sign();
+    await writer.checkpoint();
     const { user, system } = process.cpuUsage(before);
     took.wallUs += (performance.now() - startMs) * 1000;
     took.processorUs += user + system;
