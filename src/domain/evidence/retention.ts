@@ -76,7 +76,7 @@ async function ownRetention({ settings, secrets }: Pick<Retaining, "settings" | 
 }
 
 /** What retention has deleted. */
-export type Deleted = {
+type Deleted = {
   /** All rows before this position were deleted: those of the first so many leaves. */
   readonly position: number;
   /** All of them were issued before this time, in seconds since the epoch. */
@@ -167,7 +167,7 @@ export function describeKeptLog({ from, retention }: KeptLog): string {
   return `attestations from before ${isoTime(from ?? 0)} have been deleted${setting}`;
 }
 
-export type Retaining = {
+type Retaining = {
   readonly evidence: LogStore;
   readonly settings: Pick<SettingsStore, "read">;
   readonly secrets: Pick<Secrets, "mac" | "open">;

@@ -165,7 +165,7 @@ export function inclusionProof(index: number, size: number, read: ReadTiles): Pr
 }
 
 /** A tree as it was signed for. */
-export type SignedTree = { readonly size: number; readonly root: Uint8Array };
+type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
  * The hashes of a tile of leaves, as far as a signed tree has them, if they lead to its root: then they are its leaves,

@@ -74,7 +74,7 @@ const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner
 const uncovered = "SELECT issued_at * 1000 AS since FROM attestations WHERE id > ? ORDER BY id LIMIT 1";
 
 /** What was read before a log is begun: it is begun only while that still holds. */
-export type LogAsRead = {
+type LogAsRead = {
   /** The newest log. */
   readonly log: Log | null;
   /** The newest checkpoint; whatever is above `firstSize` of the log to begin goes. */

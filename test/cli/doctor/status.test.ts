@@ -33,7 +33,6 @@ test("shows the figures, and whether a service holds the database now", () =>
     await close();
     const after = await runTvs(["status"], { dataDir });
     expect(after.stdout).toMatch(/^service +not running$/m);
-    expect(after.stdout).toMatch(/^evidence log +0 leaves, 0 waiting, epoch 1$/m);
-    expect(after.stdout).toMatch(/^newest anchor +none yet$/m);
+    expect(after.stdout).toMatch(/^evidence log +0 leaves, 0 waiting$/m);
     expect(after.stdout).toMatch(/^licenses +1 VALID, 0 EXPIRED, 0 REVOKED, 0 NOT_FOUND$/m);
   }));
