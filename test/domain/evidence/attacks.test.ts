@@ -39,8 +39,7 @@ let restored: State;
 let renewed: State;
 /** A new log was begun over `early`, where no later checkpoint was known. */
 let drill: State;
-let note70: string;
-let note140: string;
+let [note70, note140] = ["", ""];
 
 beforeAll(async () => {
   const made = await makeLog(folder, 160);
@@ -78,7 +77,6 @@ const uncheckpointed = (which: string) => `DELETE FROM log_checkpoints WHERE ${w
 const bound = (sql: string, ...args: Statement["args"]): Statement => ({ sql, args });
 const retention = (note: string) =>
   bound("INSERT OR REPLACE INTO log_retention (id, note) VALUES (1, ?)", note);
-/** Cuts the tree to one tile. */
 const cut = (size: number) => [
   "DELETE FROM log_tiles WHERE level > 0 OR position > 0",
   `UPDATE log_tiles SET hashes = substr(hashes, 1, ${size * 32})`,
@@ -86,34 +84,25 @@ const cut = (size: number) => [
   gone(`id > ${size}`),
 ];
 const thief = deriveSecrets(newMasterKey());
-const theirs = (number: number) =>
-  newLog(
-    { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") },
-    { number, reason: null, previous: whole.pinned, firstSize: 0 },
-  );
 const theirLog = (number: number): Statement => {
-  const log = theirs(number);
+  const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
+  const log = newLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
   const { origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
   const sql = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
   return bound(sql, number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac);
 };
-const swap = (one: number, other: number) => [
-  set("id = -1", one),
-  set(`id = ${one}`, other),
-  set(`id = ${other}`, -1),
-];
+const swap7and8 = [set("id = -1", 7), set("id = 7", 8), set("id = 8", -1)];
 const leafOf = (jws: string, index: number) =>
   bound(
     `UPDATE log_tiles SET hashes = CAST(substr(hashes, 1, ${index * 32}) || ?1 || substr(hashes, ${index * 32 + 33}) AS BLOB)
       WHERE level = 0 AND position = 0`,
     leafHash(jws),
   );
-const inserted = (id: number, jws: string, verificationId = "01a00000-0000-7000-8000-000000000001") =>
+const inserted = (id: number, jws: string) =>
   bound(
-    `INSERT INTO attestations SELECT ?1, ?2, partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
-      reference, nin_index, status, eligible, context, credential, request_id, ?3 FROM attestations WHERE id = 290`,
+    `INSERT INTO attestations SELECT ?1, '01a00000-0000-7000-8000-000000000001', partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
+      reference, nin_index, status, eligible, context, credential, request_id, ?2 FROM attestations WHERE id = 290`,
     id,
-    verificationId,
     jws,
   );
 const unsigned = () => `${aSignedAttestation(9_000, signer).jws.split(".").slice(0, 2).join(".")}.AAAA`;
@@ -174,7 +163,7 @@ const attestations: readonly Attack[] = [
     [set("jws = jws || 'A'", 9)],
     /attestation 9 does not fit its leaf/,
   ],
-  ["two rows are swapped", () => whole, swap(7, 8), /attestation 7 does not fit its leaf/],
+  ["two rows are swapped", () => whole, swap7and8, /attestation 7 does not fit its leaf/],
   [
     "a row and its leaf are changed",
     () => whole,
