@@ -9,7 +9,7 @@ import { type Attestation, describeAttestation } from "../../src/domain/attestat
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
-import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
+import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
@@ -35,7 +35,7 @@ import {
   record,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { checkpointOfAll, keptLogOf, noLog } from "./open-evidence.ts";
+import { checkpointOfAll, noLog } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -108,7 +108,7 @@ const checkCommand = operatorCommand({
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
-    const kept = await keptLogOf(operator);
+    const kept = await keptLog(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
     print(
@@ -199,7 +199,7 @@ const listCommand = operatorCommand({
       ...(since === undefined ? {} : { since }),
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
-    const kept = await keptLogOf(operator);
+    const kept = await keptLog(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
       note(`older ones may be missing: ${describeKeptLog(kept)}`);
   },
@@ -255,7 +255,7 @@ const showCommand = operatorCommand({
     if (one !== null) return print(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
-    if (first === undefined) throw notFound(id, await keptLogOf(operator));
+    if (first === undefined) throw notFound(id, await keptLog(operator));
     print(args, made.map(describe), () =>
       made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );

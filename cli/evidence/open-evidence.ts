@@ -4,7 +4,6 @@ import { pinnedCheckpointFile } from "../../src/config.ts";
 import { TvsError } from "../../src/domain/errors.ts";
 import { createLogWriter, type LogWriter } from "../../src/domain/evidence/checkpoint.ts";
 import { ensureLog, type StoredCheckpoint } from "../../src/domain/evidence/log.ts";
-import { type KeptLog, keptLog } from "../../src/domain/evidence/retention.ts";
 import { log } from "../../src/logger.ts";
 import type { Operator } from "../open.ts";
 
@@ -27,11 +26,6 @@ export function logDependencies({ config, pinned, secrets, clock, evidence }: Op
 
 export function logWriterOf(operator: Operator, store = operator.evidence): LogWriter {
   return createLogWriter(logDependencies(operator, store));
-}
-
-/** What of the attestations may have been deleted by age. */
-export function keptLogOf(operator: Operator): Promise<KeptLog> {
-  return keptLog(operator);
 }
 
 /**

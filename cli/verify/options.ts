@@ -166,7 +166,7 @@ type LogSettings = {
   readonly logState: string | undefined;
 };
 
-/** No proof is longer, even with the signatures of many witnesses. */
+/** No proof is longer, even with many more signatures. */
 const maxProofMiB = 1;
 
 /** Reads a file that the judging rests on. @throws TvsError INPUT_UNREADABLE */

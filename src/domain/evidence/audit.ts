@@ -124,14 +124,14 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
   for (let from = 0; from < end; from += tileHashes) {
     const upTo = Math.min(end, from + tileHashes);
     const found = await store.auditRows(from + 1, upTo);
-    const [hashes = new Uint8Array()] = await store.tiles([{ level: 0, position: from / tileHashes }]);
+    const hashes = await store.tile(0, from / tileHashes);
     // The note is read behind the rows: it names what was deleted until then.
     if (found.length < upTo - from) await rows.readRetention();
     await checkpoints.readTo(upTo);
     let next = 0;
     for (let index = from; index < upTo; index++) {
       const row = found[next]?.id === index + 1 ? found[next++] : undefined;
-      const leaf = index < size ? hashes.subarray(...within(index)) : undefined;
+      const leaf = index < size ? hashIn(hashes, index) : undefined;
       rows.check(index, row, leaf);
       if (leaf !== undefined) tree.push(leaf);
       checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
@@ -156,9 +156,9 @@ export async function auditLog(dependencies: AuditDependencies): Promise<AuditRe
   };
 }
 
-function within(index: number): [start: number, end: number] {
-  const at = (index % tileHashes) * hashBytes;
-  return [at, at + hashBytes];
+function hashIn(tile: Uint8Array, position: number): Uint8Array {
+  const at = (position % tileHashes) * hashBytes;
+  return tile.subarray(at, at + hashBytes);
 }
 
 /** Promise 1: compares attestations with their leaves, and with the columns beside them. */
@@ -233,8 +233,8 @@ function createTileCheck(store: LogStore, size: number, findings: Findings) {
       found = [];
       for (const { level, position, root } of roots) {
         const place = Math.floor(position / tileHashes);
-        const [kept = new Uint8Array()] = await store.tiles([{ level, position: place }]);
-        if (isNamed || isSameHash(kept.subarray(...within(position)), root)) continue;
+        const kept = await store.tile(level, place);
+        if (isNamed || isSameHash(hashIn(kept, position), root)) continue;
         isNamed = true;
         findings.add("CHECKPOINT", null, `tile ${place} of level ${level} does not fit the leaves below it`);
       }

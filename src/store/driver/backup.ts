@@ -75,7 +75,7 @@ export async function inspectBackup(file: string, name = file) {
         sha256: await digestOf(file),
         schema,
         ...contentOf(all),
-        /** The newest epoch of its evidence log; null where that was never begun. */
+        /** Its evidence log; null where that was never begun. */
         log: logOf(all),
       };
     } catch (error) {

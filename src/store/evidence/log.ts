@@ -147,6 +147,14 @@ function readTree(driver: Driver) {
         tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
       return tiles;
     },
+    /** Reads one tile; empty where there is none. */
+    async tile(level: number, position: number) {
+      const row = await one("SELECT hashes FROM log_tiles WHERE level = ? AND position = ?", [
+        level,
+        position,
+      ]);
+      return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));
+    },
     async newest() {
       driver.renew();
       return checkpoint(newest);
@@ -338,16 +346,8 @@ function inTheirPlaces(rows: readonly Row[], firstId: number): (string | null)[]
   return places;
 }
 
-type JsonRow = [
-  id: number,
-  octets: number,
-  verificationId: string,
-  partnerId: string,
-  issuedAt: number,
-  kid: string,
-  status: string,
-  eligible: number,
-];
+/** The columns of `auditRows`, in their order. */
+type JsonRow = [number, number, string, string, number, string, string, number];
 
 function auditedRows(json: string, signed: Uint8Array): AuditedRow[] {
   // A JWS is ASCII; one with anything else in it was changed, and its hash is another one this way too.
