@@ -1,4 +1,4 @@
-import { type Config, dueEpochFile, logHeadFile } from "../src/config.ts";
+import { type Config, pinnedCheckpointFile } from "../src/config.ts";
 import { createBlindIndex } from "../src/domain/blind-index.ts";
 import { type Acting, service } from "../src/domain/changes.ts";
 import { type Clock, createCalendar, systemClock } from "../src/domain/clock.ts";
@@ -13,10 +13,8 @@ import { type CommitOptions, createCommits } from "../src/store/driver/commits.t
 import type { Driver } from "../src/store/driver/driver.ts";
 import { openFile } from "../src/store/driver/file.ts";
 import { holdsRegister, makeSchema, readSchema, schemaVersion } from "../src/store/driver/schema.ts";
-import { createAttestationMaintenance } from "../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../src/store/evidence/attestations.ts";
-import { openDueEpochFile } from "../src/store/evidence/due.ts";
-import { createEvidenceStore } from "../src/store/evidence/evidence.ts";
+import { createLogStore } from "../src/store/evidence/log.ts";
 import { openPinnedCheckpoint } from "../src/store/evidence/pinned-checkpoint.ts";
 import { createIdempotencyStore } from "../src/store/idempotency.ts";
 import { createImportStore } from "../src/store/imports.ts";
@@ -118,9 +116,8 @@ export async function openOperator(config: Config, options: OpenOptions = {}) {
         return acting.actor;
       },
       dataDir: config.dataDir,
-      /** What is known of the evidence log outside the database, beside the master key. */
-      logHead: openPinnedCheckpoint(logHeadFile(config)),
-      dueEpoch: openDueEpochFile(dueEpochFile(config)),
+      /** The newest checkpoint of the evidence log, outside the database. */
+      pinned: openPinnedCheckpoint(pinnedCheckpointFile(config)),
       isNew,
     };
   } catch (error) {
@@ -201,12 +198,11 @@ export function createStores(
     partners: createPartnerStore(driver, acting),
     teachers: createTeacherStore(driver),
     attestations: createAttestationStore(driver, commit),
-    maintenance: createAttestationMaintenance(driver),
     idempotencyStore: createIdempotencyStore(driver),
     quotaStore: createQuotaStore(driver, commit),
     webhooks: createWebhookStore(driver, acting),
     outbox: createOutbox(driver, commit),
-    evidence: createEvidenceStore(driver, acting),
+    evidence: createLogStore(driver, acting),
     changes: createChangeStore(driver),
     statusLists: createStatusListStore(driver),
     told: createToldStore(driver),

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as v from "valibot";
 import { TvsError } from "./domain/errors.ts";
-import { parseRetention } from "./domain/retention.ts";
+import { parseRetention } from "./domain/evidence/retention.ts";
 import {
   maxSigners,
   optionOf,
@@ -166,13 +166,8 @@ function masterKeyFile(dataDir: string, database: DatabaseAddress, sandbox: bool
 }
 
 /** The newest checkpoint of the evidence log, beside the master key (decision D13.3). */
-export function logHeadFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
+export function pinnedCheckpointFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
   return masterKeyFile.replace(/master\.key$/, "log.checkpoint");
-}
-
-/** Where `restore` says, beside the master key, that the log must go on in a new epoch (decision D13.4). */
-export function dueEpochFile({ masterKeyFile }: Pick<Config, "masterKeyFile">): string {
-  return masterKeyFile.replace(/master\.key$/, "log.due");
 }
 
 /** Where a service keeps which port its console has. */

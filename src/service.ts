@@ -2,7 +2,7 @@ import type { CallObserver } from "./domain/calls.ts";
 import type { Clock } from "./domain/clock.ts";
 import type { Configuration } from "./domain/configuration.ts";
 import type { KeyKind } from "./domain/credentials.ts";
-import type { EvidenceReader } from "./domain/evidence/evidence.ts";
+import type { EvidenceReader } from "./domain/evidence/log.ts";
 import type { Quota } from "./domain/quota.ts";
 import type { Secrets } from "./domain/secrets.ts";
 import type { SelfService } from "./domain/self-service.ts";

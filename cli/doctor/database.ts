@@ -14,7 +14,6 @@ import { openConnection } from "../../src/store/driver/connection.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
 import { holdWebhooksName } from "../../src/store/driver/restore.ts";
 import { holdsRegister, inspectSchema } from "../../src/store/driver/schema.ts";
-import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { masterKeyCheckName } from "../../src/store/settings.ts";
@@ -102,7 +101,7 @@ async function inspect(driver: Driver, options: Options): Promise<DatabaseReport
   const endpoints = (await stores.webhooks.endpoints()).filter((one) => one.disabledReason === null);
   const certificates = await stores.partners.certificates();
   const areKeysThere = ["active", "pending"].every((state) => keys.some((key) => key.state === state));
-  const oldest = await oldestAttestation(stores.maintenance);
+  const oldest = await oldestAttestation(stores.evidence);
   return {
     checks: [
       schema,
@@ -139,7 +138,7 @@ async function checkReadings(driver: Driver, { stores, stored, keys, options: { 
     ...stores,
     imports: createImportHistory(driver),
     status: createStatusStore(driver),
-    log: () => readEvidenceFigures(driver, stores.evidence),
+    log: stores.evidence.figures,
     calendar: createCalendar(stored.get("time_zone") ?? "UTC"),
     clock: { now: () => now },
   });

@@ -1,9 +1,8 @@
 import { basename } from "node:path";
 import words from "../../data/commands.json" with { type: "json" };
 import { describeSpan, isoTime } from "../../src/domain/clock.ts";
-import { countLeaves } from "../../src/domain/evidence/figures.ts";
+import { countLeaves } from "../../src/domain/evidence/log.ts";
 import { describeLicensed, describeLog, readFigures, readWebhookFigures } from "../../src/domain/status.ts";
-import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { command, configOf } from "../command.ts";
 import { type Operator, withOperator } from "../open.ts";
@@ -32,7 +31,7 @@ async function readStatus(operator: Operator) {
     policyVersion: policy.version,
     ...figures,
     webhooks: await readWebhookFigures(webhooks, clock.now()),
-    log: describeLog(await readEvidenceFigures(driver, evidence)),
+    log: describeLog(await evidence.figures()),
     database: {
       kind: driver.kind,
       schemaVersion: await store.schemaVersion(),
@@ -79,22 +78,17 @@ function keyText(key: Status["keys"]["active"], since: string): string | null {
   return key === null ? null : `${key.kid}, ${since} ${describeSpan(key.ageSeconds * 1_000)}`;
 }
 
-/** The log's lines: how far it is, who signed how long ago, and whether anybody else has it. */
+/** The log's lines: how far it is, and when it was last signed for. */
 function logText({ log, at }: Status): Record<string, string | null> {
-  if (log === null) return { "evidence log": "not opened yet" };
-  const { leaves, waiting, epoch, checkpoint, anchors } = log;
-  const [anchor] = anchors;
+  if (log === null) return { "evidence log": "not begun yet" };
+  const { leaves, waiting, checkpoint } = log;
   const age = (time: string) => describeSpan(Date.parse(at) - Date.parse(time));
   return {
-    "evidence log": `${countLeaves(leaves)}, ${waiting} waiting, epoch ${epoch}`,
+    "evidence log": `${countLeaves(leaves)}, ${waiting} waiting`,
     "newest checkpoint":
       checkpoint === null
         ? "none yet"
         : `${countLeaves(checkpoint.leaves)}, signed ${age(checkpoint.signedAt)} ago`,
-    "newest anchor":
-      anchor === undefined
-        ? "none yet"
-        : `${countLeaves(anchor.leaves)}, at ${anchor.place} ${age(anchor.anchoredAt)} ago`,
   };
 }
 

@@ -8,11 +8,10 @@ import {
 import { type Attestation, describeAttestation } from "../../src/domain/attestations.ts";
 import { isoSeconds } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
-import { createEvidenceReader, type Inclusion } from "../../src/domain/evidence/evidence.ts";
+import { createEvidenceReader, type Inclusion, treeHeadOf } from "../../src/domain/evidence/log.ts";
+import { describeKeptLog, type KeptLog, keptLog, mayBePruned } from "../../src/domain/evidence/retention.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { requirePartner } from "../../src/domain/partners.ts";
-import { describeKeptLog, type KeptLog, mayBePruned } from "../../src/domain/retention.ts";
 import { requireTeacher, teacherKeyOf } from "../../src/domain/teachers/changes.ts";
 import { encodeBase64 } from "../../src/partner/base64.ts";
 import type { EnvelopeItem, Place } from "../../src/partner/input.ts";
@@ -36,7 +35,7 @@ import {
   record,
 } from "../terminal/output.ts";
 import { openSources, readSource } from "../verify/files.ts";
-import { checkpointOfAll, keptLogOf, noLog } from "./open-evidence.ts";
+import { checkpointOfAll, noLog } from "./open-evidence.ts";
 
 const proveCommand = operatorCommand({
   ...words["attestations prove"],
@@ -80,7 +79,7 @@ async function prove(operator: Operator, leaf: Uint8Array): Promise<Inclusion> {
     found = await reader.inclusion(leaf);
   }
   if (found !== null && found !== "no-checkpoint") return found;
-  if ((await evidence.epochs()).length === 0) throw noLog();
+  if ((await evidence.logs()).length === 0) throw noLog();
   throw new TvsError("NOT_KNOWN", "no leaf of the evidence log has this hash");
 }
 
@@ -109,7 +108,7 @@ const checkCommand = operatorCommand({
   args: { file: operand() },
   async act(operator, args) {
     const { attestations } = operator;
-    const kept = await keptLogOf(operator);
+    const kept = await keptLog(operator);
     const check: Check = (item) => checkAttestation(item, attestations.find, (id) => mayBePruned(kept, id));
     const results = await checkFile(args.file, check);
     print(
@@ -200,7 +199,7 @@ const listCommand = operatorCommand({
       ...(since === undefined ? {} : { since }),
     });
     printList(args, found.map(describeAttestation), attestationColumns, "no attestations");
-    const kept = await keptLogOf(operator);
+    const kept = await keptLog(operator);
     if (found.length < limit && kept.from !== null && (since ?? 0) < kept.from)
       note(`older ones may be missing: ${describeKeptLog(kept)}`);
   },
@@ -256,7 +255,7 @@ const showCommand = operatorCommand({
     if (one !== null) return print(args, describe(one), () => attestationText(one));
     const made = await attestations.ofRequest(id);
     const [first] = made;
-    if (first === undefined) throw notFound(id, await keptLogOf(operator));
+    if (first === undefined) throw notFound(id, await keptLog(operator));
     print(args, made.map(describe), () =>
       made.length === 1 ? attestationText(first) : listing(made.map(describeAttestation), attestationColumns),
     );

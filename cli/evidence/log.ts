@@ -1,15 +1,12 @@
 import { Buffer } from "node:buffer";
 import words from "../../data/commands.json" with { type: "json" };
-import { isoTime } from "../../src/domain/clock.ts";
+import { isoTime, timersOf } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
-import { type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
-import type { AuditFinding } from "../../src/domain/evidence/audit-findings.ts";
+import { type AuditFinding, type AuditResult, auditLog } from "../../src/domain/evidence/audit.ts";
 import { createSignatureChecks } from "../../src/domain/evidence/audit-rows.ts";
-import { treeHeadOf } from "../../src/domain/evidence/chain.ts";
-import { verifierKeyOf } from "../../src/domain/evidence/epochs.ts";
-import type { LogEpoch } from "../../src/domain/evidence/evidence.ts";
+import { beginNextLog } from "../../src/domain/evidence/checkpoint.ts";
+import { headIn, type Log, treeHeadOf, verifierKeyOf } from "../../src/domain/evidence/log.ts";
 import { hasHiddenCharacter } from "../../src/domain/plain-text.ts";
-import { createAuditStore } from "../../src/store/evidence/audit.ts";
 import { flag, group, option } from "../command.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
@@ -17,7 +14,7 @@ import { byArg } from "../register/operator-name.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
 import { type Columns, exitCodes, hint, listing, note, print, readable, record } from "../terminal/output.ts";
 import { createBar } from "../terminal/progress.ts";
-import { checkpointOfAll, goOnInNextEpoch, noLog, retentionMarkOf } from "./open-evidence.ts";
+import { checkpointOfAll, logDependencies, logWriterOf, noLog } from "./open-evidence.ts";
 
 const auditCommand = operatorCommand({
   ...words["log audit"],
@@ -26,33 +23,32 @@ const auditCommand = operatorCommand({
     const result = await audit(operator, args.signatures === true);
     // Not "not known", which is what exit 1 would say: nothing was found here.
     if (result === null) throw new TvsError("REGISTER_MISSING", noLog().message);
-    const verdict = result.found > 0 ? "broken" : result.headKnown ? "whole" : "undecided";
+    const verdict = result.found > 0 ? "broken" : result.isPinned ? "whole" : "undecided";
     print(args, { verdict, ...result }, () => auditText(result));
     if (verdict === "undecided")
       note(
-        "it cannot be decided whether the database was put back to an earlier state: the checkpoint beside the master " +
-          "key is missing; run this where the service runs",
+        "it cannot be decided whether the database was put back to an earlier state: no checkpoint is pinned beside the " +
+          "master key; run this where the service runs",
       );
-    process.exitCode = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided }[
-      verdict
-    ];
+    const codes = { whole: exitCodes.done, broken: exitCodes.refused, undecided: exitCodes.undecided };
+    process.exitCode = codes[verdict];
   },
 });
 
+/** Longer than a process needs between pinning a checkpoint and storing it. */
+const settleMs = 1_000;
+
 async function audit(operator: Operator, all: boolean): Promise<AuditResult | null> {
-  const { driver, evidence, keys, secrets, clock, logHead } = operator;
-  // Before the database: what it says was signed for is there then.
-  const head = logHead.read();
+  const { evidence: store, keys, secrets, clock, pinned } = operator;
   const bar = createBar({ label: "audit", unit: "leaves" });
   try {
     return await auditLog({
-      store: createAuditStore(driver),
-      epochs: evidence.epochs,
-      head,
+      store,
+      // Before the database: what it says was signed for is there then.
+      pinned: pinned.read(),
       secrets,
-      now: clock.now(),
-      mark: await retentionMarkOf(operator),
       signatures: createSignatureChecks(await keys.list(), { all }),
+      settle: () => new Promise((resolve) => timersOf(clock).after(settleMs, resolve)),
       onProgress: (done, total) => bar.show(done, { total }),
     });
   } finally {
@@ -60,60 +56,38 @@ async function audit(operator: Operator, all: boolean): Promise<AuditResult | nu
   }
 }
 
-function auditText({ epochs, findings, found, waiting, headStored }: AuditResult): string {
-  const counts = listing(epochs, {
-    LOG: "origin",
-    LEAVES: "size",
-    COMPARED: "compared",
-    "DELETED BY AGE": "pruned",
-    LOST: "lost",
-    CHECKPOINTS: "checkpoints",
-  });
-  const behind = [
-    ...(waiting === 0 ? [] : [`${waiting} attestations are not logged yet`]),
-    ...(headStored
-      ? []
-      : [
-          "the newest checkpoint is only beside the master key; whoever signs next puts it into the database",
-        ]),
-    signatureText(epochs),
-  ]
-    .map((line) => `${line}\n`)
-    .join("");
+function auditText({ logs, findings, found, waiting, ...counts }: AuditResult): string {
+  const { leaves, compared, deleted, verified } = counts;
+  const lines = [
+    listing(logs, { LOG: "origin", CHECKPOINTS: "checkpoints" }),
+    record({ leaves, compared, "deleted by age": deleted, "not logged yet": waiting }),
+    // What the log vouches for was in it when it was signed for, whoever wrote it there.
+    `${verified} of ${compared} attestations had their own signature verified${verified < compared ? "; --signatures verifies all" : ""}`,
+  ];
   const [first] = findings;
-  if (first === undefined) return `${counts}\n${behind}all attestations are as they were logged`;
+  if (first === undefined) return [...lines, "all attestations are as they were logged"].join("\n");
   const others = found === 1 ? "" : `, of ${found}`;
   const which = first.verificationId === null ? "" : ` (verification ${first.verificationId})`;
-  const told = readable(`${first.says}${which}`);
-  return `${counts}\n${behind}the first${others}: ${told}\n\n${listing(findings, findingColumns)}`;
-}
-
-/** What the log vouches for was in it when it was signed for, whoever wrote it there. */
-function signatureText(epochs: AuditResult["epochs"]): string {
-  const sum = (of: "compared" | "verified") => epochs.reduce((total, one) => total + one[of], 0);
-  const [compared, verified] = [sum("compared"), sum("verified")];
-  const more = verified < compared ? "; --signatures verifies all" : "";
-  return `${verified} of ${compared} attestations had their own signature verified${more}`;
+  const firstLine = `the first${others}: ${readable(`${first.says}${which}`)}`;
+  return [...lines, firstLine, "", listing(findings, findingColumns)].join("\n");
 }
 
 const findingColumns: Columns<AuditFinding> = {
   WHAT: "what",
-  EPOCH: "epoch",
-  INDEX: "index",
-  ID: "id",
+  POSITION: "position",
   VERIFICATION: "verificationId",
   HOW: "says",
 };
 
-/** The longest reason, in characters: it stays in the log for ever. */
+/** The longest reason, in characters: it stays in the log. */
 const maxReason = 200;
 
 /**
- * Opens a new epoch. Nodes that serve meanwhile go over to it by themselves: they read which epoch is the newest whenever
- * they build or sign, and what they have signed of a closed one is not stored.
+ * Begins a new log. Nodes that serve go over to it: they read the newest log whenever they sign, and what they have signed
+ * of one that has ended is not stored.
  */
-const epochCommand = operatorCommand({
-  ...words["log epoch"],
+const newCommand = operatorCommand({
+  ...words["log new"],
   args: {
     reason: {
       ...option(
@@ -123,22 +97,34 @@ const epochCommand = operatorCommand({
       ),
       required: true,
     },
+    "accept-loss": flag(),
     ...yesArg,
     ...byArg,
   },
   async act(operator, args) {
-    await requireBegun(operator);
+    const { evidence, pinned, settingsInForce } = operator;
+    if ((await evidence.logs()).length === 0 && pinned.read() === null) throw noLog();
+    if (args["accept-loss"] !== true) await logWriterOf(operator).requireNotBehind();
     await confirm(
       args,
-      "The key of the log's present epoch is destroyed, and everybody who verifies or witnesses needs the new one. What was proven so far stays proven. This cannot be undone.",
+      "The key of the present log is destroyed, and everybody who verifies or checks the log needs the new one. What was proven so far stays proven. This cannot be undone.",
     );
-    const { opened, lost, checkpoint } = await goOnInNextEpoch(operator, args.reason);
-    const key = await verifierKeyOf(opened);
-    const value = { ...describe(opened), key, size: checkpoint?.size ?? 0 };
+    const { issuer } = settingsInForce;
+    const log = await beginNextLog({ ...logDependencies(operator), issuer }, args.reason);
+    const checkpoint = await checkpointOfAll(operator);
+    const value = { ...describe(log), key: await verifierKeyOf(log), size: checkpoint?.size ?? 0 };
     print(args, value, () => record(value));
-    if (lost > 0)
-      note(`${lost} of the newest attestations are gone that were signed for: they count as lost.`);
-    for (const line of nextSteps(opened)) note(readable(line));
+    const before = headIn(log.previous)?.size ?? 0;
+    if (before > value.size)
+      note(`${before - value.size} of the newest attestations that were signed for are lost.`);
+    note(
+      readable(
+        `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${log.origin} proves cannot be decided there (LOG_KEY_MISSING). Tell the reason by another way than this service.`,
+      ),
+    );
+    note(
+      "Services that run go over to it; start those again that have stopped because the database is behind.",
+    );
   },
 });
 
@@ -148,46 +134,21 @@ function readReason(text: string, flag: string): string {
   throw new TvsError("CONFIG_INVALID", `${flag} must be one line of 1 to ${maxReason} characters`);
 }
 
-/**
- * A kept checkpoint alone counts too: the database that it belongs to may be older than the log.
- * @throws TvsError NOT_KNOWN before the first `serve`
- */
-async function requireBegun({ evidence, logHead }: Operator): Promise<void> {
-  if ((await evidence.epochs()).length > 0 || logHead.read() !== null) return;
-  throw noLog();
-}
-
-function describe({ epoch, origin, reason, previous }: LogEpoch) {
-  const before = previous === null || previous === "" ? null : treeHeadOf(previous);
-  return {
-    epoch,
-    origin,
-    reason,
-    previousOrigin: before?.origin ?? null,
-    previousSize: before?.size ?? null,
-  };
-}
-
-/** What is to be done now by others than this program. */
-function nextSteps({ origin }: LogEpoch): string[] {
-  return [
-    `Give the new key to everybody who verifies: tvs verify --log-key takes it beside the old one. Until then what ${origin} proves is undecidable there (LOG_EPOCH_UNKNOWN).`,
-    "Witnesses end with 2 and name the new epoch, until they are given the key: tvs log witness --log-key. Tell them the reason by another way than this service.",
-    "Services that run go over to it by themselves; start those again that have stopped because the database is behind.",
-  ];
+function describe({ origin, reason, previous }: Log) {
+  const before = headIn(previous);
+  return { origin, reason, previousOrigin: before?.origin ?? null, previousSize: before?.size ?? null };
 }
 
 const checkpointCommand = operatorCommand({
   ...words["log checkpoint"],
   async act(operator, args) {
-    const { evidence } = operator;
-    if ((await evidence.epochs()).length === 0) throw noLog();
+    if ((await operator.evidence.logs()).length === 0) throw noLog();
     const newest = await checkpointOfAll(operator);
     if (newest === null)
       throw new TvsError("NOT_KNOWN", "the evidence log is empty: nothing was attested yet");
-    const { epoch, signedAt, note } = newest;
+    const { signedAt, note } = newest;
     const { origin, size, root } = treeHeadOf(note);
-    const described = { origin, epoch, size, root: Buffer.from(root).toString("base64") };
+    const described = { origin, size, root: Buffer.from(root).toString("base64") };
     print(args, { ...described, signedAt: isoTime(signedAt), note }, () => note);
   },
 });
@@ -195,19 +156,12 @@ const checkpointCommand = operatorCommand({
 const keyCommand = operatorCommand({
   ...words["log key"],
   async act({ evidence }, args) {
-    const epochs = (await evidence.epochs()).reverse();
-    if (epochs.length === 0) throw noLog();
+    const logs = (await evidence.logs()).reverse();
+    if (logs.length === 0) throw noLog();
     const described = await Promise.all(
-      epochs.map(async (one) => {
-        const { epoch, origin, openedAt, reason, previous } = one;
-        return {
-          origin,
-          epoch,
-          key: await verifierKeyOf(one),
-          openedAt: isoTime(openedAt),
-          reason,
-          previous,
-        };
+      logs.map(async (log) => {
+        const { origin, begunAt, reason, previous } = log;
+        return { origin, key: await verifierKeyOf(log), begunAt: isoTime(begunAt), reason, previous };
       }),
     );
     print(args, described, () => described.map(({ key }) => key).join("\n"));
@@ -219,7 +173,6 @@ export const logCommand = group("The evidence log: its checkpoints and keys, and
   checkpoint: async () => checkpointCommand,
   key: async () => keyCommand,
   audit: async () => auditCommand,
-  anchor: () => import("./anchor.ts").then((file) => file.logAnchorCommand),
-  witness: () => import("./witness.ts").then((file) => file.logWitnessCommand),
-  epoch: async () => epochCommand,
+  check: () => import("./check.ts").then((file) => file.logCheckCommand),
+  new: async () => newCommand,
 });

@@ -11,10 +11,9 @@ import {
   type ServeConfig,
 } from "../../src/config.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
+import { keepForever, retentionSettings } from "../../src/domain/evidence/retention.ts";
 import { issuerFlaw } from "../../src/domain/networks.ts";
 import { shellWord } from "../../src/domain/plain-text.ts";
-import { keepForever } from "../../src/domain/retention.ts";
 import type { Secrets } from "../../src/domain/secrets.ts";
 import {
   issuerToldName,

@@ -1,6 +1,7 @@
 import words from "../../data/commands.json" with { type: "json" };
 import { isoTime } from "../../src/domain/clock.ts";
 import { TvsError } from "../../src/domain/errors.ts";
+import { keptLog } from "../../src/domain/evidence/retention.ts";
 import { formatOfName, type ImportFormat } from "../../src/domain/import/fields.ts";
 import { sweep } from "../../src/domain/sweep.ts";
 import {
@@ -22,7 +23,6 @@ import {
   teacherActivity,
 } from "../../src/domain/teachers/record.ts";
 import { type ArgsOf, type commonArgs, flag, group, operand, option } from "../command.ts";
-import { keptLogOf } from "../evidence/open-evidence.ts";
 import type { Operator } from "../open.ts";
 import { operatorCommand } from "../operator-command.ts";
 import { readLine } from "../safe/input-file.ts";
@@ -91,7 +91,7 @@ const exportSubjectCommand = operatorCommand({
   prepare: () => readLine("the NIN", { maxBytes: maxInputBytes, wanted: "one NIN: exactly 11 digits" }),
   async act(operator, args, nin) {
     const { stores, blindIndex, clock } = operator;
-    const kept = await keptLogOf(operator);
+    const kept = await keptLog(operator);
     const held = await exportSubject({ ...stores, blindIndex, clock, kept }, nin);
     print(args, held, () => exportText(held));
   },

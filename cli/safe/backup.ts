@@ -17,7 +17,6 @@ import {
 import { openFile } from "../../src/store/driver/file.ts";
 import { syncFolderOf } from "../../src/store/driver/files.ts";
 import { command, configOf, flag, type OurCommand, operand, option } from "../command.ts";
-import { requireFolder } from "../evidence/anchor-folder.ts";
 import { closing, requireRegister } from "../open.ts";
 import { exitCodes, hint, note, parseCount, print, readable, record } from "../terminal/output.ts";
 import { hasProgress } from "../terminal/progress.ts";
@@ -55,8 +54,7 @@ export function describeFacts({
 }: BackupFacts) {
   const { signing_keys: signingKeys, ...others } = counts;
   const newest = isoTime(newestAttestation);
-  const [logOrigin, logEpoch, logEntries] = [log?.origin, log?.epoch, log?.entries].map((one) => one ?? null);
-  const ofLog = { logOrigin, logEpoch, logEntries };
+  const ofLog = { logOrigin: log?.origin ?? null, logEntries: log?.entries ?? null };
   return { bytes, sha256, schema, environment, ...others, signingKeys, newestAttestation: newest, ...ofLog };
 }
 
@@ -152,7 +150,10 @@ export const backupCommand: OurCommand = {
  * of the same second it waits for the next.
  */
 export async function backupPlace(dir: string, config: Config): Promise<string> {
-  const folder = requireFolder(dir, "FILE");
+  const folder = resolve(dir);
+  // A folder is never made: a share that is not mounted would be filled below its place.
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new TvsError("USAGE", `FILE: there is no folder ${folder}; create it, or choose another`);
   for (;;) {
     const time = new Date().toISOString().replace(/[:-]|\.\d+(?=Z$)/g, "");
     const place = join(folder, `${config.sandbox ? "sandbox" : "tvs"}-${time}.db`);

@@ -17,7 +17,7 @@ import type { Difference } from "../../src/store/evidence/audit-summary.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { moveTeacherIds } from "../../src/store/status-lists.ts";
 import { command, configOf, flag, operand } from "../command.ts";
-import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restore-evidence.ts";
+import { logRemarks, type RestoredLog, settleRestoredLog } from "../evidence/restored-log.ts";
 import { actorOf, byArg } from "../register/operator-name.ts";
 import { locationOf } from "../register/register.ts";
 import { confirm, yesArg } from "../terminal/confirm.ts";
@@ -46,15 +46,19 @@ export const restoreCommand = command({
     // Only now, so that a backup which is refused leaves no folder behind.
     ensureDataDir(config);
     const stamp = isoTime(systemClock.now()).replace(/[-:.]/g, "");
-    let log: RestoredLog | null = null;
+    let settled: Awaited<ReturnType<typeof settleRestoredLog>> = null;
     const onCopied = async (driver: Driver) => {
       await makeSchema(driver);
       await driver.batch([moveTeacherIds(systemClock.now())]);
       const settings = createSettingsStore(driver, acting);
       if (holdWebhooks) await settings.write({ [holdWebhooksName]: "true" });
-      log = await settleRestoredLog(driver, { config, settings, clock: systemClock });
+      settled = await settleRestoredLog(driver, config, acting);
     };
-    const restored = await restoreBackup({ from, facts, target, force, stamp, onCopied });
+    const options = { from, facts, target, force, stamp, onCopied };
+    const restored = await restoreBackup(options);
+    // Over the assignment in a callback, which the compiler does not follow.
+    const { log = null, pin } = (settled as Awaited<ReturnType<typeof settleRestoredLog>>) ?? {};
+    await pin?.();
     const { replaced, undone } = restored;
     if (replaced === null) note(`created a new register in ${locationOf(config)}`);
     const masterKey = masterKeyState(config, facts);

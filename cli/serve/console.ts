@@ -22,7 +22,6 @@ import { log } from "../../src/logger.ts";
 import { createExposition } from "../../src/metrics/exposition.ts";
 import { type History, startHistory } from "../../src/metrics/history.ts";
 import { discard, placeOver, writeBeside } from "../../src/store/driver/files.ts";
-import { readEvidenceFigures } from "../../src/store/evidence/figures.ts";
 import { createImportHistory } from "../../src/store/imports.ts";
 import { createStatusStore } from "../../src/store/status.ts";
 import { version } from "../command.ts";
@@ -118,7 +117,7 @@ function createAdmin(open: OpenService, { config, history, place }: Parts) {
       ...stores,
       ...{ imports, clock, onError },
       status: createStatusStore(driver),
-      log: () => readEvidenceFigures(driver, stores.evidence),
+      log: stores.evidence.figures,
       calendar: operator.calendar,
     }),
     signingEngine: () => open.signer.engine.description,

@@ -7,9 +7,9 @@ import { createExchange } from "../../src/delivery/exchange.ts";
 import { startSender } from "../../src/delivery/sender.ts";
 import { type Clock, timersOf } from "../../src/domain/clock.ts";
 import type { Configuration } from "../../src/domain/configuration.ts";
-import { startBuilding } from "../../src/domain/evidence/schedule.ts";
+import { startBuilding } from "../../src/domain/evidence/checkpoint.ts";
+import { startRetention } from "../../src/domain/evidence/retention.ts";
 import { keepIdempotencyMs } from "../../src/domain/idempotency.ts";
-import { startMaintenance } from "../../src/domain/pruning.ts";
 import { forgottenWindows } from "../../src/domain/quota-windows.ts";
 import { repeat } from "../../src/domain/serial.ts";
 import { startSweeping } from "../../src/domain/sweep.ts";
@@ -17,7 +17,7 @@ import { pruneTold } from "../../src/domain/told.ts";
 import { log } from "../../src/logger.ts";
 import { type Counters, countedOutbox } from "../../src/metrics/counters.ts";
 import { asLeader, createLeaderStore } from "../../src/store/leader.ts";
-import { evidenceBuilderOf } from "../evidence/open-evidence.ts";
+import { logWriterOf } from "../evidence/open-evidence.ts";
 import { createStores, type Operator, type Stores } from "../open.ts";
 
 /** How often a service looks whether the lease is free, and how often the leader renews it. */
@@ -88,19 +88,18 @@ function startWork(operator: Operator, stores: Stores, { configuration, onLogErr
   const stops = [
     repeat(() => prune(stores, clock), { everyMs: pruneMs, onError: onError("pruning failed"), clock }),
     startSweeping({ teachers: stores.teachers, configuration, clock, onError: onError("sweep failed") }),
-    startMaintenance({
-      maintenance: stores.maintenance,
+    startRetention({
       settings: stores.settings,
       secrets: operator.secrets,
       evidence: stores.evidence,
-      head: operator.logHead,
+      pinned: operator.pinned,
       clock,
       onPruned: (attestations) => log.info("old attestations deleted", { attestations }),
       onHeld: logHeld,
-      onError: onError("maintenance of the attestations failed"),
+      onError: onError("old attestations could not be deleted"),
     }),
     startBuilding({
-      builder: evidenceBuilderOf(operator, stores.evidence),
+      writer: logWriterOf(operator, stores.evidence),
       store: stores.evidence,
       clock,
       onError: onLogError,
@@ -113,7 +112,7 @@ function startWork(operator: Operator, stores: Stores, { configuration, onLogErr
 
 function logHeld(attestation: number): void {
   const message =
-    "from this attestation on nothing is deleted though it is old, because the checkpoint beside the master key does not " +
+    "from this attestation on nothing is deleted though it is old, because the pinned checkpoint does not " +
     "prove that it is as it was signed for; tvs log audit and tvs doctor say more";
   log.warn(message, { attestation });
 }

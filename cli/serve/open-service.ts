@@ -8,9 +8,9 @@ import { createConfiguration } from "../../src/domain/configuration.ts";
 import { type ClockWatch, createClockWatch } from "../../src/domain/database-clock.ts";
 import { inTime } from "../../src/domain/deadline.ts";
 import { isTvsError, TvsError } from "../../src/domain/errors.ts";
-import { createEvidenceReader } from "../../src/domain/evidence/evidence.ts";
-import { retentionSettings } from "../../src/domain/evidence/retention-mark.ts";
-import { startFollowing } from "../../src/domain/evidence/schedule.ts";
+import { startFollowing } from "../../src/domain/evidence/checkpoint.ts";
+import { createEvidenceReader } from "../../src/domain/evidence/log.ts";
+import { retentionSettings } from "../../src/domain/evidence/retention.ts";
 import { createIdempotency } from "../../src/domain/idempotency.ts";
 import { createQuota } from "../../src/domain/quota.ts";
 import { createSelfService } from "../../src/domain/self-service.ts";
@@ -44,7 +44,7 @@ import { createEvidenceDisk } from "../../src/store/evidence/disk.ts";
 import { readDatabaseClock } from "../../src/store/leader.ts";
 import { createSettingsStore, type SettingsStore } from "../../src/store/settings.ts";
 import type { TeacherStore } from "../../src/store/teachers.ts";
-import { evidenceBuilderOf, openLog } from "../evidence/open-evidence.ts";
+import { logWriterOf, openLog } from "../evidence/open-evidence.ts";
 import { type OpenOptions, type Operator, openOperator } from "../open.ts";
 import { workerEntry } from "../program.ts";
 import { actorOf } from "../register/operator-name.ts";
@@ -116,7 +116,7 @@ export async function openService(
       keepFresh(service, clockWatch, refreshMs[driver.kind], onLost),
       watchLag(counters),
       startLeading(operator, { configuration, isClockWrong, onLogError }),
-      startFollowing({ builder: evidenceBuilderOf(operator), clock, onError: onLogError }),
+      startFollowing({ writer: logWriterOf(operator), clock, onError: onLogError }),
     );
     const clockAheadMs = clockWatch.aheadMs;
     const stopSending = startSending(operator, { clockAheadMs, configuration, counters });

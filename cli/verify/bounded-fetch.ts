@@ -27,7 +27,7 @@ type BoundedRequest = {
   readonly post?: { readonly type: string; readonly body: Uint8Array<ArrayBuffer> };
 };
 
-export type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
+type BoundedAnswer = { readonly status: number; readonly body: Uint8Array };
 
 /** Reads an address that a command was given. @throws TvsError USAGE */
 export function readHttpUrl(text: string, flag: string): URL {

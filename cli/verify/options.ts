@@ -9,7 +9,7 @@ import { isThumbprint } from "../../src/partner/rsa-key.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
 import { type OfflinePack, readOfflinePack } from "../../src/partner/status-list.ts";
 import { flag, option } from "../command.ts";
-import { readLogKeys, readStateFile, rememberInFile } from "../evidence/witness-state.ts";
+import { readLogKeys, readStateFile, rememberInFile } from "../evidence/log-state.ts";
 import { readBounded } from "../safe/input-file.ts";
 import { parseDuration } from "../terminal/output.ts";
 
@@ -161,7 +161,7 @@ type LogSettings = {
   readonly logState: string | undefined;
 };
 
-/** More than a proof with the signatures of many witnesses. */
+/** No proof is longer, even with many more signatures. */
 const maxProofMiB = 1;
 
 /** @throws TvsError INPUT_UNREADABLE */

@@ -4,8 +4,7 @@ import { Buffer } from "node:buffer";
 import { type Context, Hono } from "hono";
 import type { Clock } from "../domain/clock.ts";
 import { TvsError } from "../domain/errors.ts";
-import { verifierKeyOf } from "../domain/evidence/epochs.ts";
-import type { EvidenceReader } from "../domain/evidence/evidence.ts";
+import { type EvidenceReader, verifierKeyOf } from "../domain/evidence/log.ts";
 import { type AppEnv, pathPart } from "../http/context.ts";
 import { check } from "../http/request-body.ts";
 import { type ApiHandler, withinLimit } from "./public-api.ts";
@@ -16,7 +15,7 @@ import { leafHashSchema, treeSizeSchema } from "./requests.ts";
 const asCheckpoint = "public, max-age=5";
 /** The leaf stays where it is, and the checkpoint in the answer says for which tree it holds. */
 const forEver = "public, max-age=31536000, immutable";
-/** The same two sizes may be asked of a later epoch's tree; to ask whether the answer is still good costs nothing. */
+/** The same two sizes may be asked of a later log's tree; to ask whether the answer is still good costs nothing. */
 const whileConfirmed = "public, no-cache";
 
 const checkpoint: ApiHandler = async (c) =>
@@ -67,10 +66,10 @@ const costOfOne = 500;
 export function createEvidenceDocuments({ evidence, clock }: { evidence: EvidenceReader; clock: Clock }) {
   const newest = createRecent(async () => {
     const found = await evidence.newest();
-    return found && { epoch: found.epoch, document: textDocument(found.note) };
+    return found && { log: found.log, document: textDocument(found.note) };
   }, clock);
   const key = createRecent(async () => {
-    const keys = await Promise.all((await evidence.epochs()).map(verifierKeyOf).reverse());
+    const keys = await Promise.all((await evidence.logs()).map(verifierKeyOf).reverse());
     return textDocument(keys.map((line) => `${line}\n`).join(""));
   }, clock);
   const kept = createKept();
@@ -91,13 +90,13 @@ export function createEvidenceDocuments({ evidence, clock }: { evidence: Evidenc
     },
     /** The proof that the tree of `to` leaves begins with that of `from`, which is at least 1 and at most `to`. */
     async consistency(from: number, to: number): Promise<PublicDocument> {
-      // Another epoch is another tree with sizes of its own.
-      const nameIn = (epoch: number | undefined) => `${epoch} ${from} ${to}`;
-      const known = kept.get(nameIn((await newest())?.epoch));
+      // A later log may have another tree of these sizes.
+      const nameIn = (log: number | undefined) => `${log} ${from} ${to}`;
+      const known = kept.get(nameIn((await newest())?.log));
       if (known !== undefined) return known;
       const proof = await evidence.consistency(from, to);
       if (proof === null) return notKnown("no checkpoint covers so many leaves");
-      return kept.add(nameIn(proof.epoch), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
+      return kept.add(nameIn(proof.log), jsonDocument({ from, to, hashes: proof.hashes.map(base64) }));
     },
   };
 }

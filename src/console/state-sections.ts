@@ -5,7 +5,7 @@ import { type Check, fail, judge, warn } from "../domain/checks.ts";
 import { describeSpan } from "../domain/clock.ts";
 import { judgeClock } from "../domain/database-clock.ts";
 import type { PartnerBacklog } from "../domain/deliveries.ts";
-import { checkpointLateness, type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
+import { checkpointLateness, type LogFigures } from "../domain/evidence/log.ts";
 import { shellWord } from "../domain/plain-text.ts";
 import type { EndpointReading, QuotaReading } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -164,11 +164,11 @@ export function importsSection({ readings, snapshot, now, commandLine }: Console
 export function logSection(state: ConsoleState): Markup {
   const { readings, commandLine } = state;
   if (readings === null) return none(unread);
-  if (readings.log === null) return none("The log is opened when the service has started.");
-  return html`${treeTable(readings.log, state)}${anchorTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
+  if (readings.log === null) return none("The log is begun when the service has started.");
+  return html`${treeTable(readings.log, state)}${commandBox(commandLine("log audit"))}`;
 }
 
-function treeTable(log: EvidenceFigures, { now, snapshot }: ConsoleState): Markup {
+function treeTable(log: LogFigures, { now, snapshot }: ConsoleState): Markup {
   const { signedAt } = log;
   const late = checkpointLateness(log, now);
   const signed =
@@ -176,37 +176,16 @@ function treeTable(log: EvidenceFigures, { now, snapshot }: ConsoleState): Marku
       ? "none yet"
       : `${moment(signedAt, snapshot.settings.timeZone)}, ${describeSpan(now - signedAt)} ago`;
   return tableOf("The evidence log", {
-    head: ["Log", "State", "Newest checkpoint", "Epoch", "Leaves", "Waiting", "Covered"],
+    head: ["Log", "State", "Newest checkpoint", "Leaves", "Waiting", "Covered"],
     numbersFrom: 3,
     rows: [
       [
         log.origin,
         late === null ? badge("good", "covered") : badge("bad", `late by ${describeSpan(late)}`),
         signed,
-        ...[log.epoch, log.size, log.waiting, log.signedSize].map(count),
+        ...[log.size, log.waiting, log.signedSize].map(count),
       ],
     ],
-  });
-}
-
-function anchorTable(log: EvidenceFigures, { now, snapshot, commandLine }: ConsoleState): Markup {
-  if (log.anchors.length === 0) {
-    const text =
-      "No checkpoint was handed out yet: until one is, only this machine can tell that the log is whole.";
-    return html`${none(text)}${commandBox(commandLine("log anchor --help"))}`;
-  }
-  const late = lateAnchors(log, now);
-  return tableOf("Anchors", {
-    head: ["Anchored at", "Kind", "State", "Last", "Epoch", "Leaves"],
-    numbersFrom: 4,
-    rows: log.anchors.map((one) => [
-      one.place,
-      one.kind,
-      late.includes(one) ? badge("warn", "old") : badge("quiet", "made"),
-      `${moment(one.anchoredAt, snapshot.settings.timeZone)}, ${describeSpan(now - one.anchoredAt)} ago`,
-      count(one.epoch),
-      count(one.size),
-    ]),
   });
 }
 

@@ -3,7 +3,7 @@
 import { describeSpan, isoTime } from "./clock.ts";
 import { type CredentialBook, credentialEnds } from "./credentials.ts";
 import type { PartnerBacklog } from "./deliveries.ts";
-import { checkpointLateness, countLeaves, type EvidenceFigures, lateAnchors } from "./evidence/figures.ts";
+import { checkpointLateness, countLeaves, type LogFigures } from "./evidence/log.ts";
 import { describeLosses, type Losses, maxLostPercent, notedLosses } from "./import/losses.ts";
 import type { KeyRing } from "./keys.ts";
 import type { EndpointReading, QuotaReading, Readings } from "./readings.ts";
@@ -74,7 +74,7 @@ export function judge(judged: Judged): Check[] {
   const { teachers, appliedAt, imports, losses, endpoints, backlog, quotas, log } = readings;
   return [
     judgeKeys(keys, now),
-    ...(log === null ? [] : [judgeCheckpoint(log, now), ...judgeAnchors(log, now)]),
+    ...(log === null ? [] : [judgeCheckpoint(log, now)]),
     judgeTeachers(teachers, appliedAt),
     judgeImport(imports[0], now),
     judgeLosses(losses),
@@ -111,7 +111,7 @@ function judgeKeys(keys: Judged["keys"], now: number): Check {
 }
 
 /** @param now in milliseconds since the epoch */
-function judgeCheckpoint(figures: EvidenceFigures, now: number): Check {
+function judgeCheckpoint(figures: LogFigures, now: number): Check {
   const name = "log-checkpoint";
   const { signedAt, signedSize, size, waiting } = figures;
   const late = checkpointLateness(figures, now);
@@ -126,32 +126,6 @@ function judgeCheckpoint(figures: EvidenceFigures, now: number): Check {
     advice,
     isUrgent: true,
   });
-}
-
-/** A place whose anchors have stopped is a fault; that none was ever made is for the operator to decide. */
-function judgeAnchors(figures: EvidenceFigures, now: number): Check[] {
-  const name = "log-anchors";
-  const [newest] = figures.anchors;
-  if (figures.signedSize === 0) return [ok(name, "nothing to hand out yet")];
-  if (newest === undefined) {
-    const advice =
-      "hand checkpoints out every day (tvs log anchor), and ask a partner to run tvs log witness: until then only " +
-      "this machine can tell that the log is whole; tvs help evidence";
-    return [ok(name, "no checkpoint was handed out yet", advice)];
-  }
-  return allOr(
-    ok(name, `the newest at ${newest.place}, ${isoTime(newest.anchoredAt)}`),
-    lateAnchors(figures, now).map(({ place, anchoredAt }) =>
-      warn(
-        name,
-        `the last anchor at ${place} is ${describeSpan(now - anchoredAt)} old, and the log has grown since`,
-        {
-          advice: "look why its timer does not make one",
-          command: ["log", "anchor", place],
-        },
-      ),
-    ),
-  );
 }
 
 function judgeTeachers(teachers: TeacherCounts, appliedAt: number | null): Check {

@@ -3,7 +3,7 @@ import type { QuotaStore } from "../store/quota.ts";
 import type { StatusStore } from "../store/status.ts";
 import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar, Clock } from "./clock.ts";
-import type { EvidenceFigures } from "./evidence/figures.ts";
+import type { LogFigures } from "./evidence/log.ts";
 import { lossWindowMs } from "./import/losses.ts";
 import type { Partner } from "./partners.ts";
 import { openWindows, quotaUse } from "./quota-windows.ts";
@@ -25,7 +25,7 @@ type ReadingsDependencies = {
   readonly webhooks: Pick<WebhookStore, "endpoints" | "backlog">;
   readonly imports: ImportHistory;
   readonly status: Pick<StatusStore, "teachers" | "licenses">;
-  log(): Promise<EvidenceFigures | null>;
+  log(): Promise<LogFigures | null>;
   readonly calendar: Calendar;
   readonly clock: Clock;
   /** Told when readings could not be renewed, once until they can be again. */

@@ -36,12 +36,13 @@ export function deriveSecrets(text: string) {
     idempotency: derive("idempotency"),
     "console-link": derive("console-link"),
     retention: derive("retention"),
+    log: derive("log"),
   };
   return {
     blindIndexKey: derive("blind-index"),
     statusListKey: derive("status-list"),
-    /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete. */
-    mac: (use: "api-key" | "idempotency" | "console-link" | "retention", value: string) =>
+    /** HMAC-SHA-256 under a key for `use`: API keys, idempotency keys, links to the console, what retention may delete, who begins logs. */
+    mac: (use: keyof typeof macKeys, value: string) =>
       new Uint8Array(createHmac("sha256", macKeys[use]).update(value).digest()),
     /** AES-256-GCM: nonce, ciphertext, tag; `name` is authenticated with it and must match to open. */
     seal: (plain: Uint8Array, name: string) => seal(sealingKey, plain, name),

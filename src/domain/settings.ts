@@ -4,9 +4,9 @@
  */
 
 import * as v from "valibot";
+import { keepForever } from "./evidence/retention.ts";
 import { isWildcard, parseNetwork } from "./networks.ts";
 import { type Policy, parsePolicy } from "./policy.ts";
-import { keepForever } from "./retention.ts";
 import { rememberedSite, type Site } from "./site.ts";
 
 export type Setting = {

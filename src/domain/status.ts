@@ -5,7 +5,7 @@ import type { WebhookStore } from "../store/webhooks.ts";
 import type { Calendar } from "./clock.ts";
 import { isoTime } from "./clock.ts";
 import { webhookBacklog } from "./deliveries.ts";
-import type { EvidenceFigures } from "./evidence/figures.ts";
+import type { LogFigures } from "./evidence/log.ts";
 import { describeKey, type KeyState, type SigningKey } from "./keys.ts";
 
 type LicenseCounts = Readonly<Record<LicenseStatus, number>>;
@@ -105,19 +105,14 @@ function describeImport({ file, startedAt, finishedAt, ...record }: ImportRecord
   };
 }
 
-/** How the evidence log does; times in ISO 8601. @returns null before the log was opened */
-export function describeLog(log: EvidenceFigures | null) {
+/** How the evidence log does; times in ISO 8601. @returns null before the log was begun */
+export function describeLog(log: LogFigures | null) {
   if (log === null) return null;
-  const { size: leaves, signedSize, signedAt, uncoveredSince, anchors, ...rest } = log;
+  const { log: _number, size: leaves, signedSize, signedAt, uncoveredSince, ...rest } = log;
   return {
     ...rest,
     leaves,
     uncoveredSince: isoTime(uncoveredSince),
     checkpoint: signedAt === null ? null : { leaves: signedSize, signedAt: isoTime(signedAt) },
-    anchors: anchors.map(({ size, anchoredAt, ...one }) => ({
-      ...one,
-      leaves: size,
-      anchoredAt: isoTime(anchoredAt),
-    })),
   };
 }

@@ -2,7 +2,7 @@ import { type Metric, Registry } from "prom-client";
 import type { Clock } from "../domain/clock.ts";
 import type { Configuration } from "../domain/configuration.ts";
 import { credentialEnds } from "../domain/credentials.ts";
-import { type EvidenceFigures, lateAnchors } from "../domain/evidence/figures.ts";
+import type { LogFigures } from "../domain/evidence/log.ts";
 import { lossKinds, noLosses } from "../domain/import/losses.ts";
 import type { EndpointReading, ReadingsNow } from "../domain/readings.ts";
 import { rotationOf } from "../domain/rotation.ts";
@@ -82,22 +82,13 @@ const readers: Readonly<Record<string, Reader>> = {
       value: endsAt / 1000,
       labels: { partner: partnerId, kind },
     })),
-  // How the evidence log does; none of it before the log was opened.
-  tvs_log_epoch: ofLog(({ epoch }) => epoch),
+  // How the evidence log does; none of it before the log was begun.
   tvs_log_leaves: ofLog(({ size, waiting }) => byLabel("state", { sequenced: size, waiting })),
   tvs_log_uncovered_seconds: ofLog(({ uncoveredSince }, now) =>
     uncoveredSince === null ? 0 : Math.max(0, now - uncoveredSince) / 1000,
   ),
   tvs_log_checkpoint_leaves: ofLog(({ signedSize }) => signedSize),
   tvs_log_checkpoint_timestamp_seconds: ofLog(({ signedAt }) => (signedAt === null ? null : signedAt / 1000)),
-  tvs_log_anchor_timestamp_seconds: ofLog(({ anchors }) => {
-    const byKind = Map.groupBy(anchors, ({ kind }) => kind);
-    return [...byKind].map(([kind, those]) => ({
-      value: Math.max(...those.map(({ anchoredAt }) => anchoredAt)) / 1000,
-      labels: { kind },
-    }));
-  }),
-  tvs_log_anchors_late: ofLog((log, now) => lateAnchors(log, now).length),
   tvs_teachers({ readings }) {
     if (readings === null) return null;
     const { total, active, byLicenseStatus } = readings.teachers;
@@ -151,7 +142,7 @@ function ofQuotas(figure: "used" | "limit"): Reader {
 }
 
 /** A reader that has nothing to tell while the database was not read, or there is no log yet. */
-function ofLog(read: (log: EvidenceFigures, now: number) => number | null | readonly Sample[]): Reader {
+function ofLog(read: (log: LogFigures, now: number) => number | null | readonly Sample[]): Reader {
   return ({ readings, now }) => (readings?.log == null ? null : read(readings.log, now));
 }
 

@@ -131,20 +131,20 @@ async function timeSigned(note: SignedNote, key: VerifierKey): Promise<number | 
 }
 
 /**
- * Reads an origin: a later epoch of a log is named by the number at its end, the first by none (decision D13.4).
+ * Reads an origin: a later log of a service is named by the number at its end, the first by none (decision D13.4).
  *
  * @param origin the first line of a checkpoint, or a key's name
- * @returns the name that all epochs of the log share, which is the first one's origin, and the epoch's number
+ * @returns the name that all logs of the service share, which is the first one's origin, and the log's number
  */
-export function readOrigin(origin: string): { readonly log: string; readonly epoch: number } {
-  const [, log = origin, epoch = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
-  return { log, epoch: Number(epoch) };
+export function readOrigin(origin: string): { readonly service: string; readonly number: number } {
+  const [, service = origin, number = "1"] = /^(.*\/log)\/([2-9]|[1-9][0-9]{1,8})$/.exec(origin) ?? [];
+  return { service, number: Number(number) };
 }
 
 function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
-  const { log } = readOrigin(origin);
-  const isEpoch = keys.some(({ name }) => readOrigin(name).log === log);
-  return refuse(isEpoch ? "LOG_EPOCH_UNKNOWN" : "PROOF_OF_ANOTHER_LOG");
+  const { service } = readOrigin(origin);
+  const isOfService = keys.some(({ name }) => readOrigin(name).service === service);
+  return refuse(isOfService ? "LOG_KEY_MISSING" : "PROOF_OF_ANOTHER_LOG");
 }
 
 /**
@@ -153,7 +153,7 @@ function refuseOrigin(origin: string, keys: readonly VerifierKey[]): Refusal {
  *
  * @param note the whole note
  * @param keys the keys of the logs that are trusted
- * @returns the checkpoint, or the refusal `PROOF_MALFORMED`, `PROOF_OF_ANOTHER_LOG`, `LOG_EPOCH_UNKNOWN` or
+ * @returns the checkpoint, or the refusal `PROOF_MALFORMED`, `PROOF_OF_ANOTHER_LOG`, `LOG_KEY_MISSING` or
  * `CHECKPOINT_SIGNATURE_INVALID`
  * @throws DOMException when this machine's WebCrypto has no Ed25519
  */

@@ -9,7 +9,7 @@ import { concatenated } from "./bytes.ts";
 
 type Hash = Uint8Array<ArrayBuffer>;
 
-export type InclusionProof = {
+type InclusionProof = {
   /** The hash of the leaf. */
   readonly leafHash: Hash;
   /** Where the leaf is, from 0. */

@@ -1,6 +1,6 @@
 import { service } from "../domain/changes.ts";
 import { Superseded } from "../domain/configuration.ts";
-import { retentionTagSetting } from "../domain/evidence/retention-mark.ts";
+import { retentionTagSetting } from "../domain/evidence/retention.ts";
 import { issuerToldName, shownSettings, unreadableCertificateName } from "../domain/settings.ts";
 import { createRecorder } from "./changes.ts";
 import { type Driver, statement, type Transaction } from "./driver/driver.ts";

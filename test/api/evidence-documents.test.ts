@@ -1,16 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import { createEvidenceDocuments } from "../../src/api/evidence-api.ts";
-import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
-import { ensureLog } from "../../src/domain/evidence/epochs.ts";
-import { createEvidenceReader, type EvidenceReader } from "../../src/domain/evidence/evidence.ts";
-import { openNextEpoch } from "../../src/domain/evidence/succession.ts";
+import { beginNextLog, createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
+import {
+  createEvidenceReader,
+  type EvidenceReader,
+  ensureLog,
+  newLog,
+} from "../../src/domain/evidence/log.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { openCheckpoint } from "../../src/partner/log-checkpoint.ts";
 import { isConsistent, rootOfInclusion } from "../../src/partner/merkle-proof.ts";
 import { Refusal } from "../../src/partner/reasons.ts";
 import { readVerifierKey } from "../../src/partner/signed-note.ts";
-import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { aPinnedCheckpoint, attest } from "../harness/evidence.ts";
 import { fillRing } from "../harness/keys.ts";
 import { rejection } from "../harness/rejection.ts";
@@ -23,7 +25,7 @@ const unmade = "there is no checkpoint yet";
 
 /** A reader that counts what was asked of it. */
 function counted(reader: EvidenceReader) {
-  const asked = { newest: 0, inclusion: 0, consistency: 0, epochs: 0 };
+  const asked = { newest: 0, inclusion: 0, consistency: 0, logs: 0 };
   const count =
     <Args extends unknown[], T>(name: keyof typeof asked, ask: (...args: Args) => Promise<T>) =>
     (...args: Args) => {
@@ -32,7 +34,7 @@ function counted(reader: EvidenceReader) {
     };
   const evidence: EvidenceReader = {
     ...reader,
-    epochs: count("epochs", reader.epochs),
+    logs: count("logs", reader.logs),
     newest: count("newest", reader.newest),
     inclusion: count("inclusion", reader.inclusion),
     consistency: count("consistency", reader.consistency),
@@ -54,7 +56,8 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
     const { clock, evidence: store } = stores;
     const { kid } = (await fillRing(stores.keys, 0)).active;
     const { asked, evidence } = counted(createEvidenceReader(store));
-    const builder = createEvidenceBuilder({ store, head: aPinnedCheckpoint(), secrets, clock });
+    const pinned = aPinnedCheckpoint();
+    const writer = createLogWriter({ store, pinned, secrets, clock });
     let made = 0;
     async function grow(calls: number): Promise<string[]> {
       const more = Array.from({ length: calls }, () => anAttestation(made++, { kid }));
@@ -68,7 +71,7 @@ function withLog(act: (world: LogWorld) => Promise<void>): Promise<void> {
       asked,
       grow,
       async sign() {
-        await builder.checkpoint();
+        await writer.checkpoint();
       },
     });
   });
@@ -90,20 +93,23 @@ test("the OpenAPI document's examples are what a log of its two envelopes answer
     const key = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
     const privateKey = createPrivateKey({ key, format: "der", type: "pkcs8" });
     const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
-    const origin = "teachers.example/log";
-    await store.open(
-      {
-        epoch: 1,
-        origin,
-        publicKey: new Uint8Array(Buffer.from(x, "base64url")),
-        sealed: secrets.seal(key, origin),
-        openedAt: clock.now(),
-        reason: null,
-        previous: null,
-        after: { epoch: 0, signedSize: 0 },
-      },
-      [],
-    );
+    const log = {
+      ...newLog({ secrets, issuer, clock }, { number: 1, reason: null, previous: null, firstSize: 0 }),
+      publicKey: new Uint8Array(Buffer.from(x, "base64url")),
+      sealed: secrets.seal(key, "teachers.example/log"),
+    };
+    const { number, origin, publicKey, begunAt, reason, previous, firstSize } = log;
+    const named = [
+      number,
+      origin,
+      Buffer.from(publicKey).toString("base64"),
+      begunAt,
+      reason,
+      previous,
+      firstSize,
+    ];
+    const mac = secrets.mac("log", JSON.stringify(named));
+    await store.begin({ ...log, mac }, { log: null, newest: null, retention: null }, null);
     const { foundEnvelope, notFoundEnvelope } = examples;
     const signatures = [foundEnvelope, notFoundEnvelope].map(({ signature }) => signature);
     await attest(
@@ -163,7 +169,7 @@ describe("the database is looked at", () => {
     withLog(async (world) => {
       const { documents, asked, clock, grow, sign } = world;
       await openLog(world);
-      expect(asked).toEqual({ newest: 0, inclusion: 0, consistency: 0, epochs: 0 });
+      expect(asked).toEqual({ newest: 0, inclusion: 0, consistency: 0, logs: 0 });
       const empty = await Promise.all([1, 2, 3].map(() => rejection(documents.checkpoint())));
       expect(empty.map((error) => (error as Error).message)).toEqual([unmade, unmade, unmade]);
       await grow(1);
@@ -176,7 +182,7 @@ describe("the database is looked at", () => {
       expect(other).toBe(one);
       await documents.key();
       await documents.key();
-      expect(asked).toMatchObject({ newest: 2, epochs: 1 });
+      expect(asked).toMatchObject({ newest: 2, logs: 1 });
     }));
 
   test("again at once, when it did not answer", () =>
@@ -253,18 +259,21 @@ test("proofs are kept, and what is kept is bounded", () =>
     expect(asked.inclusion).toBe(room + 101);
   }));
 
-test("a later epoch's tree has proofs of its own, and its key stands first", () =>
+test("a later log may have another tree of the same sizes, and its key stands first", () =>
   withLog(async (world) => {
-    const { documents, grow, sign, clock, evidence: store } = world;
+    const { documents, grow, sign, clock, driver, evidence: store } = world;
     await openLog(world);
-    const [first = ""] = await grow(2);
+    const [first = ""] = await grow(1);
     await sign();
-    const before = await documents.consistency(1, 2);
     const old = await documents.inclusion(hexOf(first));
-    const head: PinnedCheckpoint = { read: () => null, write: async () => {} };
-    await openNextEpoch({ store, secrets, issuer, clock, head }, "a test");
     await grow(1);
     await sign();
+    const before = await documents.consistency(1, 2);
+    await driver.batch([{ sql: "DELETE FROM attestations WHERE id = 2", args: [] }]);
+    await beginNextLog({ store, secrets, issuer, clock, pinned: aPinnedCheckpoint() }, "a test");
+    const writer = createLogWriter({ store, secrets, clock, pinned: aPinnedCheckpoint() });
+    await grow(1);
+    await writer.checkpoint();
     clock.add(1_000);
     const after = await documents.consistency(1, 2);
     expect(after.body).not.toBe(before.body);

@@ -18,28 +18,27 @@ setDefaultTimeout(patienceMs);
 const origin = `${new URL(issuer).host}/log`;
 const args = ["--issuer", issuer, "--public-per-minute", "100000"];
 
-type Epoch = { epoch: number; origin: string; reason: string | null; previous: string | null };
+type LogKey = { origin: string; reason: string | null; previous: string | null };
 type Inclusion = { leafIndex: number; treeSize: number; hashes: string[]; checkpoint: string };
 type RestoredLog = {
-  newEpoch: boolean;
-  epoch: number;
+  isNew: boolean;
   origin: string;
   previousOrigin: string | null;
   previousSize: number | null;
-  lost: number | null;
+  lost: number;
 };
 
 type Log = {
   readonly dataDir: string;
   readonly database: string;
-  readonly head: string;
+  readonly pinned: string;
   /** Where its backup is put. */
   readonly backup: string;
   /** Serves as long as so many calls are answered, and stops well. */
   attest(calls: number): Promise<Envelope[]>;
   serving<T>(act: (service: Service) => Promise<T>): Promise<T>;
   tvs(...words: string[]): ReturnType<typeof runTvs>;
-  epochs(): Promise<Epoch[]>;
+  keys(): Promise<LogKey[]>;
 };
 
 /** A register on a folder of its own, with a partner. */
@@ -64,12 +63,12 @@ function openLog(dataDir: string, apiKey: string): Log {
   return {
     dataDir,
     database: join(dataDir, "tvs.db"),
-    head: join(dataDir, "log.checkpoint"),
+    pinned: join(dataDir, "log.checkpoint"),
     backup: join(dataDir, "..", "backup.db"),
     serving,
     attest: (calls) => serving((service) => attest(service, apiKey, calls)),
     tvs,
-    epochs: async () => (await runJson<Epoch[]>(["log", "key", "--data", dataDir])).reverse(),
+    keys: async () => (await runJson<LogKey[]>(["log", "key", "--data", dataDir])).reverse(),
   };
 }
 
@@ -126,8 +125,8 @@ async function requireWhole({ tvs }: Log): Promise<void> {
   expect({ code, says: stdout + stderr }).toEqual({ code: 0, says: expect.any(String) });
 }
 
-async function requireRefused({ tvs, head }: Log, reason: RegExp): Promise<void> {
-  const kept = readFileSync(head, "utf8");
+async function requireRefused({ tvs, pinned }: Log, reason: RegExp): Promise<void> {
+  const kept = readFileSync(pinned, "utf8");
   for (const words of [
     ["serve", "--port", "0", ...args],
     ["log", "checkpoint"],
@@ -140,7 +139,7 @@ async function requireRefused({ tvs, head }: Log, reason: RegExp): Promise<void>
     expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: "" });
     expect(lines.at(-1)).toMatch(reason);
   }
-  expect(readFileSync(head, "utf8")).toBe(kept);
+  expect(readFileSync(pinned, "utf8")).toBe(kept);
 }
 
 const sizeOf = (note: string) => Number(note.split("\n")[1]);
@@ -150,47 +149,45 @@ test("an old copy of the database is not signed upon, until its loss is accepted
     const old = await log.attest(3);
     const putBack = keepCopy(log);
     const lost = await log.attest(4);
-    expect(sizeOf(readFileSync(log.head, "utf8"))).toBe(7);
+    expect(sizeOf(readFileSync(log.pinned, "utf8"))).toBe(7);
     putBack();
     await requireRefused(log, /7 entries of verify\.example\.gov\/log were signed for, and it has 3/);
 
     const reason = "the disk was put back to yesterday";
-    const opened = await log.tvs("log", "epoch", "--reason", reason, "--json");
+    const opened = await log.tvs("log", "new", "--accept-loss", "--yes", "--reason", reason, "--json");
     expect(opened.json<Record<string, unknown>>()).toMatchObject({
-      epoch: 2,
       origin: `${origin}/2`,
       reason,
       previousOrigin: origin,
       previousSize: 7,
-      size: 1,
+      size: 3,
     });
-    expect(opened.stderr).toContain("LOG_EPOCH_UNKNOWN");
+    expect(opened.stderr).toContain("LOG_KEY_MISSING");
     const [fresh] = await log.attest(1);
     await log.serving(async (service) => {
       expect((await keysOf(service)).map((key) => key.split("+")[0])).toEqual([`${origin}/2`, origin]);
       for (const [index, envelope] of old.entries())
         expect(await prove(service, envelope)).toEqual({ log: origin, index });
-      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 1 });
+      expect(await prove(service, fresh as Envelope)).toEqual({ log: `${origin}/2`, index: 3 });
       for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
     });
     await requireWhole(log);
   }));
 
-test("a backup that lacks what was signed for goes on in a new epoch, and says so", () =>
+test("a backup that lacks what was signed for goes on as a new log, and says so", () =>
   withLog(async (log) => {
     const old = await log.attest(3);
     const { backup } = log;
     const made = await runWell(["backup", backup, "--data", log.dataDir, "--json"]);
-    const facts = { logOrigin: origin, logEpoch: 1, logEntries: 3 };
+    const facts = { logOrigin: origin, logEntries: 3 };
     expect(made.json<typeof facts>()).toMatchObject(facts);
     expect((await log.tvs("backup", "verify", backup, "--json")).json<typeof facts>()).toMatchObject(facts);
     const lost = await log.attest(4);
-    const kept = readFileSync(log.head, "utf8");
+    const kept = readFileSync(log.pinned, "utf8");
     const restored = await log.tvs("restore", backup, "--force", "--json");
     const told = restored.json<{ log: RestoredLog; notes: string[] }>();
     expect(told.log).toEqual({
-      newEpoch: true,
-      epoch: 2,
+      isNew: true,
       origin: `${origin}/2`,
       previousOrigin: origin,
       previousSize: 7,
@@ -200,45 +197,45 @@ test("a backup that lacks what was signed for goes on in a new epoch, and says s
       `the backup has 3 entries of ${origin}, checkpoints were signed for 7 entries of ${origin}, and 4 of them are not in the backup`,
     );
 
-    // The ids of the attestations that were lost are given anew, to others.
+    // The ids of the attestations that were lost are given to others.
     const fresh = await log.attest(4);
-    expect((await log.epochs()).map(({ previous }) => previous)).toEqual([null, kept]);
+    expect((await log.keys()).map(({ previous }) => previous)).toEqual([null, kept]);
     await log.serving(async (service) => {
       for (const [index, envelope] of old.entries())
         expect(await prove(service, envelope)).toEqual({ log: origin, index });
       for (const [n, envelope] of fresh.entries())
-        expect(await prove(service, envelope)).toEqual({ log: `${origin}/2`, index: n + 1 });
+        expect(await prove(service, envelope)).toEqual({ log: `${origin}/2`, index: n + 3 });
       for (const envelope of lost) expect((await ask(service, envelope)).status).toBe(404);
     });
     await requireWhole(log);
-    // The same backup once more: the second epoch is lost as well, and its name is not given twice.
+    // The same backup once more: the second log is lost as well, and its name is not given twice.
     const again = (await log.tvs("restore", backup, "--force", "--json")).json<{ log: RestoredLog }>();
     expect(again.log).toMatchObject({
-      newEpoch: true,
-      epoch: 3,
+      isNew: true,
+      origin: `${origin}/3`,
       previousOrigin: `${origin}/2`,
-      previousSize: 5,
+      previousSize: 7,
     });
     await log.attest(1);
-    expect((await log.epochs()).map((epoch) => epoch.origin)).toEqual([origin, `${origin}/3`]);
+    expect((await log.keys()).map((key) => key.origin)).toEqual([origin, `${origin}/3`]);
     await requireWhole(log);
   }));
 
-test("a backup on a machine that knows no checkpoint goes on in a new epoch, which the first command that can sign opens", () =>
+test("a backup on a machine that knows no checkpoint goes on as a new log, once the master key is there", () =>
   withLog(async (log) => {
     const [old] = await log.attest(3);
     const { backup } = log;
     await runWell(["backup", backup, "--data", log.dataDir]);
     const elsewhere = join(log.dataDir, "..", "elsewhere");
     const options = ["--data", elsewhere];
-    const restored = await runTvs(["restore", backup, ...options, "--json"]);
-    const told = restored.json<{ log: RestoredLog; notes: string[] }>();
-    expect(told.log).toMatchObject({ newEpoch: true, epoch: 2, previousSize: 3, lost: null });
-    expect(told.notes[0]).toStartWith("First put the master key");
-
+    const refused = await runTvs(["restore", backup, ...options, "--json"]);
+    expect(refused.stderr).toContain("put the master key that belongs to this backup into");
     copyFileSync(join(log.dataDir, "master.key"), join(elsewhere, "master.key"));
+    const restored = await runTvs(["restore", backup, ...options, "--json"]);
+    const told = restored.json<{ log: RestoredLog }>();
+    expect(told.log).toMatchObject({ isNew: true, previousSize: 3, lost: 0 });
     const note = (await runWell(["log", "checkpoint", ...options])).stdout;
-    expect(note.split("\n").slice(0, 2)).toEqual([`${origin}/2`, "1"]);
+    expect(note.split("\n").slice(0, 2)).toEqual([`${origin}/2`, "3"]);
     expect(readFileSync(join(elsewhere, "log.checkpoint"), "utf8")).toBe(`${note.trimEnd()}\n`);
     const service = await startService({ dataDir: elsewhere, args });
     expect(await prove(service, old as Envelope)).toEqual({ log: origin, index: 0 });

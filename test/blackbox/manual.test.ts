@@ -18,7 +18,6 @@ const notRun: Readonly<Record<string, string>> = {
   "sudo ": "changes the machine, as root; data/systemd.test.ts and blackbox/move-in.test.ts run it elsewhere",
   "podman ": "needs podman and an image",
   "mv data data.old": "the other pages need the register; blackbox/move-in.test.ts moves it",
-  "tvs log anchor https:": "needs a time-stamp authority; test/cli has OpenSSL as one",
   TVS_WEBHOOK_SECRET: "goes on until it is stopped; pages/getting-started.test.ts runs each receiver",
 };
 
@@ -62,7 +61,7 @@ beforeAll(async () => {
   shell = await openShell(() => ({
     "https://partner.example": "http://127.0.0.1:9",
     "http://127.0.0.1:8080/v1": `${shell.services.at(-1)?.url}/v1`,
-    "witness.json https://verify.example.org": `witness.json ${shell.services.at(-1)?.url}`,
+    "seen.json https://verify.example.org": `seen.json ${shell.services.at(-1)?.url}`,
     "https://verify.example.org/v1": `${shell.services.at(-1)?.url}/v1`,
     "http://10.0.0.4:8080": server?.url ?? "",
   }));

@@ -107,8 +107,8 @@ test("an old copy of the database takes no extract until the loss is accepted", 
     for (const side of ["-wal", "-shm"]) await rm(join(dataDir, `tvs.db${side}`), { force: true });
     await copyFile(copy, join(dataDir, "tvs.db"));
     const { code, stderr } = await runTvs(["teachers", "import", await register.extract(9)], { dataDir });
-    expect([code, stderr]).toEqual([1, expect.stringContaining("tvs log epoch")]);
-    await runWell(["log", "epoch", "--reason", "x", "--yes"], { dataDir });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("tvs log new")]);
+    await runWell(["log", "new", "--accept-loss", "--reason", "x", "--yes"], { dataDir });
     await register.put(9);
     await register.serving(async (url) => {
       const claim = await claimOf(url, register, 9);

@@ -1,15 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ConsoleState, createCommandLine } from "../../src/console/console-state.ts";
 import { concernsOf } from "../../src/console/state-sections.ts";
-import {
-  aLog,
-  anAnchor,
-  type Change,
-  everythingWrong,
-  hourMs,
-  judgedWith,
-  now,
-} from "../harness/readings.ts";
+import { type Change, everythingWrong, judgedWith, now } from "../harness/readings.ts";
 
 /** What this process knows of itself, when all is well. */
 const well = {
@@ -43,12 +35,6 @@ describe("what needs attention", () => {
     expect(concerns()).toEqual([]);
   });
 
-  test("names a place so that any shell takes it for one word", () => {
-    const anchors = [{ ...anAnchor, place: "/srv/the anchors; rm", anchoredAt: now - 26 * hourMs }];
-    const [concern] = concerns({ log: { ...aLog, anchors } });
-    expect(concern?.command).toBe("tvs log anchor '/srv/the anchors; rm' --data '/srv/the data'");
-  });
-
   test("stands with the worst first, each with a command that means this service's data", () => {
     expect(everything().map(({ level, text }) => `${level}: ${text}`)).toEqual([
       "bad: This machine's clock is 31 s ahead of the database's. Set the clock that is wrong (timedatectl, chronyc tracking); until then nothing is signed here, and commands are refused.",
@@ -61,7 +47,6 @@ describe("what needs attention", () => {
       "bad: Partner spent has used 100 % of today's quota (UTC).",
       "warn: A signer thread died 2 min ago (3 times since the start). It was replaced, and other threads made its signatures. The service's log says why.",
       "warn: The signing key has been due for rotation for 24 h.",
-      "warn: The last anchor at /srv/anchors is 26 h old, and the log has grown since. Look why its timer does not make one.",
       "warn: The last import began 0 s ago and is not finished. If it was stopped, run the same command again.",
       "warn: No webhook has been sent since the restore with --hold-webhooks. Look at tvs webhooks list --state pending, then release them.",
       "warn: The endpoint of failing has failed for 3 h. Last error: TIMEOUT. It says why.",

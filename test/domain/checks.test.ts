@@ -1,15 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { judge } from "../../src/domain/checks.ts";
 import type { TeacherCounts } from "../../src/domain/status.ts";
-import {
-  aLog,
-  anAnchor,
-  type Change,
-  everythingWrong,
-  hourMs,
-  judgedWith,
-  now,
-} from "../harness/readings.ts";
+import { aLog, type Change, everythingWrong, hourMs, judgedWith, now } from "../harness/readings.ts";
 import { anApiKey, aPartner } from "../harness/samples.ts";
 
 const judged = (change?: Change) => judge(judgedWith(change));
@@ -25,7 +17,6 @@ describe("the checks", () => {
     expect(checks.map(({ name, result, found }) => `${result}: ${name}: ${found}`)).toEqual([
       "ok: signing-keys: one active, one pending that may be promoted from 2026-03-02T09:30:00.000Z on",
       "ok: log-checkpoint: 8 leaves, signed at 2026-03-01T08:30:00.000Z",
-      "ok: log-anchors: the newest at /srv/anchors, 2026-02-28T09:30:00.000Z",
       "ok: register: 57 of 60 active teachers have a licence; the last extract was applied at 2026-03-01T09:30:00.000Z",
       "ok: import: none is unfinished",
       "ok: losses: imports have taken away little or nothing within 24 hours",
@@ -43,7 +34,6 @@ describe("the checks", () => {
     expect(checks.map(({ result, name, isUrgent }) => [result, name, isUrgent])).toEqual([
       ["warn", "signing-keys", false],
       ["warn", "log-checkpoint", true],
-      ["warn", "log-anchors", false],
       ["warn", "import", false],
       ["warn", "losses", true],
       ["warn", "webhook-endpoints", false],
@@ -85,21 +75,14 @@ describe("the register", () => {
 });
 
 describe("the evidence log", () => {
-  const late = { ...anAnchor, anchoredAt: now - 26 * hourMs };
-  const givenUp = { ...anAnchor, place: "/srv/old", anchoredAt: now - 31 * 24 * hourMs };
-
   test.each([
     ["a checkpoint that is old while nobody asks", { signedAt: now - 24 * hourMs, uncoveredSince: null }],
-    ["nothing to hand out", { signedSize: 0, anchors: [] }],
-    ["an old anchor of a log that has not grown since", { anchors: [{ ...late, size: 8 }] }],
-    ["a place that was given up for another", { anchors: [{ ...anAnchor, size: 8 }, givenUp] }],
+    [
+      "no checkpoint yet, when nothing waits for one",
+      { signedSize: 0, signedAt: null, uncoveredSince: null },
+    ],
   ])("is well with %s", (_, change) => {
     expect(notWell({ log: { ...aLog, ...change } })).toEqual([]);
-  });
-
-  test("that was handed out nowhere is well, with a word on who could have it", () => {
-    const check = judged({ log: { ...aLog, anchors: [] } }).find(({ name }) => name === "log-anchors");
-    expect(check).toMatchObject({ result: "ok", advice: expect.stringContaining("tvs log witness") });
   });
 
   test("has to have a checkpoint over what was attested five minutes ago", () => {
@@ -109,23 +92,6 @@ describe("the evidence log", () => {
     ]);
     expect(found({ log: { ...log, signedSize: 1, uncoveredSince: null } }, "log-checkpoint")).toEqual([
       "ok: 1 leaf, signed at 2026-03-01T08:30:00.000Z",
-    ]);
-  });
-
-  test.each([
-    ["that has grown", { anchors: [late] }, "26 h"],
-    ["of another epoch", { epoch: 2, signedSize: 1, anchors: [late] }, "26 h"],
-    [
-      "whose only place it is, however old",
-      { anchors: [{ ...late, anchoredAt: now - 2160 * hourMs }] },
-      "90 days",
-    ],
-  ])("has to be handed out once a day: %s", (_, change, age) => {
-    expect(notWell({ log: { ...aLog, ...change } })).toMatchObject([
-      {
-        ...{ name: "log-anchors", result: "warn", command: ["log", "anchor", "/srv/anchors"] },
-        found: `the last anchor at /srv/anchors is ${age} old, and the log has grown since`,
-      },
     ]);
   });
 });

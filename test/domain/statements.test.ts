@@ -166,7 +166,7 @@ describe("its commit", () => {
       ]);
       expect(await world.attestations.countOfTeacher(1)).toBe(1);
       expect(await world.attestations.toldValid(1, 0)).toMatchObject([{ partnerId: "agency", times: 1 }]);
-      expect(await world.maintenance.verifiedBy(1)).toEqual(["agency"]);
+      expect(await world.attestations.verifiedBy(1)).toEqual(["agency"]);
     }));
 
   test("costs a call of the minute, and of the day each row", () =>

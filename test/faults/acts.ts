@@ -67,13 +67,13 @@ export async function makeActs(folder: string): Promise<Act[]> {
     "keys rotate --now": {},
     [`keys compromise ${kid} --since 2026-01-01`]: { leaves: logged },
     "log checkpoint": {},
-    "log epoch --reason x": { leaves: opened },
-    "log epoch --reason loss": { leaves: opened, over: "lost" },
+    "log new --reason x": { leaves: begun },
+    "log new --accept-loss --reason loss": { leaves: begun, over: "lost" },
     [`roster ${at("list.csv")} --purpose ${purpose} --statement --list-name A --out ${at("out/s.json")}`]: {
       leaves: ["attestations", "log_checkpoints", "log_positions", "quota_windows", "statement_people"],
     },
     [`backup ${at("out/new.db")}`]: { behind: [`backup verify ${at("out/new.db")}`] },
-    [`restore ${at("backup.db")} --force`]: {},
+    [`restore ${at("backup.db")} --force`]: { leaves: begun },
     "init --issuer https://a.example --name A --contact-email a@a.example": {
       over: "none",
       leaves: ["settings"],
@@ -91,10 +91,10 @@ export async function makeActs(folder: string): Promise<Act[]> {
 }
 
 const whole = { isAtomic: true, behind: [] } as const;
-/** An epoch may have been opened already, and another one is then. */
-const opened = ["changes", "log_checkpoints", "log_epochs", "log_tiles"];
+/** A new log may have been begun already, and another one is then. */
+const begun = ["changes", "log_checkpoints", "logs", "log_tiles", "log_positions"];
 /** A compromise goes on without a checkpoint where none can be signed. */
-const logged = ["log_checkpoints", "log_epochs", "log_positions", "log_tiles"];
+const logged = ["log_checkpoints", "log_positions", "log_tiles"];
 const purpose = "SCHOOL_EMPLOYMENT_VERIFICATION";
 
 /** Answers calls of which no checkpoint is signed, as a kill leaves them. */

@@ -53,7 +53,7 @@ let world: TestService;
 let asked = 0;
 
 /** What the leader does meanwhile is not the call's. */
-const kept = /^(log_|attestation_upkeep|settings)/;
+const kept = /^(log_|logs$|settings)/;
 const content = async () => {
   const all = await contentOf(world.operator.dataDir);
   return Object.fromEntries(Object.entries(all).filter(([table]) => !kept.test(table)));

@@ -1,6 +1,6 @@
 /** The real service with all that requests may name, and a partner for each sequence of them. */
 
-import { evidenceBuilderOf } from "../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../cli/evidence/open-evidence.ts";
 import { mintApiKey } from "../../src/domain/credentials.ts";
 import { leafHash } from "../../src/domain/evidence/tree.ts";
 import { type Partner, scopes } from "../../src/domain/partners.ts";
@@ -45,7 +45,7 @@ export async function openFuzzedWorld() {
   await service.service.configuration.refresh();
   const first = await service.call("/v1/inter-agency/lookup/by-tid/1", { as: "full" });
   const { signature } = (await first.json()) as { signature: string };
-  await evidenceBuilderOf(operator, operator.stores.evidence).checkpoint();
+  await logWriterOf(operator, operator.stores.evidence).checkpoint();
   const leaf = Buffer.from(leafHash(signature)).toString("hex");
   const { webhooks, partners: records } = operator.stores;
   const hooks = { webhooks, partners: records, secrets: operator.secrets, clock };

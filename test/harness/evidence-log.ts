@@ -7,7 +7,7 @@ import { type Operator, withOperator } from "../../cli/open.ts";
 import { openService } from "../../cli/serve/open-service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { AttestedOperation } from "../../src/domain/attestations.ts";
-import { checkpointKeyOf } from "../../src/domain/evidence/epochs.ts";
+import { checkpointKeyOf } from "../../src/domain/evidence/log.ts";
 import type { Partner } from "../../src/domain/partners.ts";
 import type { Question } from "../../src/domain/verification.ts";
 import { signCheckpoint } from "../../src/partner/log-checkpoint.ts";
@@ -65,9 +65,9 @@ export async function newestNote(dataDir: string): Promise<string> {
 /** A checkpoint that the log's own key signs, for a tree that never was: what a thief of the key could make. */
 export function forgedNote(dataDir: string, size: number): Promise<string> {
   return withLog(dataDir, async ({ stores, secrets, clock }) => {
-    const epoch = (await stores.evidence.epochs()).at(-1);
-    if (epoch === undefined) throw new Error("there is no log");
-    const head = { origin: epoch.origin, size, root: new Uint8Array(32).fill(7) };
-    return signCheckpoint(head, Math.floor(clock.now() / 1000), checkpointKeyOf(epoch, secrets));
+    const log = (await stores.evidence.logs()).at(-1);
+    if (log === undefined) throw new Error("there is no log");
+    const head = { origin: log.origin, size, root: new Uint8Array(32).fill(7) };
+    return signCheckpoint(head, Math.floor(clock.now() / 1000), checkpointKeyOf(log, secrets));
   });
 }

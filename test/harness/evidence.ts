@@ -1,13 +1,13 @@
 import type { AnsweredCall, Attestation } from "../../src/domain/attestations.ts";
-import { createEvidenceBuilder } from "../../src/domain/evidence/builder.ts";
-import { ensureLog } from "../../src/domain/evidence/epochs.ts";
+import { createLogWriter } from "../../src/domain/evidence/checkpoint.ts";
+import { ensureLog, isBefore } from "../../src/domain/evidence/log.ts";
+import { signRetention } from "../../src/domain/evidence/retention.ts";
 import type { WindowsUsed } from "../../src/domain/quota-windows.ts";
 import { callWrites } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import type { Driver } from "../../src/store/driver/driver.ts";
-import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
-import { createEvidenceStore } from "../../src/store/evidence/evidence.ts";
+import { createLogStore } from "../../src/store/evidence/log.ts";
 import type { PinnedCheckpoint } from "../../src/store/evidence/pinned-checkpoint.ts";
 import { createSettingsStore } from "../../src/store/settings.ts";
 import { aClock } from "./clock.ts";
@@ -53,46 +53,45 @@ export async function attest(
 
 /** The checkpoint beside the master key, in memory. */
 export function aPinnedCheckpoint(note: string | null = null): PinnedCheckpoint & { note: string | null } {
-  const head = {
+  const pinned = {
     note,
-    read: () => head.note,
+    read: () => pinned.note,
     async write(later: string) {
-      head.note = later;
+      if (pinned.note !== null && isBefore(later, pinned.note)) return false;
+      pinned.note = later;
+      return true;
     },
   };
-  return head;
+  return pinned;
 }
 
 /** Puts all attestations into the log, which is begun where there is none. @returns the checkpoint that covers them */
 export async function putIntoLog(driver: Driver): Promise<PinnedCheckpoint> {
-  const store = createEvidenceStore(driver);
-  await ensureLog({
-    store,
-    secrets,
-    issuer: "https://verify.example",
-    clock: { now: () => 1_700_000_000_000 },
-  });
-  const head = aPinnedCheckpoint();
-  await createEvidenceBuilder({ store, head, secrets, clock: aClock("2026-03-10T12:00:00Z") }).checkpoint();
-  return head;
+  const store = createLogStore(driver);
+  const clock = aClock("2026-03-10T12:00:00Z");
+  await ensureLog({ store, secrets, issuer: "https://verify.example", clock });
+  const pinned = aPinnedCheckpoint();
+  await createLogWriter({ store, pinned, secrets, clock }).checkpoint();
+  return pinned;
 }
 
 /**
- * Deletes the oldest attestations that say they were issued before a time, in one step, as the store does it: whether
- * they are that old is the domain's to say.
+ * Deletes the oldest attestations that say they were issued before a time, as the store does it: whether they are that old
+ * is the domain's to say.
  * @returns how many
  */
 export async function deleteOldest(driver: Driver, beforeMs: number, limit: number): Promise<number> {
-  const maintenance = createAttestationMaintenance(driver);
-  const was = (await maintenance.kept()).mark;
-  if (was === null) await maintenance.setMark(null, "a mark");
-  const from = Math.floor(beforeMs / 1000);
-  const old = await driver.query("SELECT id FROM attestations WHERE issued_at < ?", [from]);
+  const store = createLogStore(driver);
+  const issuedBefore = Math.floor(beforeMs / 1000);
+  const ids = (await store.deletable(0, limit)).map(({ id }) => id);
+  const old = await driver.query("SELECT id FROM attestations WHERE issued_at < ?", [issuedBefore]);
   const isOld = new Set(old.map(({ id }) => id));
-  const ids = (await maintenance.deletable(0, limit)).map(({ id }) => id).filter((id) => isOld.has(id));
-  const isDone =
-    ids.length > 0 && (await maintenance.prune(ids, { was: was ?? "a mark", is: "a mark", from }));
-  return isDone ? ids.length : 0;
+  const position = ids.filter((id) => isOld.has(id)).at(-1);
+  const log = (await store.logs()).at(-1);
+  if (position === undefined || log === undefined) return 0;
+  const is = await signRetention({ position, issuedBefore }, log, secrets);
+  await store.prune(position, { log: log.number, was: await store.retention(), is });
+  return ids.filter((id) => id <= position).length;
 }
 
 /** What a partner has used of a window, put there as it is. */

@@ -1,7 +1,7 @@
 /** Readings as the console and doctor judge them: all is well, but for what a test changes. */
 
 import type { Judged } from "../../src/domain/checks.ts";
-import type { EvidenceFigures } from "../../src/domain/evidence/figures.ts";
+import type { LogFigures } from "../../src/domain/evidence/log.ts";
 import { noLosses } from "../../src/domain/import/losses.ts";
 import { keyRing } from "../../src/domain/keys.ts";
 import type { Readings } from "../../src/domain/readings.ts";
@@ -24,16 +24,10 @@ const anImport = {
   ...{ inserted: 0, updated: 0, unchanged: 0, events: 0 },
 };
 
-export const anAnchor = {
-  ...{ kind: "folder", place: "/srv/anchors", epoch: 1, size: 4 },
-  anchoredAt: now - 24 * hourMs,
-};
-
 /** A log whose checkpoint is an hour old, of which an attestation waits for the next one for four minutes. */
-export const aLog: EvidenceFigures = {
-  ...{ epoch: 1, origin: "verify.example/log", size: 9, signedSize: 8, signedAt: now - hourMs },
+export const aLog: LogFigures = {
+  ...{ log: 1, origin: "verify.example/log", size: 9, signedSize: 8, signedAt: now - hourMs },
   ...{ waiting: 2, missing: 0, uncoveredSince: now - 240_000 },
-  anchors: [anAnchor],
 };
 
 const wellReadings: Readings = {
@@ -89,6 +83,5 @@ export const everythingWrong: Change = {
   log: {
     ...aLog,
     uncoveredSince: now - 600_000,
-    anchors: [{ ...anAnchor, anchoredAt: now - 26 * hourMs }],
   },
 };

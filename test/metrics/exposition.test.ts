@@ -91,13 +91,11 @@ describe("/metrics", () => {
     ["tvs_store_up", {}, 1],
     ["tvs_build_info", { environment: "live" }, 1],
     ["tvs_clock_ahead_seconds", {}, 0],
-    ["tvs_log_epoch", {}, 1],
     ["tvs_log_leaves", { state: "sequenced" }, 0],
     ["tvs_log_leaves", { state: "waiting" }, 0],
     ["tvs_log_uncovered_seconds", {}, 0],
     ["tvs_log_checkpoint_leaves", {}, 0],
     ["tvs_log_checkpoint_timestamp_seconds", {}, undefined],
-    ["tvs_log_anchor_timestamp_seconds", {}, undefined],
     ["process_start_time_seconds", {}, startedAt],
     ["tvs_import_last_finished_timestamp_seconds", {}, at],
   ])("says of %s with the labels %j: %p", (name, labels, figure) => {

@@ -73,8 +73,8 @@ test.each([
   ...["a/log/1", "a/log/02", "a/log/1234567890", "a/log/2/", "a/log/x2", "log/2\n"].map(
     (name) => [name, name, 1] as const,
   ),
-])("the origin %p is of the log %p, in epoch %p", (name, log, epoch) => {
-  expect(readOrigin(name)).toEqual({ log, epoch });
+])("the origin %p is of the service %p, in its log %p", (name, service, number) => {
+  expect(readOrigin(name)).toEqual({ service, number });
 });
 
 test("counts have one spelling", () => {

@@ -118,8 +118,8 @@ test("a file that is no state of a log is refused as a whole", () => {
 
 test("what the log has signed is made again from its leaves and its key", () => {
   for (const { file, content } of Object.values(envelopes)) expect(read(file).toString()).toBe(content);
-  const { tomorrow, secondEpoch, other, ...own } = checkpoints;
-  const named = { ...own, "epoch-2": secondEpoch, "of-another-log": other };
+  const { tomorrow, secondLog, other, ...own } = checkpoints;
+  const named = { ...own, "log-2": secondLog, "of-another-log": other };
   for (const [name, { note }] of Object.entries(named))
     expect(read(`checkpoints/${name}`).toString()).toBe(note);
   const later = read("proofs/of-tomorrow.tlog-proof").toString();

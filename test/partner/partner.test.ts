@@ -19,7 +19,7 @@ test("a reason says refused, unless another input could settle it", () => {
   // biome-ignore format: a list reads better in rows
   expect(undecidable.map(([reason]) => reason).sort()).toEqual([
     "FILE_UNREADABLE", "FOLDER_NESTED", "INPUT_TOO_LARGE", "KEY_HISTORY_UNREADABLE", "KEY_SET_UNREADABLE",
-    "KID_UNKNOWN", "LOG_EPOCH_UNKNOWN", "LOG_KEY_UNREADABLE", "LOG_STATE_UNREADABLE", "NOT_AN_ENVELOPE",
+    "KID_UNKNOWN", "LOG_KEY_MISSING", "LOG_KEY_UNREADABLE", "LOG_STATE_UNREADABLE", "NOT_AN_ENVELOPE",
     "NO_ENVELOPE", "PROOF_UNREADABLE", "STATUS_LIST_STALE", "STATUS_LIST_UNUSABLE", "TEXT_DAMAGED",
     "VERIFIER_FAILED",
   ]);

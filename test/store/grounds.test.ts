@@ -11,7 +11,6 @@ import type {
 import { callWritesWith, preconditions } from "../../src/store/calls.ts";
 import { createCommits } from "../../src/store/driver/commits.ts";
 import { type Driver, statement } from "../../src/store/driver/driver.ts";
-import { createAttestationMaintenance } from "../../src/store/evidence/attestation-maintenance.ts";
 import { createAttestationStore } from "../../src/store/evidence/attestations.ts";
 import { createIdempotencyStore } from "../../src/store/idempotency.ts";
 import { createKeyStore } from "../../src/store/keys.ts";
@@ -330,7 +329,9 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     ]);
     expect(await store.ofSubject({ teacherId: null, ninIndex: nobody.value })).toHaveLength(1);
     expect(await store.toldValid(first.id, 0)).toMatchObject([{ partnerId: "stating", times: 1 }]);
-    expect(await createAttestationMaintenance(driver).verifiedBy(first.id)).toEqual(["stating"]);
+    expect(await createAttestationStore(driver, createCommits(driver)).verifiedBy(first.id)).toEqual([
+      "stating",
+    ]);
     expect(await attest(driver, [statement()], changes)).toEqual({ minute: 2, day: 6 });
     // The day has room for two more people.
     expect(await isStored(changes, [statement()])).toBe(false);
@@ -349,6 +350,6 @@ describeDrivers("an answer's grounds", (_kind, opened) => {
     const store = createAttestationStore(driver, createCommits(driver));
     expect(await store.ofSubject({ teacherId: id, ninIndex: null })).toHaveLength(1);
     expect(await store.toldValid(id, 0)).toMatchObject([{ partnerId: "single", times: 1 }]);
-    expect(await createAttestationMaintenance(driver).verifiedBy(id)).toEqual(["single"]);
+    expect(await createAttestationStore(driver, createCommits(driver)).verifiedBy(id)).toEqual(["single"]);
   });
 });

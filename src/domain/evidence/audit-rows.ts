@@ -18,16 +18,6 @@ export type AuditedRow = {
   readonly jws: string;
 };
 
-/** How long an epoch's tree is, as three tables say it. */
-export type EpochState = {
-  readonly epoch: number;
-  readonly size: number;
-  /** Leaf hashes up to the end of the last tile. */
-  readonly leaves: number;
-  /** The size of the newest checkpoint; 0 without one. */
-  readonly signed: number;
-};
-
 /** What a JWS says of the columns beside it. */
 type Signed = Omit<AuditedRow, "id" | "jws">;
 

@@ -1,214 +1,372 @@
 /**
- * The audit of the evidence log (decision D13.7), in one pass:
- * 1. every attestation is compared with the leaf that the log keeps of it, and with the columns beside it;
- * 2. the root over the leaves is compared with every checkpoint that was signed, each of which names the one before it.
- * Nothing that only the database says excuses what is missing. It reads in blocks and writes nothing, so a service may run
- * meanwhile.
+ * The audit of the evidence log (decision D13.7). It promises:
+ * 1. every attestation that is kept is the one that was logged, and none is missing but what the retention note names;
+ * 2. every checkpoint that was signed is kept, and fits the leaves, up to the pinned one.
+ * It reads in blocks and writes nothing, so a service may run at the same time.
  */
 
-import { readOrigin } from "../../partner/log-checkpoint.ts";
-import type { AuditStore } from "../../store/evidence/audit.ts";
+import { type Checkpoint, openCheckpoint } from "../../partner/log-checkpoint.ts";
+import { isSameHash } from "../../partner/merkle-proof.ts";
+import { Refusal } from "../../partner/reasons.ts";
+import type { LogStore } from "../../store/evidence/log.ts";
 import type { Secrets } from "../secrets.ts";
-import { newChain, openSignedHeads, type SignedHeads } from "./audit-checkpoints.ts";
-import { auditEpoch, type EpochCounts, type EpochPlan } from "./audit-epoch.ts";
-import { type AuditFinding, createFindings, type Findings } from "./audit-findings.ts";
-import { type EpochState, readSigned, type SignatureChecks } from "./audit-rows.ts";
-import { headIn } from "./chain.ts";
-import { hasOwnKey } from "./epochs.ts";
-import { type LogEpoch, nextId, openingLeaves } from "./evidence.ts";
-import type { RetentionMark } from "./retention-mark.ts";
+import { type AuditedRow, contradictionsIn, type SignatureChecks } from "./audit-rows.ts";
+import { isSucceeded } from "./checkpoint.ts";
+import {
+  headIn,
+  isOwnLog,
+  type Log,
+  linkOf,
+  linkTo,
+  openingKeysOf,
+  openStored,
+  type StoredCheckpoint,
+} from "./log.ts";
+import { openRetention } from "./retention.ts";
+import { growTree, hashBytes, leafHash, missingLeafHash, type TileRoot, tileHashes } from "./tree.ts";
 
-type AuditedEpoch = EpochCounts & {
-  readonly epoch: number;
-  readonly origin: string;
-  /** Leaves of its tree, the opening one of a later epoch included. */
-  readonly size: number;
-  readonly checkpoints: number;
-  /** Attestations that had been signed for and were lost when a later epoch was opened, openly. */
-  readonly lost: number;
+/**
+ * An attestation that is not the one that was logged (changed, removed, inserted or moved), a checkpoint that is missing or
+ * does not fit, and a database that was put back. In this order they are listed.
+ */
+const kinds = ["BEHIND", "ATTESTATION", "CHECKPOINT"] as const;
+
+export type AuditFinding = {
+  readonly what: (typeof kinds)[number];
+  /** Of the leaf, or of a checkpoint its size; null where neither is meant. */
+  readonly position: number | null;
+  readonly verificationId: string | null;
+  /** One sentence. */
+  readonly says: string;
 };
 
 export type AuditResult = {
-  readonly epochs: readonly AuditedEpoch[];
-  /** Attestations that are not logged yet. */
+  /** Each log that was begun, and how many checkpoints of it are kept. */
+  readonly logs: readonly { readonly origin: string; readonly checkpoints: number }[];
+  readonly leaves: number;
+  /** Attestations that were compared, and of how many the own signature was verified. */
+  readonly compared: number;
+  readonly verified: number;
+  /** Attestations that retention has deleted. */
+  readonly deleted: number;
+  /** Attestations that have no leaf yet. */
   readonly waiting: number;
+  /** The first hundred. */
   readonly findings: readonly AuditFinding[];
   /** How many there were, also of those that are not listed. */
   readonly found: number;
-  /** False when the newest checkpoint is not known from outside the database: an old copy of it would look the same. */
-  readonly headKnown: boolean;
-  /**
-   * False when the newest checkpoint is only outside the database, whose tree has the same root: a process ended before
-   * it was committed, or somebody took it out. Whoever signs next puts it there (decision D13.3).
-   */
-  readonly headStored: boolean;
+  /** False when no checkpoint is pinned: an old copy of the database would look the same. */
+  readonly isPinned: boolean;
 };
 
 type AuditDependencies = {
-  readonly store: AuditStore;
-  /** Oldest first. */
-  epochs(): Promise<readonly LogEpoch[]>;
-  /** The newest checkpoint outside the database, as a note. */
-  readonly head: string | null;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-  /** What retention may have deleted by now; null when nothing says so that is to be believed. */
-  mark(): Promise<RetentionMark | null>;
-  /** With them it is found when the newest epoch's public key was changed. */
-  readonly secrets: Secrets;
+  readonly store: LogStore;
+  /** The pinned checkpoint, read before anything of the database; null without one. */
+  readonly pinned: string | null;
+  readonly secrets: Pick<Secrets, "mac">;
   readonly signatures: SignatureChecks;
+  /** Waits until a process that is about to store the pinned checkpoint has done so. */
+  readonly settle: () => Promise<void>;
   /** @param total leaves in all */
   onProgress(done: number, total: number): void;
 };
 
-type Begins = NonNullable<RetentionMark["begins"]>;
+type Reached = Pick<StoredCheckpoint, "log" | "size" | "note"> & { readonly root: Uint8Array };
 
-/** An epoch, and how far it reaches. */
-type Plan = EpochPlan & {
-  /** Whether it is said to begin where the one before it ended. */
-  readonly isPlaced: boolean;
-  readonly state: EpochState;
-};
+type Findings = ReturnType<typeof createFindings>;
 
-/** @returns null when there is no log */
-export async function auditLog(dependencies: AuditDependencies): Promise<AuditResult | null> {
-  const { store, head, onProgress } = dependencies;
-  const findings = createFindings();
-  const epochs = await dependencies.epochs();
-  const states = await store.states();
-  const ids = await store.ids();
-  if (epochs.length === 0) return null;
-  const begins = (await dependencies.mark())?.begins ?? {};
-  const plans = plansOf(epochs, { states, last: ids?.last ?? 0, begins });
-  const total = plans.reduce((sum, { reach }) => sum + reach, 0);
-  const [row] = ids === null ? [] : await store.rows(ids.first, ids.first);
-  const first =
-    row === undefined ? null : { ...row, issuedAt: readSigned(row.jws)?.issuedAt ?? dependencies.now };
-  checkEpochs(dependencies, plans, findings);
-  await checkOutside(dependencies, plans, { findings, first });
-  const chain = newChain();
-  const audited: AuditedEpoch[] = [];
-  let [done, headStored] = [0, true];
-  const onLeaves = (count: number) => {
-    done += count;
-    onProgress(done, total);
-  };
-  const audit = { ...dependencies, findings, first, onLeaves };
-  for (const [at, plan] of plans.entries()) {
-    const next = plans[at + 1]?.epoch;
-    const heads = await openSignedHeads({ ...plan, next, head }, { store, findings, chain });
-    const counts = await auditEpoch(audit, plan, heads);
-    const checkpoints = await heads.finish(plan.reach);
-    headStored &&= heads.kept === null || next !== undefined || heads.kept.size <= plan.state.signed;
-    const lost = counts.lost + checkReach(plan, heads, findings);
-    const { epoch, origin } = plan.epoch;
-    audited.push({ ...counts, epoch, origin, size: plan.logged, checkpoints, lost });
-  }
-  const newest = plans.at(-1);
+const maxListed = 100;
+/** Checkpoints that are read and verified together. */
+const checkpointsAtOnce = 256;
+/** How far times may go back in the order of the log: clocks of nodes differ by up to a minute (decision D12.4). */
+const disorderSeconds = 120;
+
+function createFindings() {
+  const found: AuditFinding[] = [];
+  let count = 0;
   return {
-    epochs: audited,
-    waiting: newest === undefined ? 0 : newest.reach - newest.logged,
+    add(
+      what: AuditFinding["what"],
+      position: number | null,
+      says: string,
+      verificationId: string | null = null,
+    ) {
+      count++;
+      if (found.length < maxListed) found.push({ what, position, verificationId, says });
+    },
+    list: () =>
+      found.toSorted(
+        (a, b) => kinds.indexOf(a.what) - kinds.indexOf(b.what) || (a.position ?? -1) - (b.position ?? -1),
+      ),
+    count: () => count,
+  };
+}
+
+/** @returns null when there is no log, and none was pinned */
+export async function auditLog(dependencies: AuditDependencies): Promise<AuditResult | null> {
+  const { store, pinned, secrets, onProgress } = dependencies;
+  const findings = createFindings();
+  const [logs, newest] = [await store.logs(), await store.newest()];
+  const [size, last, first] = [await store.size(), await store.lastId(), await store.firstId()];
+  if (logs.length === 0 && pinned === null) return null;
+  const own = logs.filter((log) => isOwnLog(log, secrets));
+  for (const { origin } of logs.filter((log) => !own.includes(log)))
+    findings.add("CHECKPOINT", null, `${origin} was begun by somebody without the master key`);
+  if (first !== null && first < 1)
+    findings.add("ATTESTATION", null, `attestation ${first} was inserted: the log begins with 1`);
+  const checkpoints = createCheckpointCheck(store, { logs, own, newest, findings });
+  const tiles = createTileCheck(store, size, findings);
+  const tree = growTree(tiles.add);
+  const rows = createRowCheck(dependencies, { log: own.at(-1), size, newest, findings });
+  await rows.readRetention();
+  const end = Math.max(size, last);
+  const reached = await checkPinned(dependencies, { logs, size: end, findings });
+  for (let from = 0; from < end; from += tileHashes) {
+    const upTo = Math.min(end, from + tileHashes);
+    const found = await store.auditRows(from + 1, upTo);
+    const hashes = await store.tile(0, from / tileHashes);
+    // The note is read behind the rows: it names what was deleted until then.
+    if (found.length < upTo - from) await rows.readRetention();
+    await checkpoints.readTo(upTo);
+    let next = 0;
+    for (let index = from; index < upTo; index++) {
+      const row = found[next]?.id === index + 1 ? found[next++] : undefined;
+      const leaf = index < size ? hashIn(hashes, index) : undefined;
+      rows.check(index, row, leaf);
+      if (leaf !== undefined) tree.push(leaf);
+      checkpoints.compare(index + 1, leaf?.length === hashBytes ? tree.root : null);
+      if (reached?.size === index + 1 && !isSameHash(tree.root() ?? new Uint8Array(), reached.root))
+        findings.add("CHECKPOINT", reached.size, "the pinned checkpoint was signed for other leaves");
+    }
+    // An id far behind was written by hand, and there may be any number of ids before it.
+    if (found.length === 0 && from >= size) break;
+    await tiles.compare();
+    onProgress(upTo, end);
+  }
+  await checkpoints.finish();
+  if (reached !== null) await checkStored(dependencies, reached, findings);
+  return {
+    logs: logs.map(({ number, origin }) => ({ origin, checkpoints: checkpoints.countOf(number) })),
+    leaves: size,
+    ...rows.counts(),
+    waiting: Math.max(0, last - size),
     findings: findings.list(),
     found: findings.count(),
-    headKnown: head !== null || total === 0,
-    headStored,
+    isPinned: pinned !== null || end === 0,
+  };
+}
+
+function hashIn(tile: Uint8Array, position: number): Uint8Array {
+  const at = (position % tileHashes) * hashBytes;
+  return tile.subarray(at, at + hashBytes);
+}
+
+/** Promise 1: compares attestations with their leaves, and with the columns beside them. */
+function createRowCheck(
+  { store, signatures }: AuditDependencies,
+  {
+    log,
+    size,
+    newest,
+    findings,
+  }: { log: Log | undefined; size: number; newest: StoredCheckpoint | null; findings: Findings },
+) {
+  let [compared, verified, deleted, position, isForged] = [0, 0, 0, 0, false];
+  let issuedBefore = Number.NEGATIVE_INFINITY;
+
+  /** The log vouches for what a checkpoint covers; an older time than that of the one before is odd. */
+  function forgeryOf(index: number, row: AuditedRow): string | null {
+    const isOdd = row.issuedAt < issuedBefore - disorderSeconds;
+    issuedBefore = row.issuedAt;
+    if (!signatures.all && !isOdd && index < (newest?.size ?? 0)) return null;
+    verified++;
+    return signatures.findForgery(row);
+  }
+
+  function there(index: number, row: AuditedRow, leaf: Uint8Array | undefined): string | null {
+    compared++;
+    if (leaf !== undefined && !isSameHash(leafHash(row.jws), leaf))
+      return "does not fit its leaf: it was changed, or one was removed or inserted here";
+    const columns = contradictionsIn(row);
+    if (columns.length > 0) return `contradicts its signed result in ${columns.join(", ")}`;
+    const forgery = forgeryOf(index, row);
+    return forgery === null ? null : `was inserted: ${forgery}`;
+  }
+
+  function missing(index: number, leaf: Uint8Array | undefined): string | null {
+    if (index < position) {
+      deleted++;
+      return null;
+    }
+    const wasMissing = leaf === undefined || isSameHash(leaf, missingLeafHash(index + 1));
+    return wasMissing ? "was removed before it was logged, or those behind it were inserted" : "was removed";
+  }
+
+  return {
+    async readRetention(): Promise<void> {
+      const note = await store.retention();
+      const said = note === null || log === undefined ? null : await openRetention(note, log);
+      position = Math.min(said?.position ?? 0, size);
+      if (note === null || said !== null || isForged) return;
+      isForged = true;
+      findings.add("ATTESTATION", null, "the note of what retention has deleted is not signed by the log");
+    },
+    check(index: number, row: AuditedRow | undefined, leaf: Uint8Array | undefined): void {
+      const says = row === undefined ? missing(index, leaf) : there(index, row, leaf);
+      if (says === null) return;
+      findings.add("ATTESTATION", index, `attestation ${index + 1} ${says}`, row?.verificationId);
+    },
+    counts: () => ({ compared, verified, deleted }),
+  };
+}
+
+/** Compares the tiles above the leaves, by which proofs are given and the next root is computed. */
+function createTileCheck(store: LogStore, size: number, findings: Findings) {
+  let found: TileRoot[] = [];
+  let isNamed = false;
+  return {
+    add(one: TileRoot): void {
+      if ((one.position + 1) * tileHashes ** one.level <= size) found.push(one);
+    },
+    async compare(): Promise<void> {
+      const roots = isNamed ? [] : found;
+      found = [];
+      for (const { level, position, root } of roots) {
+        const place = Math.floor(position / tileHashes);
+        const kept = await store.tile(level, place);
+        if (isNamed || isSameHash(hashIn(kept, position), root)) continue;
+        isNamed = true;
+        findings.add("CHECKPOINT", null, `tile ${place} of level ${level} does not fit the leaves below it`);
+      }
+    },
+  };
+}
+
+/** Promise 2: compares the root over the leaves with each checkpoint, and each checkpoint with the one that it names. */
+function createCheckpointCheck(
+  store: LogStore,
+  {
+    logs,
+    own,
+    newest,
+    findings,
+  }: {
+    logs: readonly Log[];
+    own: readonly Log[];
+    newest: StoredCheckpoint | null;
+    findings: Findings;
+  },
+) {
+  const counts = new Map<number, number>();
+  const queue: Checkpoint[] = [];
+  let before: StoredCheckpoint | null = null;
+  let [isRead, lastGood, isBlind] = [newest === null, 0, false];
+
+  const wrong = (size: number, says: string) => findings.add("CHECKPOINT", size, says);
+
+  /** Where a log begins: the last checkpoint before it must be the one with as many leaves. */
+  function checkBeginnings(upTo: number): void {
+    const from = before?.log ?? 1;
+    for (const { number, origin, firstSize } of own)
+      if (number > from && number <= upTo && firstSize !== (before?.size ?? 0))
+        wrong(
+          firstSize,
+          `the last checkpoint before ${origin} was removed: it began with ${firstSize} leaves`,
+        );
+  }
+
+  function check(stored: StoredCheckpoint, opened: Checkpoint | null): void {
+    const name = `the checkpoint at ${stored.size}`;
+    checkBeginnings(stored.log);
+    counts.set(stored.log, (counts.get(stored.log) ?? 0) + 1);
+    const named: string | null =
+      before?.log === stored.log
+        ? before.note
+        : (own.find(({ number }) => number === stored.log)?.previous ?? null);
+    before = stored;
+    if (opened === null) {
+      wrong(stored.size, `${name} is not signed by the key of its log`);
+      return;
+    }
+    if (linkOf(opened) !== linkTo(named))
+      wrong(stored.size, `the one before ${name} was removed or changed: it names another one`);
+    if (opened.seconds * 1000 !== stored.signedAt)
+      wrong(stored.size, `${name} is kept under another time than it was signed for`);
+    queue.push(opened);
+  }
+
+  return {
+    /** Reads what was signed for up to so many leaves. What is signed while the audit runs is for the next one. */
+    async readTo(size: number): Promise<void> {
+      while (!isRead && newest !== null && (before?.size ?? 0) <= size) {
+        const page = await store.after(before ?? { size: 0, log: 0 }, newest.size, checkpointsAtOnce);
+        const opened = await Promise.all(page.map((stored) => openStored(stored, own)));
+        for (const [at, stored] of page.entries()) check(stored, opened[at] ?? null);
+        isRead = page.length < checkpointsAtOnce;
+      }
+    },
+    /** @param rootOf the root over the first `size` leaves; null where the log lacks the last of them */
+    compare(size: number, rootOf: (() => Uint8Array | undefined) | null): void {
+      for (let one = queue[0]; one !== undefined && one.size <= size; one = queue[0]) {
+        queue.shift();
+        // Once a root is another one, so is every further one: the first is named.
+        if (isBlind) continue;
+        const root = rootOf?.();
+        isBlind = root === undefined || !isSameHash(root, one.root);
+        if (isBlind)
+          wrong(one.size, `the checkpoint at ${one.size} was signed for other leaves from ${lastGood} on`);
+        else lastGood = one.size;
+      }
+    },
+    async finish(): Promise<void> {
+      await this.readTo(Number.MAX_SAFE_INTEGER);
+      checkBeginnings(logs.at(-1)?.number ?? 1);
+      for (const { size } of queue)
+        wrong(size, `the checkpoint at ${size} was signed for more leaves than there are`);
+    },
+    countOf: (log: number) => counts.get(log) ?? 0,
   };
 }
 
 /**
- * What three tables say of a tree's length must agree; where they do not, most of it is looked at. Each tree begins where
- * the one before it ended, or where it is authenticated that it was opened over a loss, whatever is said of it.
+ * Whether the database reaches the pinned checkpoint.
+ * @returns that checkpoint, with whose root the leaves are compared; null where none is pinned, or a later log names it
  */
-function plansOf(
-  epochs: readonly LogEpoch[],
-  { states, last, begins }: { states: readonly EpochState[]; last: number; begins: Begins },
-): Plan[] {
-  const plans: Omit<Plan, "left">[] = [];
-  for (const said of epochs) {
-    const before = plans.at(-1);
-    const end = before === undefined ? said.firstId : nextId({ ...before.epoch, size: before.logged });
-    const firstId = begins[said.epoch] ?? end;
-    const epoch = { ...said, firstId };
-    const state = states.find((one) => one.epoch === said.epoch) ?? { ...said, leaves: 0, signed: 0 };
-    const { size, leaves, signed } = state;
-    const logged = Math.max(Math.min(size, leaves), Math.min(signed, Math.max(size, leaves)));
-    const rows = last - firstId + 1 + openingLeaves(epoch);
-    const reach = said === epochs.at(-1) ? Math.max(logged, rows) : logged;
-    plans.push({ epoch, isPlaced: firstId === said.firstId, state, logged, reach });
+async function checkPinned(
+  { pinned, secrets }: AuditDependencies,
+  { logs, size, findings }: { logs: readonly Log[]; size: number; findings: Findings },
+): Promise<Reached | null> {
+  const [head, log] = [headIn(pinned), logs.at(-1)];
+  if (pinned === null) return null;
+  const found = (what: AuditFinding["what"], says: string) => {
+    findings.add(what, head?.size ?? null, says);
+    return null;
+  };
+  if (head === null) return found("CHECKPOINT", "what is pinned beside the master key is no checkpoint");
+  if (log === undefined || head.origin !== log.origin) {
+    if (isSucceeded(head, logs, secrets)) return null;
+    return found("BEHIND", `the database does not know ${head.origin}, of which a checkpoint is pinned`);
   }
-  return plans.map((plan, at) => {
-    const { epoch, reach } = plan;
-    const until = Math.min(...plans.slice(at + 1).map((later) => later.epoch.firstId));
-    return { ...plan, left: Math.min(reach, Math.max(0, until - epoch.firstId) + openingLeaves(epoch)) };
-  });
+  const opened = await openCheckpoint(pinned, await openingKeysOf([log]));
+  if (opened instanceof Refusal)
+    return found("CHECKPOINT", "the pinned checkpoint is not signed by the key of the log");
+  if (head.size > size)
+    return found(
+      "BEHIND",
+      `${head.size} leaves of ${head.origin} were signed for, and the database has ${size}`,
+    );
+  return { log: log.number, note: pinned, ...head };
 }
 
-function checkEpochs({ secrets }: AuditDependencies, plans: readonly Plan[], findings: Findings): void {
-  for (const [at, { epoch, isPlaced, state, logged }] of plans.entries()) {
-    const wrong = (says: string) => findings.add("LOG", epoch.epoch, { says });
-    const isLast = at === plans.length - 1;
-    const due = (plans[at - 1]?.epoch.epoch ?? 0) + 1;
-    // One that was lost with the database is named by the one that follows it.
-    const named = headIn(epoch.previous);
-    const isNamed = named !== null && readOrigin(named.origin).epoch === epoch.epoch - 1;
-    if (epoch.epoch !== due && !isNamed) wrong(`epoch ${due} was removed`);
-    else if ((epoch.previous === null) !== (epoch.epoch === 1))
-      wrong(`epoch ${epoch.epoch} does not name the one before it`);
-    else if (!isPlaced) wrong(`epoch ${epoch.epoch} does not begin where the one before it ended`);
-    if (hasOwnKey(epoch, secrets) !== (isLast ? true : null))
-      wrong(
-        isLast
-          ? `the key of epoch ${epoch.epoch} is not the one that the service signs with`
-          : `epoch ${epoch.epoch} is closed, yet it has a private key`,
-      );
-    if (state.size !== logged || (state.leaves > logged && state.signed <= logged))
-      wrong(`epoch ${epoch.epoch} is said to have ${state.size} leaves, and ${logged} are kept`);
-  }
-}
-
-/** What stands outside of the trees: a checkpoint of another log, what is before the log, anchors, and retention's mark. */
-async function checkOutside(
-  { store, head, mark }: AuditDependencies,
-  plans: readonly Plan[],
-  { findings, first }: { findings: Findings; first: { id: number; verificationId: string } | null },
-): Promise<void> {
-  const origin = headIn(head)?.origin;
-  if (origin !== undefined && !plans.some(({ epoch }) => epoch.origin === origin)) {
-    const says = `the database does not know ${origin}, of which the newest checkpoint beside the master key is`;
-    findings.add("BEHIND", plans.length, { says });
-  }
-  const begins = plans[0]?.epoch.firstId ?? 0;
-  if (first !== null && first.id < begins) {
-    const { id, verificationId } = first;
-    const says = `attestation ${id} was inserted: the log begins with ${begins}`;
-    findings.add("ATTESTATION", 1, { index: -1, id, verificationId, says });
-  }
-  const anchored = await store.anchoredWithoutCheckpoint();
-  if (anchored !== null) {
-    const { epoch, size } = anchored;
-    const says = `the checkpoint at ${size} of epoch ${epoch} was anchored and then removed`;
-    findings.add("CHECKPOINT", epoch, { index: size, says });
-  }
-  if ((await mark()) === null) {
-    const says = "the mark of what retention has deleted is missing or not ours: it excuses nothing";
-    findings.add("LOG", plans.length, { says });
-  }
-}
-
-/** Whether everything is there that was signed for. @returns how many leaves were lost, openly */
-function checkReach(
-  { epoch, reach }: Plan,
-  { kept, signed, stored, accepted }: SignedHeads,
-  findings: Findings,
-): number {
-  const known = Math.max(reach, accepted);
-  const leaf = { index: reach, id: epoch.firstId + reach - openingLeaves(epoch) };
-  if (kept !== null && kept.size > known) {
-    const says = `${kept.size} leaves of ${epoch.origin} were signed for, and the database has ${reach}`;
-    findings.add("BEHIND", epoch.epoch, { ...leaf, says });
-  } else if (signed > known || stored > reach) {
-    const says = `${leaf.id} and those behind it were removed: ${signed} leaves were signed for, and ${reach} are left`;
-    findings.add("ATTESTATION", epoch.epoch, { ...leaf, says: `attestation ${says}` });
-  }
-  return Math.max(0, accepted - reach);
+/** A checkpoint is pinned before it is stored: one that is only pinned was removed, or its process died in between. */
+async function checkStored({ store, settle }: AuditDependencies, pinned: Reached, findings: Findings) {
+  const { log, size, note } = pinned;
+  const isStored = async () => (await store.after({ size, log: log - 1 }, size, 1))[0]?.note === note;
+  if (await isStored()) return;
+  await settle();
+  if (await isStored()) return;
+  const says =
+    `the checkpoint at ${size} is pinned beside the master key and not in the database: it was removed, or a process ` +
+    "died before it stored it; the next tvs serve or tvs log checkpoint stores it";
+  findings.add("CHECKPOINT", size, says);
 }

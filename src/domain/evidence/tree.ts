@@ -14,7 +14,7 @@ const tileHeight = 8;
 export const tileHashes = 2 ** tileHeight;
 
 /** Where a tile stands: its level, counted from the leaves, and its place in that level. */
-type TilePlace = { readonly level: number; readonly position: number };
+export type TilePlace = { readonly level: number; readonly position: number };
 export type Tile = TilePlace & { readonly hashes: Uint8Array };
 /** Reads tiles, in the order in which they are asked for; what a tile does not have yet is left out at its end. */
 export type ReadTiles = (places: readonly TilePlace[]) => Promise<readonly Uint8Array[]>;
@@ -30,7 +30,6 @@ function sha256(bytes: string | Uint8Array): Uint8Array {
 
 /** What leaves and nodes are hashed of is written into the same memory each time: there are millions. */
 const attestationLeaf = Buffer.from(`\0tvs/v1/attestation\n${"-".repeat(hashBytes)}`);
-const openingLeaf = Buffer.from(`\0tvs/v1/epoch\n${"-".repeat(hashBytes)}`);
 const missingLeaf = Buffer.from(`\0tvs/v1/missing\n${"-".repeat(hashBytes)}`);
 const node = Buffer.alloc(1 + 2 * hashBytes, 1);
 
@@ -47,11 +46,6 @@ export function leafHash(jws: string): Uint8Array {
 /** The hash of the leaf in the place of an attestation that was taken out before it had one. @param id its id */
 export function missingLeafHash(id: number): Uint8Array {
   return hashOfLeaf(missingLeaf, String(id));
-}
-
-/** The hash of the leaf that a later epoch begins with. @param note the last checkpoint that is known of the epoch before */
-export function openingLeafHash(note: string): Uint8Array {
-  return hashOfLeaf(openingLeaf, note);
 }
 
 function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
@@ -171,7 +165,7 @@ export function inclusionProof(index: number, size: number, read: ReadTiles): Pr
 }
 
 /** A tree as it was signed for. */
-export type SignedTree = { readonly size: number; readonly root: Uint8Array };
+type SignedTree = { readonly size: number; readonly root: Uint8Array };
 
 /**
  * The hashes of a tile of leaves, as far as a signed tree has them, if they lead to its root: then they are its leaves,
@@ -253,19 +247,6 @@ export function appendTo(
     hashes = roots;
   }
   return changed;
-}
-
-/** A reader that knows some tiles better than what is stored. */
-export function readOver(changed: readonly Tile[], read: ReadTiles): ReadTiles {
-  const known = new Map(changed.map(({ level, position, hashes }) => [`${level} ${position}`, hashes]));
-  return async (places) => {
-    const isKnown = ({ level, position }: TilePlace) => known.has(`${level} ${position}`);
-    const others = await read(places.filter((place) => !isKnown(place)));
-    let next = 0;
-    return places.map(
-      ({ level, position }) => known.get(`${level} ${position}`) ?? others[next++] ?? new Uint8Array(),
-    );
-  };
 }
 
 /** A root of a complete part, which stands in a tile above the leaves'. */

@@ -1,5 +1,4 @@
 import { stringify } from "csv-stringify/sync";
-import type { AttestationMaintenance } from "../../store/evidence/attestation-maintenance.ts";
 import type { AttestationStore } from "../../store/evidence/attestations.ts";
 import type { TeacherStore } from "../../store/teachers.ts";
 import type { WatchStore } from "../../store/watches.ts";
@@ -8,9 +7,9 @@ import type { Attestation } from "../attestations.ts";
 import type { BlindIndex } from "../blind-index.ts";
 import { type Clock, isoSeconds, isoTime } from "../clock.ts";
 import { TvsError } from "../errors.ts";
+import type { KeptLog } from "../evidence/retention.ts";
 import { guardedCell } from "../import/csv.ts";
 import { columnOfField, exportFields, type ImportFormat } from "../import/fields.ts";
-import type { KeptLog } from "../retention.ts";
 import { teacherHistory } from "./changes.ts";
 import { eachTeacher, type ListDependencies, type TeacherFilter, type TeacherRow } from "./list.ts";
 import { describeHistoryLine, describeStored } from "./record.ts";
@@ -73,7 +72,6 @@ export async function exportSubject(
   stores: {
     teachers: TeacherStore;
     attestations: AttestationStore;
-    maintenance: AttestationMaintenance;
     watches: WatchStore;
     blindIndex: BlindIndex;
     clock: Clock;
@@ -83,7 +81,7 @@ export async function exportSubject(
 ) {
   if (!ninPattern.test(nin))
     throw new TvsError("USAGE", "standard input must contain one NIN: exactly 11 digits");
-  const { teachers, attestations, maintenance, watches, blindIndex, clock, kept } = stores;
+  const { teachers, attestations, watches, blindIndex, clock, kept } = stores;
   const ninIndex = blindIndex.nin(nin);
   const teacher = await teachers.findStored({ by: "nin", value: ninIndex });
   const teacherId = teacher?.id ?? null;
@@ -101,7 +99,7 @@ export async function exportSubject(
     history: (await ofTeacher((id) => teacherHistory(teachers, id))).map(describeHistoryLine),
     events: events.map(({ body }) => JSON.parse(body) as object),
     lookups: lookups.sort((a, b) => a.issuedAt - b.issuedAt).map(describeLookup),
-    verifiedBy: await ofTeacher(maintenance.verifiedBy),
+    verifiedBy: teacherId === null ? [] : await attestations.verifiedBy(teacherId),
     watchedBy: teacher === null ? [] : await watches.watchersOf(teacher.regNo),
     notes: [...exportNotes, ...deleted],
   };

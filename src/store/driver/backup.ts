@@ -75,7 +75,7 @@ export async function inspectBackup(file: string, name = file) {
         sha256: await digestOf(file),
         schema,
         ...contentOf(all),
-        /** The newest epoch of its evidence log; null where that was never begun. */
+        /** Its evidence log; null where that was never begun. */
         log: logOf(all),
       };
     } catch (error) {
@@ -175,16 +175,13 @@ function contentOf(all: ReadAll) {
 
 /** The last attestation is never deleted, so it says how far the log reaches (decision D13.1). */
 function logOf(all: ReadAll) {
-  const [epoch] = all(
-    `SELECT epoch, origin, max(size, coalesce((SELECT max(id) FROM attestations) + 1 - first_id
-      + (previous IS NOT NULL), 0)) AS entries FROM log_epochs ORDER BY epoch DESC LIMIT 1`,
-  );
-  if (epoch === undefined) return null;
+  const [log] = all("SELECT origin FROM logs ORDER BY number DESC LIMIT 1");
+  if (log === undefined) return null;
+  const [last] = all("SELECT coalesce(max(id), 0) AS id FROM attestations");
   return {
-    origin: text(epoch, "origin"),
-    epoch: integer(epoch, "epoch"),
-    /** Entries that it has, with those that are attested and wait for their place in the tree. */
-    entries: integer(epoch, "entries"),
+    origin: text(log, "origin"),
+    /** Entries that it has, with those that are attested and wait for their leaf. */
+    entries: integer(last ?? {}, "id"),
   };
 }
 

@@ -194,17 +194,6 @@ CREATE INDEX attestations_by_partner ON attestations (partner_id);
 CREATE INDEX attestations_by_teacher ON attestations (teacher_id) WHERE teacher_id IS NOT NULL;
 CREATE INDEX attestations_by_nin ON attestations (nin_index) WHERE nin_index IS NOT NULL;
 
--- What retention has deleted: everything that was issued before kept_from, in seconds, and how many that were. The mark
--- authenticates both under the master key (src/domain/evidence/retention-mark.ts).
-CREATE TABLE attestation_upkeep (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  kept_from INTEGER,
-  pruned INTEGER NOT NULL DEFAULT 0,
-  mark TEXT
-) STRICT;
-
-INSERT INTO attestation_upkeep (id) VALUES (1);
-
 -- Which partners have verified a teacher by an attestation that retention has deleted.
 CREATE TABLE verified_before (
   teacher_id INTEGER NOT NULL,
@@ -265,7 +254,7 @@ CREATE TABLE import_codes (
   PRIMARY KEY (import_id, code)
 ) STRICT, WITHOUT ROWID;
 
--- The changes of partners, credentials, endpoints, signing keys, settings, imports and epochs of the log. A row is
+-- The changes of partners, credentials, endpoints, signing keys, settings, imports and logs. A row is
 -- written in the transaction of its change and is never altered.
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,
@@ -367,35 +356,34 @@ CREATE TABLE leader (
   expires_at INTEGER NOT NULL
 ) STRICT;
 
--- The evidence log: Merkle trees (RFC 6962) over the attestations in the order of their ids, which is the order of
--- their commits (src/domain/evidence/).
+-- The evidence log: a Merkle tree (RFC 6962) over the attestations in the order of their ids, which is the order of
+-- their commits (src/domain/evidence/). The attestation with the id N has the leaf with the index N - 1.
 
--- Trees, one after another. A new one opens when the database was put back to an earlier state, or when the key or the
--- name of the log is no longer good. Its first leaf names the last checkpoint of the tree before it.
-CREATE TABLE log_epochs (
-  epoch INTEGER PRIMARY KEY,
-  origin TEXT NOT NULL UNIQUE,
-  -- Ed25519: 32 bytes, and the private half, sealed under the master key; NULL once a later epoch is opened.
+-- The names and keys of the log, one after another: a restored database, or one that has lost evidence, goes on under a
+-- new one. The newest signs.
+CREATE TABLE logs (
+  number INTEGER PRIMARY KEY,
+  origin TEXT NOT NULL,
+  -- Ed25519: 32 bytes, and the private half, sealed under the master key; NULL once a later log is begun.
   public_key BLOB NOT NULL,
   sealed BLOB,
-  -- The id of the first attestation of the tree, stored already or not.
-  first_id INTEGER NOT NULL,
-  -- How many leaves the tree has, under a checkpoint or not yet.
-  size INTEGER NOT NULL,
-  opened_at INTEGER NOT NULL,
+  begun_at INTEGER NOT NULL,
   reason TEXT,
+  -- The last known checkpoint of the log before it.
   previous TEXT,
-  CHECK ((epoch = 1) = (previous IS NULL))
+  -- How many leaves the tree had when the log was begun.
+  first_size INTEGER NOT NULL,
+  -- Authenticates the row, but for the sealed key, under the master key.
+  mac BLOB NOT NULL
 ) STRICT;
 
 -- 256 hashes each: level 0 has those of the leaves, each further level the roots of the full tiles of the level below.
 -- The last tile of a level may have fewer. Hashes stay when the attestations are deleted.
 CREATE TABLE log_tiles (
-  epoch INTEGER NOT NULL,
   level INTEGER NOT NULL,
   position INTEGER NOT NULL,
   hashes BLOB NOT NULL,
-  PRIMARY KEY (epoch, level, position)
+  PRIMARY KEY (level, position)
 ) STRICT;
 
 -- The index of leaf hashes: the first six bytes of a hash, and the id of the attestation. Parts of 2^18 attestations
@@ -409,23 +397,18 @@ CREATE TABLE log_positions (
 
 -- Every signed checkpoint, byte for byte.
 CREATE TABLE log_checkpoints (
-  epoch INTEGER NOT NULL,
   size INTEGER NOT NULL,
+  log INTEGER NOT NULL,
   signed_at INTEGER NOT NULL,
   note TEXT NOT NULL,
-  PRIMARY KEY (epoch, size)
+  PRIMARY KEY (size, log)
 ) STRICT, WITHOUT ROWID;
 
--- Checkpoints in a folder, or at a time-stamp authority, whose answer is the token.
-CREATE TABLE log_anchors (
-  id INTEGER PRIMARY KEY,
-  epoch INTEGER NOT NULL,
-  size INTEGER NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('folder', 'rfc3161')),
-  place TEXT NOT NULL,
-  anchored_at INTEGER NOT NULL,
-  token BLOB,
-  CHECK ((kind = 'rfc3161') = (token IS NOT NULL))
+-- How far retention has deleted attestations, signed by the log (src/domain/evidence/retention.ts); no row before the
+-- first was deleted.
+CREATE TABLE log_retention (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  note TEXT NOT NULL
 ) STRICT;
 
 CREATE TRIGGER settings_inserted AFTER INSERT ON settings BEGIN UPDATE revision SET value = value + 1; END;

@@ -30,6 +30,8 @@ const countUses = `SELECT count(*) AS looked, count(*) FILTER (WHERE credential 
 const ofTeacher = lookupsBy("teacher_id", attestationColumns);
 const ofNin = lookupsBy("nin_index", attestationColumns);
 const countOfTeacher = `SELECT count(*) AS n FROM (${ofTeacher})`;
+const verifiedBy = `SELECT partner_id FROM verified_before WHERE teacher_id = ?1
+  UNION SELECT partner_id FROM attestations WHERE teacher_id = ?1 ORDER BY partner_id`;
 const toldValid = `SELECT partner_id, count(*) AS times, max(issued_at) AS last_at FROM (${ofTeacher})
   WHERE status = 'VALID' AND issued_at >= ?2 GROUP BY partner_id ORDER BY partner_id`;
 
@@ -73,7 +75,7 @@ type CredentialFilter = Record<"partnerId" | "credential", string> & Record<"sin
 
 export type AttestationStore = ReturnType<typeof createAttestationStore>;
 
-/** The evidence log. */
+/** What was answered and signed. */
 export function createAttestationStore(driver: Driver, commit: Commit, writes = callWrites) {
   /** @param where the rest of the statement, from its condition on. @param from of what */
   async function select(
@@ -142,6 +144,10 @@ export function createAttestationStore(driver: Driver, commit: Commit, writes = 
         firstAt: firstAt === null ? null : firstAt * 1000,
         isAll: integer(row, "looked") < maxLooked,
       };
+    },
+    /** The partners that ever verified a teacher, by attestations that retention has deleted too. */
+    async verifiedBy(teacherId: number) {
+      return (await driver.query(verifiedBy, [teacherId])).map((row) => text(row, "partner_id"));
     },
     /** Every lookup of a person: of the record, or of the NIN when it named nobody. */
     async ofSubject({ teacherId, ninIndex }: { teacherId: number | null; ninIndex: Uint8Array | null }) {

@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { TvsError } from "../../domain/errors.ts";
-import { isBefore } from "../../domain/evidence/chain.ts";
+import { isBefore } from "../../domain/evidence/log.ts";
 import { codeOf, discard, placeOver, writeBeside } from "../driver/files.ts";
 
 /** No log has more signatures on a checkpoint than fit into this. */
@@ -13,8 +13,6 @@ export type PinnedCheckpoint = ReturnType<typeof openPinnedCheckpoint>;
  * @param file its path; it need not be there
  */
 export function openPinnedCheckpoint(file: string) {
-  let known: string | undefined;
-
   /** The signed note; null when there is none yet. @throws TvsError INPUT_UNREADABLE */
   function read(): string | null {
     try {
@@ -27,29 +25,24 @@ export function openPinnedCheckpoint(file: string) {
     }
   }
 
-  /** @returns whether it was given its name: not when others have kept a later one while this one was written */
-  function place(written: string, note: string): boolean {
-    try {
-      const kept = read();
-      if (kept !== null && isBefore(note, kept)) return false;
-      placeOver(written, file);
-      return true;
-    } finally {
-      discard(written);
-    }
-  }
-
   return {
     read,
     /**
-     * Keeps it, unless a later one is kept by then ({@link isBefore}); it is on the disk when this is over.
+     * Pins a checkpoint; it is on the disk when this is over.
+     * @returns false when a later one is pinned by then ({@link isBefore})
      * @throws TvsError STORE_READ_ONLY
      */
-    async write(note: string) {
-      if (note === known && read() === note) return;
+    async write(note: string): Promise<boolean> {
       try {
-        if (!place(await writeBeside(file, note), note)) return;
-        known = note;
+        const written = await writeBeside(file, note);
+        try {
+          const pinned = read();
+          if (pinned !== null && isBefore(note, pinned)) return false;
+          placeOver(written, file);
+          return true;
+        } finally {
+          discard(written);
+        }
       } catch (cause) {
         if (cause instanceof TvsError) throw cause;
         const message = `${file} cannot be written, and nothing is signed for without it; check the data directory`;

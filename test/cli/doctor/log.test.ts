@@ -2,14 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkLog, checkRetention } from "../../../cli/doctor/log.ts";
-import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
 import type { Check } from "../../../src/domain/checks.ts";
-import { retentionSettings } from "../../../src/domain/evidence/retention-mark.ts";
+import { retentionSettings } from "../../../src/domain/evidence/retention.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
-import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
-import { readEvidenceFigures } from "../../../src/store/evidence/figures.ts";
+import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { attest } from "../../harness/evidence.ts";
 import { withTempDir } from "../../harness/folder.ts";
 import { anAttestation, masterKey, secrets } from "../../harness/samples.ts";
@@ -34,14 +33,13 @@ async function withLog(
     const { kid } = service.configuration.current().keys.active;
     const issuedAt = Math.floor(Date.now() / 1_000);
     for (let n = 1; n <= attestations; n++) await attest(driver, [anAttestation(n, { kid, issuedAt })]);
-    await evidenceBuilderOf(operator, stores.evidence).checkpoint();
-    // A service that runs would put the head right again.
+    await logWriterOf(operator, stores.evidence).checkpoint();
+    // A service that runs would pin the checkpoint again.
     await close();
     await withTestOperator(folder, async (opened) => {
       const look: Look = async (name, as = issuer) => {
-        const store = createEvidenceStore(opened.driver);
-        const figures = await readEvidenceFigures(opened.driver, store);
-        const checks = await checkLog(figures, store, { config, issuer: as });
+        const store = createLogStore(opened.driver);
+        const checks = await checkLog(await store.figures(), store, { config, issuer: as });
         return checks.find((check) => check.name === name);
       };
       await act({ folder, driver: opened.driver, look });
@@ -50,39 +48,39 @@ async function withLog(
 }
 
 describe("tvs doctor looks at the evidence log", () => {
-  test("which has nothing to hand out while it is empty", () =>
+  test("that is empty, which is well", () =>
     withLog(0, async ({ look }) => {
       expect(await look("log")).toMatchObject({
         result: "ok",
-        found: "verify.example/log, epoch 1, 0 leaves",
+        found: "verify.example/log, 0 leaves",
       });
-      expect(await look("log-head")).toMatchObject({ result: "ok", advice: null });
+      expect(await look("log-pinned")).toMatchObject({ result: "ok", advice: null });
     }));
 
-  test("its name, and the checkpoint beside the master key", () =>
+  test("its name, and the pinned checkpoint", () =>
     withLog(2, async ({ folder, look }) => {
       expect(await look("log")).toMatchObject({
         result: "ok",
-        found: "verify.example/log, epoch 1, 2 leaves",
+        found: "verify.example/log, 2 leaves",
       });
-      expect(await look("log-head")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
+      expect(await look("log-pinned")).toMatchObject({ result: "ok", found: join(folder, "log.checkpoint") });
       expect(await look("log", "https://other.example/x")).toMatchObject({
         result: "warn",
         advice: expect.stringContaining("other.example/x/log"),
       });
     }));
 
-  test("its head: open to others, ahead of the database, of another log, none, or missing", () =>
+  test("a pinned checkpoint that is open to others, ahead of the database, of another log, no checkpoint, or missing", () =>
     withLog(2, async ({ folder, look, driver }) => {
       const file = join(folder, "log.checkpoint");
-      const { note = "" } = (await createEvidenceStore(driver).newest()) ?? {};
+      const { note = "" } = (await createLogStore(driver).newest()) ?? {};
       const found = async (text: string) => {
         await writeFile(file, text);
-        const { result, found } = (await look("log-head")) ?? {};
+        const { result, found } = (await look("log-pinned")) ?? {};
         return `${result}: ${found?.replace(folder, "")}`;
       };
       await chmod(file, 0o666);
-      expect(await look("log-head")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
+      expect(await look("log-pinned")).toMatchObject({ result: "warn", advice: `chmod 600 ${file}` });
       expect(await found(note.replace("\n2\n", "\n3\n"))).toBe(
         "fail: the database is behind /log.checkpoint: 3 entries of verify.example/log were signed for, and it has 2",
       );
@@ -95,7 +93,7 @@ describe("tvs doctor looks at the evidence log", () => {
         "fail: the database is behind /log.checkpoint: the first 2 entries of verify.example/log are others",
       );
       await rm(file);
-      expect(await look("log-head")).toMatchObject({ result: "warn", found: `${file} is missing` });
+      expect(await look("log-pinned")).toMatchObject({ result: "warn", found: `${file} is missing` });
     }));
 });
 

@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { logHeadOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { readConfig } from "../../../src/config.ts";
-import { pruneAttestations } from "../../../src/domain/pruning.ts";
+import { pruneAttestations } from "../../../src/domain/evidence/retention.ts";
 import type { SignedEnvelope } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { answered } from "../../harness/evidence-log.ts";
@@ -197,8 +196,7 @@ describe("a log whose older end was deleted", () => {
     const later = { now: () => Date.now() + 2 * 366 * 86_400_000 };
     const config = readConfig({ data: prunedDir, "keep-attestations": "1y" }, {});
     const { operator, close } = await openService(config, { clock: later });
-    const head = logHeadOf(config);
-    await pruneAttestations({ ...operator.stores, head, secrets: operator.secrets }, { clock: later });
+    await pruneAttestations({ ...operator, clock: later });
     await close();
   });
 

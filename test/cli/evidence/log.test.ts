@@ -42,10 +42,10 @@ describe("tvs log", () => {
     const opened = await openCheckpoint(note, key === null ? [] : [key]);
     expect(opened).toMatchObject({ origin: "verify.example.org/log", size: 3 });
     const described = await json("log", "checkpoint");
-    expect(described).toMatchObject({ origin: "verify.example.org/log", epoch: 1, size: 3, note });
+    expect(described).toMatchObject({ origin: "verify.example.org/log", size: 3, note });
     expect(note.split("\n")[2]).toBe(described.root);
     expect(await json("log", "key")).toMatchObject([
-      { origin: "verify.example.org/log", epoch: 1, key: keys.trim(), reason: null, previous: null },
+      { origin: "verify.example.org/log", key: keys.trim(), reason: null, previous: null },
     ]);
   });
 
@@ -100,7 +100,9 @@ describe("tvs log audit", () => {
       verdict: "whole",
       found: 0,
       findings: [],
-      epochs: [{ epoch: 1, size: 3, compared: 3 }],
+      logs: [{ origin: "verify.example.org/log", checkpoints: 1 }],
+      leaves: 3,
+      compared: 3,
     });
     await withOperator(config, ({ driver }) => {
       const sql = "UPDATE attestations SET status = 'EXPIRED' WHERE id = 2";
@@ -110,7 +112,7 @@ describe("tvs log audit", () => {
     expect(code).toBe(1);
     expect(stdout).toContain("the first: attestation 2 contradicts its signed result in status");
     expect((await json("log", "audit")).findings).toMatchObject([
-      { what: "ATTESTATION", epoch: 1, index: 1, id: 2, verificationId },
+      { what: "ATTESTATION", position: 1, verificationId },
     ]);
     await withOperator(config, ({ driver }) => {
       const sql = "UPDATE attestations SET status = 'VALID' WHERE id = 2";
@@ -118,13 +120,13 @@ describe("tvs log audit", () => {
     });
   });
 
-  test("cannot decide without the checkpoint beside the master key", async () => {
+  test("cannot decide without the pinned checkpoint", async () => {
     // There is one, whichever test comes first.
     await tvs("log", "checkpoint");
-    const [head, away] = [join(dataDir, "log.checkpoint"), join(elsewhere, "log.checkpoint")];
-    renameSync(head, away);
+    const [pinned, away] = [join(dataDir, "log.checkpoint"), join(elsewhere, "log.checkpoint")];
+    renameSync(pinned, away);
     const { code, stdout, stderr } = await tvs("log", "audit", "--json");
-    renameSync(away, head);
+    renameSync(away, pinned);
     expect([code, JSON.parse(stdout).verdict]).toEqual([2, "undecided"]);
     expect(stderr).toContain("put back to an earlier state");
   });

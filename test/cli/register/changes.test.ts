@@ -203,12 +203,12 @@ test("a setting says who told it, whether by init or by who started the service"
     expect(of("setting:keep_attestations")).toMatchObject([{ detail: "7y" }, { detail: "forever" }]);
     expect(of("setting:site")).toMatchObject([{ actor: "cli:ada", detail: null }]);
     // What the service does by itself is its own.
-    expect(of("log:1")).toMatchObject([{ actor: "service", action: "epoch opened" }]);
+    expect(of("log:1")).toMatchObject([{ actor: "service", action: "log begun" }]);
   }));
 
 /** Commands that change something, and are not for a sandbox alone. */
 const changing = [
-  ...["init", "serve", "restore", "log epoch", "webhooks retry", "webhooks release"],
+  ...["init", "serve", "restore", "log new", "webhooks retry", "webhooks release"],
   ...["import", "revoke", "reinstate", "deactivate", "reactivate", "hide", "unhide", "sweep"].map(
     (name) => `teachers ${name}`,
   ),

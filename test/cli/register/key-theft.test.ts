@@ -5,12 +5,12 @@ import { Buffer } from "node:buffer";
 import { createPrivateKey, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { evidenceBuilderOf } from "../../../cli/evidence/open-evidence.ts";
+import { logWriterOf } from "../../../cli/evidence/open-evidence.ts";
 import { openService } from "../../../cli/serve/open-service.ts";
 import { createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
-import { checkpointKeyOf } from "../../../src/domain/evidence/epochs.ts";
+import { checkpointKeyOf } from "../../../src/domain/evidence/log.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { deriveSecrets, type Secrets } from "../../../src/domain/secrets.ts";
 import { purposes } from "../../../src/partner/contract.ts";
@@ -18,7 +18,7 @@ import { signCheckpoint } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash } from "../../../src/partner/merkle-proof.ts";
 import type { Driver } from "../../../src/store/driver/driver.ts";
 import { openFile } from "../../../src/store/driver/file.ts";
-import { createEvidenceStore } from "../../../src/store/evidence/evidence.ts";
+import { createLogStore } from "../../../src/store/evidence/log.ts";
 import { createKeyStore } from "../../../src/store/keys.ts";
 import { openShell, repository, type Shell } from "../../blackbox/printed-commands.ts";
 import { answerOf } from "../../harness/answer.ts";
@@ -62,7 +62,7 @@ async function makeRegister(): Promise<void> {
     await writeFile(join(shell.home, file), envelope);
     return JSON.parse(envelope).verificationId;
   }
-  const signLog = () => evidenceBuilderOf(operator, stores.evidence).checkpoint();
+  const signLog = () => logWriterOf(operator, stores.evidence).checkpoint();
 
   // So close before that no other checkpoint falls between these times by itself.
   clock.set("2026-03-01T09:29:55Z");
@@ -115,9 +115,9 @@ async function forgeProof(jws: string): Promise<void> {
   const root = await attestationLeafHash(jws);
   const seconds = Math.floor(Date.parse("2026-03-01T08:15:30Z") / 1_000);
   const note = await steal(async ({ driver, secrets }) => {
-    const [epoch] = await createEvidenceStore(driver).epochs();
-    if (epoch === undefined) throw new Error("there is no log");
-    return signCheckpoint({ origin: epoch.origin, size: 1, root }, seconds, checkpointKeyOf(epoch, secrets));
+    const [log] = await createLogStore(driver).logs();
+    if (log === undefined) throw new Error("there is no log");
+    return signCheckpoint({ origin: log.origin, size: 1, root }, seconds, checkpointKeyOf(log, secrets));
   });
   await writeFile(join(shell.home, "forged.proof"), `c2sp.org/tlog-proof@v1\nindex 0\n\n${note}`);
 }

@@ -136,7 +136,6 @@ describe.concurrent("tvs backup", () => {
         teachers: 0,
         newestAttestation: null,
         logOrigin: null,
-        logEpoch: null,
         logEntries: null,
         masterKey: { included: false, place: `${dataDir}/master.key` },
       });

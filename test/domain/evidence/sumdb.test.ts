@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { verifierKeyOf } from "../../../src/domain/evidence/epochs.ts";
+import { verifierKeyOf } from "../../../src/domain/evidence/log.ts";
 import { consistencyProof, inclusionProof, rootOf } from "../../../src/domain/evidence/tree.ts";
 import { readTreeHead } from "../../../src/partner/log-checkpoint.ts";
 import { attestationLeafHash, isConsistent, rootOfInclusion } from "../../../src/partner/merkle-proof.ts";
@@ -33,13 +33,13 @@ type Answer = Omit<Question, "Jws"> & { Text: string; Verified: number; Wrong: s
 /** Everything that a log of eleven attestations can prove. */
 function askOfLog(dataDir: string, note: string): Promise<Question> {
   return withLog(dataDir, async ({ stores: { evidence } }) => {
-    const [epoch] = await evidence.epochs();
-    if (epoch === undefined) throw new Error("there is no log");
-    const read = evidence.tiles(epoch.epoch);
+    const [log] = await evidence.logs();
+    if (log === undefined) throw new Error("there is no log");
+    const read = evidence.tiles;
     const question: Question = {
-      Vkey: await verifierKeyOf(epoch),
+      Vkey: await verifierKeyOf(log),
       Note: note,
-      Jws: (await evidence.attested(epoch.firstId, leaves)).filter((one) => one !== null),
+      Jws: (await evidence.attested(1, leaves)).filter((one) => one !== null),
       Roots: [],
       Inclusions: [],
       Consistency: [],

@@ -9,10 +9,8 @@ import {
   leafAt,
   leafHash,
   missingLeafHash,
-  openingLeafHash,
   provenLeaves,
   type ReadTiles,
-  readOver,
   rootOf,
   type Tile,
   type TileRoot,
@@ -101,10 +99,10 @@ test("only the tiles that grow are changed, and of the edge only what the tree h
 test("a leaf is made of its kind and of what it stands for", () => {
   for (const text of ["a.b.c", "7"]) {
     const digest = createHash("sha256").update(text).digest();
-    const made = ["attestation", "missing", "epoch"].map((kind) =>
+    const made = ["attestation", "missing"].map((kind) =>
       leaf(Buffer.concat([Buffer.from(`tvs/v1/${kind}\n`), digest])),
     );
-    const found = [leafHash(text), missingLeafHash(text as unknown as number), openingLeafHash(text)];
+    const found = [leafHash(text), missingLeafHash(text as unknown as number)];
     expect(hex(found)).toEqual(hex(made));
   }
 });
@@ -131,18 +129,6 @@ test("the leaves of a tile count only where they lead to the root that was signe
   const broken: ReadTiles = async (places) =>
     places[0]?.level === 0 ? read(places) : Promise.reject("gone");
   expect(await rejection(provenLeaves(1, signed, broken))).toBe("gone");
-});
-
-test("tiles that are known better are read instead of those that are stored", async () => {
-  const asked: unknown[] = [];
-  const stored: ReadTiles = async (places) => {
-    asked.push(...places);
-    return places.slice(0, 2).map(({ position }) => Uint8Array.of(position));
-  };
-  const places = [4, 5, 6, 7].map((position) => ({ level: position === 5 ? 1 : 0, position }));
-  const read = readOver([{ level: 1, position: 5, hashes: Uint8Array.of(50) }], stored);
-  expect((await read(places)).map(([byte]) => byte)).toEqual([4, 50, 6, undefined]);
-  expect(asked).toEqual(places.filter(({ position }) => position !== 5));
 });
 
 test("a tree that grows leaf by leaf has the same root, and tells those that the tiles above the leaves hold", async () => {

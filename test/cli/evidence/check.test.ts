@@ -1,12 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   appendTo,
   consistencyProof,
-  inclusionProof,
   leafHash,
-  openingLeafHash,
   type ReadTiles,
   rootOf,
 } from "../../../src/domain/evidence/tree.ts";
@@ -20,16 +18,15 @@ const origin = "log.example/log";
 
 const key = aCheckpointKey();
 
-/** A tree of `size` leaves, whose first `common` are those of every other one; of a later epoch, it names a note. */
-function makeTree(size: number, common = size, named?: string) {
+/** A tree of `size` leaves, whose first `common` are those of every other one. */
+function makeTree(size: number, common = size) {
   const leaves = Array.from({ length: size }, (_, at) => leafHash(at < common ? `${at}` : `other ${at}`));
-  if (named !== undefined) leaves[0] = openingLeafHash(named);
   const tiles = new Map(
     appendTo(0, [], leaves).map(({ level, position, hashes }) => [`${level}/${position}`, hashes]),
   );
   const read: ReadTiles = async (places) =>
     places.map(({ level, position }) => tiles.get(`${level}/${position}`) ?? new Uint8Array());
-  return { size, read, leaves };
+  return { size, read };
 }
 
 type Tree = ReturnType<typeof makeTree>;
@@ -48,21 +45,12 @@ let shown: { note: string; tree: Tree; consistency?: Response } = { note: "", tr
 
 const encode = (hashes: readonly Uint8Array[]) => hashes.map((hash) => Buffer.from(hash).toString("base64"));
 
-async function inclusion(hash: string, size: number): Promise<Response> {
-  const index = shown.tree.leaves.findIndex((leaf) => Buffer.from(leaf).toString("hex") === hash);
-  if (index === -1) return new Response("", { status: 404 });
-  const hashes = encode(await inclusionProof(index, size, shown.tree.read));
-  return Response.json({ leafIndex: index, treeSize: size, hashes, checkpoint: shown.note });
-}
-
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/tvs/v1/inter-agency/log/checkpoint") return new Response(shown.note);
-    const [, leaf] = /^\/tvs\/v1\/inter-agency\/log\/inclusion\/([0-9a-f]{64})$/.exec(pathname) ?? [];
-    if (leaf !== undefined) return inclusion(leaf, Number(searchParams.get("size")));
     if (pathname !== "/tvs/v1/inter-agency/log/consistency") return new Response("", { status: 404 });
     if (shown.consistency !== undefined) return shown.consistency;
     const [from, to] = [Number(searchParams.get("from")), Number(searchParams.get("to"))];
@@ -86,12 +74,12 @@ const vkey = await formatVerifierKey(origin, key.publicKey);
 async function look(folder: string, ...more: string[]) {
   const state = join(folder, "seen.json");
   const options = ["--log-key", vkey, "--log-state", state, "--json"];
-  const words = ["log", "witness", ...options, `${server.url}tvs/`, ...more];
+  const words = ["log", "check", ...options, `${server.url}tvs/`, ...more];
   const { code, stdout, stderr } = await runTvs(words);
   return { code, said: JSON.parse(stdout), stderr, state };
 }
 
-describe("tvs log witness", () => {
+describe("tvs log check", () => {
   test("remembers the first checkpoint, and each that is proven to go on from it", () =>
     withTempDir(async (folder) => {
       await show(makeTree(3));
@@ -112,7 +100,7 @@ describe("tvs log witness", () => {
     ["another tree of the same size", () => makeTree(5, 4), "forked"],
     ["a larger tree that does not go on from before", () => makeTree(9, 4), "forked"],
     ["a smaller tree, though the log knows no larger one", () => makeTree(4), "shrunk"],
-  ])("exits 1 for %s, and keeps both checkpoints as evidence", (_name, make, verdict) =>
+  ])("exits 1 for %s, and prints both checkpoints as evidence", (_name, make, verdict) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
@@ -120,10 +108,10 @@ describe("tvs log witness", () => {
       await show(make());
       const { code, said, state } = await look(folder);
       expect({ code, verdict: said.verdict }).toEqual({ code: 1, verdict });
-      expect(said.evidence.map((file: string) => readFileSync(file, "utf8"))).toEqual([before, shown.note]);
-      // What was seen stays, so the next look says the same, with the same evidence.
+      expect([said.seenCheckpoint, said.checkpoint]).toEqual([before, shown.note]);
+      // What was seen stays, so the next look says the same.
       expect(JSON.parse(readFileSync(state, "utf8")).checkpoints).toEqual([before]);
-      expect(await look(folder)).toMatchObject({ code: 1, said: { verdict, evidence: said.evidence } });
+      expect(await look(folder)).toMatchObject({ code: 1, said: { verdict } });
     }),
   );
 
@@ -139,45 +127,48 @@ describe("tvs log witness", () => {
       expect(await look(folder)).toMatchObject({ code: 1, said: { verdict: "forked" } });
     }));
 
-  test("says whether a further epoch, whatever its number, names the checkpoint that was seen last", () =>
+  test("says whether a new log, whatever its number, has everything that was seen of the one before", () =>
+    withTempDir(async (folder) => {
+      await show(makeTree(5));
+      await look(folder);
+      const next = aCheckpointKey();
+      const signing = { by: next, as: `${origin}/3` };
+      const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
+      await show(makeTree(6), signing);
+      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown", seenSize: 5 } });
+    }));
+
+  test.each([
+    ["has fewer entries", () => makeTree(4)],
+    ["has other entries", () => makeTree(7, 4)],
+  ])("exits 2 once for a new log that %s, and watches it from then on", (_name, make) =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
       const seen = shown.note;
       const next = aCheckpointKey();
-      const signing = { by: next, as: `${origin}/3` };
+      const signing = { by: next, as: `${origin}/2` };
       const more = ["--log-key", await formatVerifierKey(signing.as, next.publicKey)];
-      const other = join(folder, "other");
-      mkdirSync(other);
-      copyFileSync(join(folder, "seen.json"), join(other, "seen.json"));
-      await show(makeTree(4, 4, seen), signing);
-      const named = await look(folder, ...more);
-      expect(named).toMatchObject({ code: 0, said: { verdict: "first", seenSize: 5 } });
-      expect(named.said.detail).toContain("names the checkpoint of 5 entries that was seen last");
-      await show(makeTree(4, 4, "a later one"), signing);
-      const unnamed = await look(other, ...more);
-      expect(unnamed).toMatchObject({
-        code: 2,
-        said: { verdict: "unlinked", seenSize: 5, seenCheckpoint: seen },
-      });
-      expect(unnamed.said.detail).toContain("cannot be decided");
-      // It was said, and from then on the new epoch is watched like any other.
-      expect(await look(other, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
-    }));
+      await show(make(), signing);
+      const lost = { verdict: "lost", seenSize: 5, seenCheckpoint: seen };
+      expect(await look(folder, ...more)).toMatchObject({ code: 2, said: lost });
+      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "same" } });
+    }),
+  );
 
-  test("exits 2 for a further epoch until its key is given, and 1 when the earlier one is shown again", () =>
+  test("exits 2 for a new log until its key is given, and 1 when the one before is shown again", () =>
     withTempDir(async (folder) => {
       await show(makeTree(5));
       await look(folder);
       const next = aCheckpointKey();
-      await show(makeTree(2, 2, shown.note), { by: next, as: `${origin}/2` });
+      await show(makeTree(5), { by: next, as: `${origin}/2` });
       const { code, stderr } = await look(folder);
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringContaining(`another epoch, ${origin}/2, whose key was not given`),
+        stderr: expect.stringContaining(`a new log, ${origin}/2, whose key was not given`),
       });
       const more = ["--log-key", await formatVerifierKey(`${origin}/2`, next.publicKey)];
-      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "first" } });
+      expect(await look(folder, ...more)).toMatchObject({ code: 0, said: { verdict: "grown" } });
       await show(makeTree(6));
       expect(await look(folder, ...more)).toMatchObject({ code: 1, said: { verdict: "shrunk" } });
     }));
@@ -225,7 +216,7 @@ describe("tvs log witness", () => {
       expect((await look(folder)).stderr).toContain("is not a state file of a log's checkpoints");
       const state = join(folder, "new.json");
       const at = (keyText: string, url: string) =>
-        runTvs(["log", "witness", "--log-key", keyText, "--log-state", state, url]);
+        runTvs(["log", "check", "--log-key", keyText, "--log-state", state, url]);
       expect(await at(vkey.slice(0, -2), `${server.url}tvs`)).toMatchObject({ code: 2 });
       expect(await at(join(folder, "seen.json"), `${server.url}tvs`)).toMatchObject({
         code: 2,

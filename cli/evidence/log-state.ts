@@ -1,4 +1,4 @@
-/** What a verifier or a witness is told of logs, and what it remembers of them: `--log-key` and the state file. */
+/** What a verifier is told of logs, and what it remembers of them: `--log-key` and the state file. */
 
 import { closeSync, lstatSync, openSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

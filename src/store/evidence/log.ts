@@ -1,0 +1,393 @@
+import { Buffer } from "node:buffer";
+import { service } from "../../domain/changes.ts";
+import { TvsError } from "../../domain/errors.ts";
+import type { AuditedRow } from "../../domain/evidence/audit-rows.ts";
+import type { Log, LogFigures, LogProgress, StoredCheckpoint } from "../../domain/evidence/log.ts";
+import { hashBytes, type Tile, type TilePlace, tileHashes } from "../../domain/evidence/tree.ts";
+import { createRecorder, type Recorder } from "../changes.ts";
+import { type Driver, type Row, type Statement, statement } from "../driver/driver.ts";
+import { bytes, bytesOrNull, integer, integerOrNull, text, textOrNull } from "../driver/rows.ts";
+import { moveTeacherIds } from "../status-lists.ts";
+import { prunePeople } from "./statement-people.ts";
+
+// A text that is no UTF-8 ends the process in the driver, so what somebody may have written is read as bytes.
+const utf8 = new TextDecoder();
+/** Levels of tiles of the longest tree. */
+const maxLevels = 7;
+/** Attestations of one part of the index of leaf hashes, as a power of two. */
+const partBits = 18;
+/** Ids that may be missing at once: each gets a leaf, and an id that was written by hand may be any number. */
+const maxMissing = 10_000;
+
+const logColumns = "number, origin, public_key, sealed, begun_at, reason, previous, first_size, mac";
+const selectLogs = `SELECT ${logColumns} FROM logs ORDER BY number`;
+const insertLog = `INSERT INTO logs (${logColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const treeSize = `coalesce((SELECT position * ${tileHashes} + length(hashes) / ${hashBytes} FROM log_tiles
+  WHERE level = 0 ORDER BY position DESC LIMIT 1), 0)`;
+const lastId = "coalesce((SELECT max(id) FROM attestations), 0)";
+const checkpointColumns = "SELECT log, size, signed_at, note FROM log_checkpoints";
+const newest = `${checkpointColumns} ORDER BY size DESC, log DESC LIMIT 1`;
+const progress = `SELECT number AS log, origin, ${treeSize} AS size, ${lastId} AS last_id,
+    coalesce(signed.size, 0) AS signed_size, signed_at
+  FROM (SELECT number, origin FROM logs ORDER BY number DESC LIMIT 1)
+  LEFT JOIN (${newest}) AS signed ON signed.log = number`;
+const selectRetention = "SELECT note FROM log_retention WHERE id = 1";
+const putRetention = `INSERT INTO log_retention (id, note) VALUES (1, ?)
+  ON CONFLICT (id) DO UPDATE SET note = excluded.note`;
+
+/** Bytes come out of the database in half the time of a text as long. */
+const attested = `SELECT min(id) AS first, count(*) AS n, max(id) - min(id) + 1 AS spanned,
+    CAST(group_concat(jws, char(10)) AS BLOB) AS jws
+  FROM (SELECT id, jws FROM attestations WHERE id >= ?1 ORDER BY id LIMIT ?2)`;
+const attestedById = "SELECT id, jws FROM attestations WHERE id >= ? ORDER BY id LIMIT ?";
+const putTile = `INSERT INTO log_tiles (level, position, hashes) VALUES (?, ?, ?)
+  ON CONFLICT (level, position) DO UPDATE SET hashes = excluded.hashes`;
+const putPositions = `INSERT INTO log_positions (part, prefix, id)
+  SELECT (?1 + key) >> ${partBits}, value, ?1 + key FROM json_each(?2) WHERE true ON CONFLICT DO NOTHING`;
+const putCheckpoint = "INSERT INTO log_checkpoints (log, size, signed_at, note) VALUES (?, ?, ?, ?)";
+/** In this order of the tables (CROSS): left to itself, SQLite goes through all tiles of the tree for the few wanted. */
+const selectTiles = `SELECT wanted.key AS place, hashes FROM json_each(?1) AS wanted
+  CROSS JOIN log_tiles ON level = wanted.value ->> 0 AND position = wanted.value ->> 1`;
+const covering = `${checkpointColumns} WHERE size >= ? ORDER BY size, log LIMIT 1`;
+const before = `${checkpointColumns} WHERE (size, log) < (?, ?) ORDER BY size DESC, log DESC LIMIT 1`;
+const after = `${checkpointColumns} WHERE (size, log) > (?, ?) AND size <= ? ORDER BY size, log LIMIT ?`;
+const withPrefix = `WITH RECURSIVE parts (part) AS (
+    SELECT (SELECT min(part) FROM log_positions)
+    UNION ALL SELECT part + 1 FROM parts WHERE part < (SELECT max(part) FROM log_positions))
+  SELECT id FROM parts CROSS JOIN log_positions USING (part) WHERE prefix = ?`;
+
+/**
+ * A block of rows comes out as two values: a row costs more than what is in it. What was signed comes as bytes, of which
+ * each row has as many as it says, whatever somebody has written there.
+ */
+const auditRows = `SELECT CAST(json_group_array(json_array(id, octet_length(jws), verification_id, partner_id, issued_at,
+    kid, status, eligible)) AS BLOB) AS rows, CAST(coalesce(group_concat(jws, ''), '') AS BLOB) AS jws
+  FROM (SELECT id, verification_id, partner_id, issued_at, kid, status, eligible, jws
+    FROM attestations WHERE id >= ?1 AND id <= ?2 ORDER BY id)`;
+
+/** Never the newest attestation: its id is the one that the next follows. */
+const deletable = `SELECT id, jws FROM attestations
+  WHERE id >= ?1 AND id < (SELECT max(id) FROM attestations) ORDER BY id LIMIT ?2`;
+/** The partners that have verified a teacher are kept, because events go by them. */
+const noteVerified = `INSERT OR IGNORE INTO verified_before (teacher_id, partner_id)
+  SELECT teacher_id, partner_id FROM attestations WHERE id <= ? AND teacher_id IS NOT NULL`;
+const uncovered = "SELECT issued_at * 1000 AS since FROM attestations WHERE id > ? ORDER BY id LIMIT 1";
+
+/** What was read before a log is begun: it is begun only while that still holds. */
+type LogAsRead = {
+  /** The newest log. */
+  readonly log: Log | null;
+  /** The newest checkpoint; whatever is above `firstSize` of the log to begin goes. */
+  readonly newest: StoredCheckpoint | null;
+  /** The retention note. */
+  readonly retention: string | null;
+};
+
+export type LogStore = ReturnType<typeof createLogStore>;
+
+/** The evidence log. @param acting in whose name logs are begun */
+export function createLogStore(driver: Driver, acting = service) {
+  return {
+    ...readTree(driver),
+    ...readAttestations(driver),
+    ...writeTree(driver, createRecorder(acting)),
+    ...writeRetention(driver),
+  };
+}
+
+const readerOf =
+  (driver: Driver) =>
+  async (sql: string, args: readonly number[] = []): Promise<Row | undefined> =>
+    (await driver.query(sql, args))[0];
+
+function readTree(driver: Driver) {
+  const one = readerOf(driver);
+
+  async function checkpoint(sql: string, args?: readonly number[]): Promise<StoredCheckpoint | null> {
+    const row = await one(sql, args);
+    return row === undefined ? null : storedCheckpoint(row);
+  }
+
+  async function readProgress(): Promise<LogProgress | null> {
+    const row = await one(progress);
+    return row === undefined ? null : logProgress(row);
+  }
+
+  return {
+    /** Oldest first. */
+    async logs() {
+      return (await driver.query(selectLogs)).map(logOf);
+    },
+    /** How many leaves the tree has. */
+    async size() {
+      return integer((await one(`SELECT ${treeSize} AS size`)) ?? {}, "size");
+    },
+    /** The id of the newest attestation; 0 without any. */
+    async lastId() {
+      return integer((await one(`SELECT ${lastId} AS id`)) ?? {}, "id");
+    },
+    /** Null without a log. */
+    progress: readProgress,
+    /** How the log does, from a bounded number of rows; null before the first `serve` has begun it. */
+    async figures(): Promise<LogFigures | null> {
+      const found = await readProgress();
+      const row = found === null ? undefined : await one(uncovered, [found.signedSize]);
+      return found && { ...found, uncoveredSince: row === undefined ? null : integer(row, "since") };
+    },
+    /** Reads tiles; what is not there is empty. */
+    async tiles(places: readonly TilePlace[]) {
+      const tiles = places.map(() => new Uint8Array());
+      if (places.length === 0) return tiles;
+      const wanted = JSON.stringify(places.map(({ level, position }) => [level, position]));
+      for (const row of await driver.query(selectTiles, [wanted]))
+        tiles[integer(row, "place")] = new Uint8Array(bytes(row, "hashes"));
+      return tiles;
+    },
+    /** Reads one tile; empty where there is none. */
+    async tile(level: number, position: number) {
+      const row = await one("SELECT hashes FROM log_tiles WHERE level = ? AND position = ?", [
+        level,
+        position,
+      ]);
+      return row === undefined ? new Uint8Array() : new Uint8Array(bytes(row, "hashes"));
+    },
+    async newest() {
+      return checkpoint(newest);
+    },
+    /** The earliest checkpoint of at least so many leaves. */
+    covering: (size: number) => checkpoint(covering, [size]),
+    /** The checkpoint before another one. */
+    before: ({ size, log }: Pick<StoredCheckpoint, "log" | "size">) => checkpoint(before, [size, log]),
+    /** The checkpoints after one, up to a size; `limit` at most. */
+    async after({ size, log }: Pick<StoredCheckpoint, "log" | "size">, upTo: number, limit: number) {
+      return (await driver.query(after, [size, log, upTo, limit])).map(storedCheckpoint);
+    },
+    /** Attestations whose leaf hash may begin with a prefix. */
+    async withPrefix(prefix: number) {
+      return (await driver.query(withPrefix, [prefix])).map((row) => integer(row, "id"));
+    },
+  };
+}
+
+function readAttestations(driver: Driver) {
+  const one = readerOf(driver);
+  return {
+    /**
+     * The next attestations in the order of their ids, from `firstId` on.
+     * @returns their JWS; null in the place of one that is missing; fewer than `limit` at the end
+     * @throws TvsError STORE_CORRUPT when more are missing than anybody removes by mistake
+     */
+    async attested(firstId: number, limit: number) {
+      const row = await one(attested, [firstId, limit]);
+      if (row === undefined || integer(row, "n") === 0) return [];
+      const found = utf8.decode(bytes(row, "jws")).split("\n");
+      const isWhole = integer(row, "first") === firstId && integer(row, "spanned") === integer(row, "n");
+      if (isWhole && found.length === integer(row, "n")) return found;
+      const rows = await driver.query(attestedById, [firstId, limit]);
+      return inTheirPlaces(rows, firstId).slice(0, limit);
+    },
+    /** Attestations as an audit reads them: both ids included, without those that are missing. */
+    async auditRows(from: number, to: number) {
+      const row = await one(auditRows, [from, to]);
+      return row === undefined ? [] : auditedRows(utf8.decode(bytes(row, "rows")), bytes(row, "jws"));
+    },
+    /** The id of the oldest attestation; null without any. */
+    async firstId() {
+      return integerOrNull((await one("SELECT min(id) AS id FROM attestations")) ?? {}, "id");
+    },
+    /** The retention note, by which rows may be missing; null where nothing was ever deleted. */
+    async retention() {
+      const row = await one(selectRetention);
+      return row === undefined ? null : text(row, "note");
+    },
+    /** The next attestations that may be deleted, from an id on. */
+    async deletable(from: number, limit: number) {
+      const rows = await driver.query(deletable, [from, limit]);
+      return rows.map((row) => ({ id: integer(row, "id"), jws: text(row, "jws") }));
+    },
+  };
+}
+
+function writeTree(driver: Driver, recorded: Recorder) {
+  return {
+    /**
+     * Begins a log, destroys the private key of the one before, and cuts the tree to the size with which it begins.
+     * @param retention the retention note of the log to begin; null where nothing was deleted
+     * @returns false when what was read does not hold any more
+     */
+    begin(log: Log, read: LogAsRead, retention: string | null) {
+      return driver.write(async (tx) => {
+        const [logs = [], [top] = [], [noted] = []] = await tx.batch([
+          statement(selectLogs),
+          statement(newest),
+          statement(selectRetention),
+        ]);
+        const isAsRead =
+          (logs.length === 0 ? null : integer(logs.at(-1) ?? {}, "number")) === (read.log?.number ?? null) &&
+          (top === undefined ? null : text(top, "note")) === (read.newest?.note ?? null) &&
+          (noted === undefined ? null : text(noted, "note")) === read.retention;
+        if (!isAsRead) return false;
+        await tx.batch([
+          ...beginStatements(log, retention),
+          recorded({ action: "log begun", kind: "log", id: String(log.number), detail: log.origin }),
+        ]);
+        return true;
+      });
+    },
+    /**
+     * Appends leaves to a tree of `from` leaves.
+     * @param prefixes of the leaf hashes, in order
+     * @returns false, having stored nothing, when another process has appended since
+     */
+    append(from: number, tiles: readonly Tile[], prefixes: readonly number[]) {
+      return driver.write(async (tx) => {
+        const [[row = {}] = []] = await tx.batch([statement(`SELECT ${treeSize} AS size`)]);
+        if (integer(row, "size") !== from) return false;
+        await tx.batch([
+          ...tiles.map(({ level, position, hashes }) => statement(putTile, [level, position, hashes])),
+          statement(putPositions, [from + 1, JSON.stringify(prefixes)]),
+        ]);
+        return true;
+      });
+    },
+    /**
+     * Stores a checkpoint of the newest log.
+     * @param previous the one that it names
+     * @returns false, having stored nothing, when that is not the newest any more, the log has ended, or the tree was cut
+     */
+    addCheckpoint({ log, size, signedAt, note }: StoredCheckpoint, previous: StoredCheckpoint | null) {
+      return driver.write(async (tx) => {
+        const [[row] = [], [top] = []] = await tx.batch([statement(progress), statement(newest)]);
+        const isNext = (top === undefined ? null : text(top, "note")) === (previous?.note ?? null);
+        if (row === undefined || integer(row, "log") !== log || integer(row, "size") < size || !isNext)
+          return false;
+        await tx.batch([statement(putCheckpoint, [log, size, signedAt, note])]);
+        return true;
+      });
+    },
+  };
+}
+
+function writeRetention(driver: Driver) {
+  return {
+    /**
+     * Deletes the attestations up to an id and puts the retention note that says so in the place of the one before, in one
+     * transaction.
+     * @returns false, having done nothing, when the note or the log is another one by now
+     */
+    prune(through: number, { log, was, is }: { log: number; was: string | null; is: string }) {
+      return driver.write(async (tx) => {
+        const [[noted] = [], [row] = []] = await tx.batch([statement(selectRetention), statement(progress)]);
+        const isAsRead = (noted === undefined ? null : text(noted, "note")) === was;
+        if (!isAsRead || row === undefined || integer(row, "log") !== log) return false;
+        await tx.batch([
+          statement(noteVerified, [through]),
+          statement("DELETE FROM attestations WHERE id <= ?", [through]),
+          statement(putRetention, [is]),
+        ]);
+        return true;
+      });
+    },
+    /** Forgets the people of statements that were deleted, so many at most. @returns how many there were */
+    async prunePeople(limit: number) {
+      const [gone] = await driver.batch([statement(prunePeople, [limit])]);
+      return gone?.length ?? 0;
+    },
+  };
+}
+
+function beginStatements(log: Log, retention: string | null): Statement[] {
+  const { number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
+  return [
+    // The first log may be begun again under another name, as long as it has no leaf.
+    statement("DELETE FROM logs WHERE number = ?", [number]),
+    statement("UPDATE logs SET sealed = NULL"),
+    statement(insertLog, [number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac]),
+    statement("DELETE FROM log_checkpoints WHERE size > ?", [firstSize]),
+    ...cutStatements(firstSize),
+    statement("DELETE FROM log_retention"),
+    ...(retention === null ? [] : [statement(putRetention, [retention])]),
+    // A log is begun because the database was replaced, or may have been.
+    ...(number > 1 ? [moveTeacherIds(begunAt)] : []),
+  ];
+}
+
+/** Cuts the tree to so many leaves, on every level that a tree can have. */
+function cutStatements(size: number): Statement[] {
+  const statements: Statement[] = [];
+  for (let level = 0, left = size; level < maxLevels; level++) {
+    const [full, rest] = [Math.floor(left / tileHashes), left % tileHashes];
+    const cut = "DELETE FROM log_tiles WHERE level = ? AND position >= ?";
+    statements.push(statement(cut, [level, rest === 0 ? full : full + 1]));
+    const shorten = "UPDATE log_tiles SET hashes = substr(hashes, 1, ?) WHERE level = ? AND position = ?";
+    if (rest > 0) statements.push(statement(shorten, [rest * hashBytes, level, full]));
+    left = full;
+  }
+  return statements;
+}
+
+/** @returns each JWS in the place of its id, and null where there is none. @throws TvsError STORE_CORRUPT */
+function inTheirPlaces(rows: readonly Row[], firstId: number): (string | null)[] {
+  const places: (string | null)[] = [];
+  for (const row of rows) {
+    const place = integer(row, "id") - firstId;
+    if (place - places.length > maxMissing) {
+      const message = "many attestations are missing from the evidence log; tvs log audit names the first";
+      throw new TvsError("STORE_CORRUPT", message);
+    }
+    while (places.length < place) places.push(null);
+    places.push(text(row, "jws"));
+  }
+  return places;
+}
+
+/** The columns of `auditRows`, in their order. */
+type JsonRow = [number, number, string, string, number, string, string, number];
+
+function auditedRows(json: string, signed: Uint8Array): AuditedRow[] {
+  // A JWS is ASCII; one with anything else in it was changed, and its hash is another one this way too.
+  const jws = Buffer.from(signed.buffer, signed.byteOffset, signed.length).toString("latin1");
+  let at = 0;
+  return (JSON.parse(json) as JsonRow[]).map((row) => {
+    const [id, octets, verificationId, partnerId, issuedAt, kid, status, eligible] = row;
+    const own = jws.slice(at, at + octets);
+    at += octets;
+    return { id, verificationId, partnerId, issuedAt, kid, status, eligible: eligible === 1, jws: own };
+  });
+}
+
+function logOf(row: Row): Log {
+  return {
+    number: integer(row, "number"),
+    origin: text(row, "origin"),
+    publicKey: bytes(row, "public_key"),
+    sealed: bytesOrNull(row, "sealed"),
+    begunAt: integer(row, "begun_at"),
+    reason: textOrNull(row, "reason"),
+    previous: textOrNull(row, "previous"),
+    firstSize: integer(row, "first_size"),
+    mac: bytes(row, "mac"),
+  };
+}
+
+function logProgress(row: Row): LogProgress {
+  const [size, last] = [integer(row, "size"), integer(row, "last_id")];
+  return {
+    log: integer(row, "log"),
+    origin: text(row, "origin"),
+    size,
+    signedSize: integer(row, "signed_size"),
+    signedAt: integerOrNull(row, "signed_at"),
+    waiting: Math.max(0, last - size),
+    missing: Math.max(0, size - last),
+  };
+}
+
+function storedCheckpoint(row: Row): StoredCheckpoint {
+  return {
+    log: integer(row, "log"),
+    size: integer(row, "size"),
+    signedAt: integer(row, "signed_at"),
+    note: text(row, "note"),
+  };
+}

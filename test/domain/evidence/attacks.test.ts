@@ -1,0 +1,400 @@
+/**
+ * Who can write the database, and has neither the master key nor the pinned checkpoint, can change nothing unseen: each
+ * attack is a finding of `tvs log audit`, and goes on to be one after the service has signed over it, or the service refuses
+ * the database.
+ */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { newLog } from "../../../src/domain/evidence/log.ts";
+import { leafHash } from "../../../src/domain/evidence/tree.ts";
+import { deriveSecrets, newMasterKey } from "../../../src/domain/secrets.ts";
+import type { Statement } from "../../../src/store/driver/driver.ts";
+import { aClock } from "../../harness/clock.ts";
+import { attest } from "../../harness/evidence.ts";
+import { sharedFolder } from "../../harness/folder.ts";
+import {
+  acting,
+  aSignedAttestation,
+  attestMore,
+  audit,
+  beginAnother,
+  copyOf,
+  makeLog,
+  prune,
+  type Signer,
+  type State,
+  tampered,
+} from "./audited-register.ts";
+
+const folder = sharedFolder();
+let signer: Signer;
+/** After 160 attestations; after 300; after retention deleted 70, and 140 of them. */
+let early: State;
+let whole: State;
+let pruned70: State;
+let pruned: State;
+/** The database was put back to `early`, and a new log begun over it, which has 200 attestations. */
+let restored: State;
+/** A new log was begun over `pruned`. */
+let renewed: State;
+/** A new log was begun over `early`, where no later checkpoint was known. */
+let drill: State;
+let [note70, note140] = ["", ""];
+
+beforeAll(async () => {
+  const made = await makeLog(folder, 160);
+  signer = made.signer;
+  early = await copyOf(made);
+  whole = await attestMore(made, { from: 160, count: 140, signer });
+  pruned70 = await copyOf(whole);
+  await prune(pruned70, 70);
+  pruned = await copyOf(pruned70);
+  await prune(pruned, 140);
+  [note70, note140] = [await retentionOf(pruned70), await retentionOf(pruned)];
+  const behind = { ...(await copyOf(early)), pinned: whole.pinned };
+  restored = await attestMore(await beginAnother(behind), { from: 400, count: 40, signer });
+  drill = await attestMore(await beginAnother(await copyOf(early)), { from: 600, count: 200, signer });
+  renewed = await attestMore(await beginAnother(await copyOf(pruned)), { from: 300, count: 20, signer });
+});
+
+async function retentionOf(state: State): Promise<string> {
+  const { result } = await acting(state, async ({ stores }) => stores.evidence.retention());
+  return result ?? "";
+}
+
+/** What a service says that starts over a state, and what the audit finds then and after the next checkpoint. */
+async function attacked(state: State) {
+  const before = await audit(state);
+  const started = await acting(state, ({ writer }) => writer.requireNotBehind().then(() => null, String));
+  if (started.result !== null) return { before, refused: started.result, after: null };
+  const after = await attestMore(started.state, { from: 1000, count: 20, signer });
+  return { before, refused: null, after: await audit(after) };
+}
+
+const set = (change: string, id: number) => `UPDATE attestations SET ${change} WHERE id = ${id}`;
+const gone = (which: string) => `DELETE FROM attestations WHERE ${which}`;
+const uncheckpointed = (which: string) => `DELETE FROM log_checkpoints WHERE ${which}`;
+const bound = (sql: string, ...args: Statement["args"]): Statement => ({ sql, args });
+const retention = (note: string) =>
+  bound("INSERT OR REPLACE INTO log_retention (id, note) VALUES (1, ?)", note);
+const cut = (size: number) => [
+  "DELETE FROM log_tiles WHERE level > 0 OR position > 0",
+  `UPDATE log_tiles SET hashes = substr(hashes, 1, ${size * 32})`,
+  uncheckpointed(`size > ${size}`),
+  gone(`id > ${size}`),
+];
+const thief = deriveSecrets(newMasterKey());
+const theirLog = (number: number): Statement => {
+  const by = { secrets: thief, issuer: "https://verify.example.org", clock: aClock("2026-05-02T00:00:00Z") };
+  const log = newLog(by, { number, reason: null, previous: whole.pinned, firstSize: 0 });
+  const { origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac } = log;
+  const sql = "INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  return bound(sql, number, origin, publicKey, sealed, begunAt, reason, previous, firstSize, mac);
+};
+const swap7and8 = [set("id = -1", 7), set("id = 7", 8), set("id = 8", -1)];
+const leafOf = (jws: string, index: number) =>
+  bound(
+    `UPDATE log_tiles SET hashes = CAST(substr(hashes, 1, ${index * 32}) || ?1 || substr(hashes, ${index * 32 + 33}) AS BLOB)
+      WHERE level = 0 AND position = 0`,
+    leafHash(jws),
+  );
+const inserted = (id: number, jws: string) =>
+  bound(
+    `INSERT INTO attestations SELECT ?1, '01a00000-0000-7000-8000-000000000001', partner_id, issued_at, kid, endpoint, purpose, policy_version, teacher_id,
+      reference, nin_index, status, eligible, context, credential, request_id, ?2 FROM attestations WHERE id = 290`,
+    id,
+    jws,
+  );
+const unsigned = () => `${aSignedAttestation(9_000, signer).jws.split(".").slice(0, 2).join(".")}.AAAA`;
+
+/** What is changed, in which state, and what the audit finds, or LOG_BEHIND where the service refuses it as well. */
+type Attack = readonly [
+  name: string,
+  state: () => State,
+  statements: readonly (string | Statement)[] | (() => readonly (string | Statement)[]),
+  finding: RegExp,
+  isRefused?: "refused",
+];
+
+const attestations: readonly Attack[] = [
+  [
+    "the newest rows are deleted",
+    () => whole,
+    [gone("id > 290")],
+    /ATTESTATION.*attestation 291 was removed/,
+    "refused",
+  ],
+  [
+    "the newest rows are deleted and their ids are given again",
+    () => whole,
+    () => [gone("id > 290"), inserted(300, unsigned())],
+    /ATTESTATION.*attestation 291 was removed/,
+    "refused",
+  ],
+  [
+    "old rows are deleted as if by age",
+    () => whole,
+    [gone("id <= 50")],
+    /ATTESTATION.*attestation 1 was removed/,
+  ],
+  [
+    "more rows are deleted than the note says",
+    () => pruned70,
+    [gone("id = 71")],
+    /ATTESTATION.*attestation 71 was removed/,
+  ],
+  ["one row is deleted", () => whole, [gone("id = 123")], /ATTESTATION.*attestation 123 was removed/],
+  [
+    "a column is changed",
+    () => whole,
+    [set("status = 'REVOKED'", 9)],
+    /ATTESTATION.*attestation 9 contradicts.*status/,
+  ],
+  [
+    "a verification id is changed",
+    () => whole,
+    [set("verification_id = 'x'", 9)],
+    /contradicts.*verification_id/,
+  ],
+  ["a time is changed", () => whole, [set("issued_at = issued_at - 1", 9)], /contradicts.*issued_at/],
+  [
+    "a signed result is changed",
+    () => whole,
+    [set("jws = jws || 'A'", 9)],
+    /attestation 9 does not fit its leaf/,
+  ],
+  ["two rows are swapped", () => whole, swap7and8, /attestation 7 does not fit its leaf/],
+  [
+    "a row and its leaf are changed",
+    () => whole,
+    () => [bound("UPDATE attestations SET jws = ? WHERE id = 9", unsigned()), leafOf(unsigned(), 8)],
+    /CHECKPOINT.*signed for other leaves/,
+  ],
+  ["a leaf is changed", () => whole, () => [leafOf("x", 8)], /attestation 9 does not fit its leaf/],
+  [
+    "a leaf of a deleted row is changed",
+    () => pruned,
+    () => [leafOf("x", 8)],
+    /CHECKPOINT.*signed for other leaves/,
+  ],
+  [
+    "a leaf is deleted",
+    () => whole,
+    [
+      `UPDATE log_tiles SET hashes = CAST(substr(hashes, 1, 100 * 32) || substr(hashes, 101 * 32 + 1) AS BLOB)
+        WHERE level = 0 AND position = 0`,
+    ],
+    /ATTESTATION.*attestation 101 does not fit its leaf/,
+  ],
+  [
+    "the tiles above the leaves are changed",
+    () => whole,
+    ["UPDATE log_tiles SET hashes = zeroblob(32) WHERE level = 1"],
+    /CHECKPOINT.*does not fit the leaves below/,
+    "refused",
+  ],
+  [
+    "a row is inserted before the first",
+    () => whole,
+    () => [inserted(-5, unsigned())],
+    /ATTESTATION.*attestation -5 was inserted/,
+  ],
+  [
+    "a row is inserted behind the last",
+    () => whole,
+    () => [inserted(301, unsigned())],
+    /attestation 301 .*(contradicts|inserted)/,
+  ],
+  [
+    "a row is inserted far behind the last",
+    () => whole,
+    () => [inserted(700, unsigned())],
+    /attestation 301 was removed before/,
+  ],
+];
+
+const checkpoints: readonly Attack[] = [
+  [
+    "a checkpoint is deleted",
+    () => whole,
+    [uncheckpointed("size = 100")],
+    /CHECKPOINT.*the one before the checkpoint at 120/,
+  ],
+  [
+    "several checkpoints are deleted",
+    () => whole,
+    [uncheckpointed("size BETWEEN 40 AND 200")],
+    /CHECKPOINT.*at 220/,
+  ],
+  ["the first checkpoints are deleted", () => whole, [uncheckpointed("size < 100")], /CHECKPOINT.*at 100/],
+  [
+    "the newest checkpoints are deleted",
+    () => whole,
+    [uncheckpointed("size > 200")],
+    /CHECKPOINT.*at 300 is pinned/,
+  ],
+  ["all checkpoints are deleted", () => whole, [uncheckpointed("true")], /CHECKPOINT.*at 300 is pinned/],
+  [
+    "a checkpoint is changed",
+    () => whole,
+    ["UPDATE log_checkpoints SET note = note || note WHERE size = 100"],
+    /CHECKPOINT.*at 100 is not signed/,
+  ],
+  [
+    "the time of a checkpoint is changed",
+    () => whole,
+    ["UPDATE log_checkpoints SET signed_at = 0 WHERE size = 100"],
+    /at 100 is kept under another time/,
+  ],
+  [
+    "the last checkpoint before a new log is deleted",
+    () => restored,
+    [uncheckpointed("size = 160 AND log = 1")],
+    /CHECKPOINT.*the last checkpoint before .*log\/2 was removed/,
+  ],
+  [
+    "the first checkpoint of a new log is deleted",
+    () => restored,
+    [uncheckpointed("size = 160 AND log = 2")],
+    /CHECKPOINT.*at 180/,
+  ],
+];
+
+const notes: readonly Attack[] = [
+  [
+    "an older retention note is put back",
+    () => pruned,
+    () => [retention(note70)],
+    /ATTESTATION.*attestation 71 was removed/,
+  ],
+  [
+    "the retention note is deleted",
+    () => pruned,
+    ["DELETE FROM log_retention"],
+    /ATTESTATION.*attestation 1 was removed/,
+  ],
+  [
+    "the note of a larger position is put before rows that are deleted",
+    () => pruned,
+    () => [retention(note140.replace("\n140\n", "\n200\n")), gone("id <= 200")],
+    /ATTESTATION.*not signed by the log/,
+  ],
+  [
+    "the retention note of the log before is put back",
+    () => renewed,
+    () => [retention(note140)],
+    /ATTESTATION.*not signed by the log/,
+  ],
+  [
+    "the retention note of a log that was lost excuses nothing of the next",
+    () => restored,
+    () => [retention(note140), gone("id <= 140")],
+    /ATTESTATION.*not signed by the log/,
+  ],
+];
+
+const databases: readonly Attack[] = [
+  [
+    "an old database is put back",
+    () => ({ ...early, pinned: whole.pinned }),
+    [],
+    /BEHIND.*300 leaves.*has 160/,
+    "refused",
+  ],
+  ["the newest part is cut off everywhere", () => whole, cut(200), /BEHIND.*300 leaves.*has 200/, "refused"],
+  [
+    "the log is begun again, from nothing",
+    () => whole,
+    ["DELETE FROM logs", "DELETE FROM log_tiles", "DELETE FROM log_positions", uncheckpointed("true")],
+    /BEHIND.*does not know/,
+    "refused",
+  ],
+  [
+    "the log is begun again under another key",
+    () => whole,
+    () => [theirLog(1)],
+    /CHECKPOINT.*without the master key/,
+    "refused",
+  ],
+  [
+    "a later log is made up",
+    () => whole,
+    () => [theirLog(2)],
+    /CHECKPOINT.*without the master key/,
+    "refused",
+  ],
+  [
+    "the database of the log before is put back",
+    () => ({ ...whole, pinned: restored.pinned }),
+    [],
+    /BEHIND.*does not know .*log\/2/,
+    "refused",
+  ],
+  [
+    "a database is put in its place that was restored elsewhere under the same master key",
+    () => ({ ...drill, pinned: whole.pinned }),
+    [],
+    /BEHIND.*does not know/,
+    "refused",
+  ],
+];
+
+for (const [kind, attacks] of Object.entries({ attestations, checkpoints, notes, databases }))
+  describe(`an attack on ${kind}`, () => {
+    for (const [name, state, statements, finding, isRefused] of attacks)
+      test(`is seen where ${name}`, async () => {
+        const made = await tampered(state(), typeof statements === "function" ? statements() : statements);
+        const { before, refused, after } = await attacked(made);
+        const inWords = (result: typeof before) =>
+          result.findings.map(({ what, says }) => `${what}: ${says}`).join("\n");
+        expect(inWords(before)).toMatch(finding);
+        if (isRefused === "refused") expect(refused).toContain("the database is behind");
+        else expect(refused).toBeNull();
+        if (after !== null) expect(after.found).toBeGreaterThan(0);
+      });
+  });
+
+test("the removal of the last checkpoint is seen, and undone by the next start", async () => {
+  const state = await tampered(whole, [uncheckpointed("size = 300")]);
+  const { before, refused, after } = await attacked(state);
+  expect(before.findings[0]).toMatchObject({ what: "CHECKPOINT", position: 300 });
+  expect([refused, after?.found]).toEqual([null, 0]);
+});
+
+describe("the audit finds nothing wrong", () => {
+  test("in a log that is whole, with every signature, and an attestation that waits for its leaf", async () => {
+    const waiting = await copyOf(whole);
+    await acting(waiting, ({ driver }) => attest(driver, [aSignedAttestation(301, signer)]));
+    expect(await audit(waiting)).toMatchObject({ found: 0, waiting: 1, verified: 1 });
+    const counts = { leaves: 300, compared: 301, verified: 301, deleted: 0, waiting: 1 };
+    const logs = [{ origin: "verify.example.org/log", checkpoints: 15 }];
+    expect(await audit(waiting, true)).toEqual({ logs, ...counts, found: 0, findings: [], isPinned: true });
+  });
+
+  test("after true retention", async () => {
+    expect(await audit(pruned)).toMatchObject({ found: 0, compared: 160, deleted: 140 });
+  });
+
+  test("after a true restore, in the rows of both logs", async () => {
+    const result = await audit(restored);
+    expect(result).toMatchObject({ found: 0, compared: 200, leaves: 200 });
+    expect(result.logs).toEqual([
+      { origin: "verify.example.org/log", checkpoints: 8 },
+      { origin: "verify.example.org/log/2", checkpoints: 3 },
+    ]);
+  });
+
+  test("after a new log over a database that lost nothing, whose retention note it signs again", async () => {
+    expect(await audit(renewed)).toMatchObject({ found: 0, compared: 180, deleted: 140, leaves: 320 });
+  });
+
+  test("after a new log that accepts that the newest rows were removed", async () => {
+    const lost = await tampered(whole, [gone("id > 290")]);
+    const state = await attestMore(await beginAnother(lost), { from: 500, count: 20, signer });
+    expect(await audit(state)).toMatchObject({ found: 0, leaves: 310 });
+  });
+});
+
+test("the audit does not know whether a database is the newest without the pinned checkpoint", async () => {
+  expect(await audit({ ...early, pinned: null })).toMatchObject({ found: 0, isPinned: false });
+});
