@@ -115,11 +115,6 @@ describe("the configuration of a command", () => {
     expect(readConfig({ data: "/d" }, empty)).toEqual(readConfig({ data: "/d" }, nothing));
   });
 
-  test("a configuration cannot be changed", () => {
-    expect(Object.isFrozen(readConfig(nothing, nothing))).toBe(true);
-    expect(Object.isFrozen(readServeConfig(nothing, nothing))).toBe(true);
-  });
-
   test.each([
     ["1", true],
     ["true", true],
@@ -201,14 +196,6 @@ describe("the configuration of serve", () => {
     );
     expect(readServeConfig(settings, nothing)).toMatchObject(expected);
     expect(readServeConfig(nothing, variables)).toMatchObject(expected);
-  });
-
-  test.each([
-    ["-1", "must be a whole number"],
-    ["65", "must be at most 64"],
-    ["two", "must be a whole number"],
-  ])("%s signers are refused", (signers, why) => {
-    expect(refusalOf(() => readServeConfig({ signers }, nothing))).toBe(`--signers (TVS_SIGNERS) ${why}`);
   });
 
   test("an answer to init counts where neither a flag nor a variable is given", () => {

@@ -36,10 +36,6 @@ function anchorsOf(text: string): string[] {
 }
 
 describe("every document", () => {
-  test("is found", () => {
-    expect(documents.length).toBeGreaterThan(20);
-  });
-
   test.each(documents)("%s links only to what is there", (path) => {
     const links = [...prose(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = ""]) => href);
     for (const href of links.filter((one) => !/^[a-z]+:/.test(one))) {
@@ -166,10 +162,6 @@ describe("the dependencies", () => {
     const isImported = (name: string) =>
       code.some((text) => new RegExp(`["']${name.replace(/[/.]/g, "\\$&")}(?:/[^"']*)?["']`).test(text));
     expect(names.filter((name) => !isImported(name))).toEqual([]);
-  });
-
-  test("have a reason in words", () => {
-    for (const [, name, why = ""] of rows) expect([name, why.length > 10]).toEqual([name, true]);
   });
 });
 

@@ -185,23 +185,6 @@ describe("the database is looked at", () => {
       expect(asked).toMatchObject({ newest: 2, logs: 1 });
     }));
 
-  test("again at once, when it did not answer", () =>
-    withLog(async (world) => {
-      await openLog(world);
-      await world.grow(1);
-      await world.sign();
-      let fails = true;
-      const reader = createEvidenceReader(world.evidence);
-      const newest = async () => {
-        if (fails) throw new Error("away");
-        return reader.newest();
-      };
-      const documents = createEvidenceDocuments({ evidence: { ...reader, newest }, clock: world.clock });
-      expect(await rejection(documents.checkpoint())).toMatchObject({ message: "away" });
-      fails = false;
-      expect((await documents.checkpoint()).type).toBe("text/plain; charset=utf-8");
-    }));
-
   test("once for a proof, and each time for what is not there yet", () =>
     withLog(async (world) => {
       const { documents, asked, grow, sign } = world;
@@ -220,18 +203,6 @@ describe("the database is looked at", () => {
       await documents.consistency(1, 2);
       expect(asked.consistency).toBe(1);
       expect(await documents.consistency(1, 2)).toEqual(growth);
-    }));
-
-  test("for a tree that another thread has just signed for, whatever this one remembers", () =>
-    withLog(async (world) => {
-      const { documents, grow, sign } = world;
-      await openLog(world);
-      await grow(1);
-      await sign();
-      await documents.checkpoint();
-      await grow(1);
-      await sign();
-      expect(await read(documents.consistency(1, 2))).toMatchObject({ from: 1, to: 2 });
     }));
 });
 

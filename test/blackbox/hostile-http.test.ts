@@ -1,6 +1,6 @@
 /** What comes in over the network and is no request that anybody should answer: on both ports, on every runtime. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { programWords } from "../harness/program.ts";
 import { get, openClient, type RawClient } from "../harness/raw-client.ts";
 import { teachers } from "./registry.ts";
@@ -150,34 +150,6 @@ test("answers that nobody reads take no memory of the service on Bun, and harm n
   if (!isOnDeno) expect(memory() - before).toBeLessThan(100 * 1024);
   for (const { socket } of clients) socket.destroy();
 });
-
-test("the listener behind the TLS port refuses a program that connects to it", async () => {
-  const { pid } = world.service();
-  const open = listeningPorts(pid).filter((port) => ports.every((one) => one.port !== port));
-  expect(open).toHaveLength(1);
-  for (const port of open) {
-    const client = await openClient({ port });
-    client.write(get("/", close.trim()));
-    expect(statusesIn(await client.closed)).toEqual([403]);
-  }
-});
-
-/** The ports on which a process listens. */
-function listeningPorts(pid: number): number[] {
-  const folder = `/proc/${pid}/fd`;
-  const own = readdirSync(folder).map((name) => {
-    try {
-      return readlinkSync(`${folder}/${name}`);
-    } catch {
-      return "";
-    }
-  });
-  const lines = readFileSync(`/proc/${pid}/net/tcp`, "utf8").split("\n");
-  return lines
-    .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[3] === "0A" && own.includes(`socket:[${fields[9]}]`))
-    .map(([, address = ""]) => Number.parseInt(address.split(":")[1] ?? "", 16));
-}
 
 test.each<[string, string, () => string]>([
   ["an answer", "200", () => `${lookup}${host}${close}\r\n`],

@@ -96,28 +96,6 @@ describe("documents", () => {
     }
     expect(await world.tvsJson<object>("keys", "jwks")).toEqual({ keys });
   });
-
-  test("the key history is a JWS by the active key, and what the command prints says the same", async () => {
-    const response = await world.get(`${api}/.well-known/key-history`);
-    expect(response.headers.get("Content-Type")).toBe("application/jose");
-    const served = await readHistory(await response.text());
-    expect(served.iss).toBe(issuer);
-    const described = served.keys.map(({ jwk, ...key }) => {
-      expect(jwk.kid).toBe(key.kid);
-      return key;
-    });
-    // Who changed a key is the operator's business, and stands in no document.
-    const listed = (await world.tvsJson<(KeyInfo & { by: string })[]>("keys", "list")).map((key) => {
-      const { by, ...published } = key;
-      expect(by).toMatch(/^(cli:.+|service)$/);
-      return published;
-    });
-    expect(described).toEqual(listed);
-    const printed = (await world.tvs("keys", "history")).stdout.trim();
-    expect((await readHistory(printed)).keys).toEqual(served.keys);
-    const { keyHistory } = await world.tvsJson<{ keyHistory: string }>("keys", "history");
-    expect((await readHistory(keyHistory)).keys).toEqual(served.keys);
-  });
 });
 
 test.each(["jwks.json", "key-history"])(

@@ -220,25 +220,3 @@ test("a backup that lacks what was signed for goes on as a new log, and says so"
     expect((await log.keys()).map((key) => key.origin)).toEqual([origin, `${origin}/3`]);
     await requireWhole(log);
   }));
-
-test("a backup on a machine that knows no checkpoint goes on as a new log, once the master key is there", () =>
-  withLog(async (log) => {
-    const [old] = await log.attest(3);
-    const { backup } = log;
-    await runWell(["backup", backup, "--data", log.dataDir]);
-    const elsewhere = join(log.dataDir, "..", "elsewhere");
-    const options = ["--data", elsewhere];
-    const refused = await runTvs(["restore", backup, ...options, "--json"]);
-    expect(refused.stderr).toContain("put the master key that belongs to this backup into");
-    copyFileSync(join(log.dataDir, "master.key"), join(elsewhere, "master.key"));
-    const restored = await runTvs(["restore", backup, ...options, "--json"]);
-    const told = restored.json<{ log: RestoredLog }>();
-    expect(told.log).toMatchObject({ isNew: true, previousSize: 3, lost: 0 });
-    const note = (await runWell(["log", "checkpoint", ...options])).stdout;
-    expect(note.split("\n").slice(0, 2)).toEqual([`${origin}/2`, "3"]);
-    expect(readFileSync(join(elsewhere, "log.checkpoint"), "utf8")).toBe(`${note.trimEnd()}\n`);
-    const service = await startService({ dataDir: elsewhere, args });
-    expect(await prove(service, old as Envelope)).toEqual({ log: origin, index: 0 });
-    expect(await (await fetch(`${service.url}${api}/log/checkpoint`)).text()).toBe(note);
-    await service.stop();
-  }));

@@ -1,23 +1,14 @@
 /** What only several nodes can show: one register, three services, and commands beside them. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { existsSync } from "node:fs";
-import { copyFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newMasterKey } from "../../src/domain/secrets.ts";
 import { leaseMs } from "../../src/store/leader.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../harness/cluster.ts";
 import { until, untilAnswer } from "../harness/eventually.ts";
 import { type Folder, makeFolder, withTempDir } from "../harness/folder.ts";
-import {
-  patienceMs,
-  programWords,
-  type RunOptions,
-  runJson,
-  runTvs,
-  runWell,
-  startService,
-} from "../harness/program.ts";
+import { patienceMs, runJson, runTvs, runWell } from "../harness/program.ts";
 import { noServer, startServer, type TestServer } from "../harness/sqld.ts";
 import { csv, teacher } from "./registry.ts";
 import { addPartner as addFirstPartner, expectOneLine } from "./used-folder.ts";
@@ -133,55 +124,6 @@ describe.skipIf(noServer !== undefined)("three nodes over one libSQL server", ()
   });
 });
 
-async function exportOf(register: RunOptions, file: string): Promise<string> {
-  await runWell(["teachers", "export", file], register);
-  return readFile(file, "utf8");
-}
-
-describe.skipIf(noServer !== undefined || Bun.which("sqlite3") === null)("a register in a file", () => {
-  test("goes into a server that begins with a copy of it, and back from the server's dump", () =>
-    withTempDir(async (folder) => {
-      const [file, copy, back] = [join(folder, "file"), join(folder, "tvs.db"), join(folder, "back")];
-      await addFirstPartner("agency", ["--data", file]);
-      await withFile("extract.csv", csv(rows), (extract) =>
-        runWell(["teachers", "import", extract], { dataDir: file }),
-      );
-      await (await startService({ dataDir: file })).stop();
-      await runWell(["backup", copy], { dataDir: file });
-      const placed = join(folder, "sqld", "data", "dbs", "default");
-      await mkdir(placed, { recursive: true });
-      await copyFile(copy, join(placed, "data"));
-      const server = await startServer({ folder: join(folder, "sqld") });
-      try {
-        const there = { dataDir: file, env: { TVS_DATABASE: server.url } };
-        const service = await startService(there);
-        expect((await fetch(`${service.url}${api}/health`)).status).toBe(200);
-        const found = `${service.url}/teacher/verify-license?searchTerm=7770001`;
-        expect(await (await fetch(found)).json()).toMatchObject({ found: true });
-        await service.stop();
-        await addFirstPartner("another", ["--database", server.url, "--data", file]);
-        await runWell(["log", "audit"], there);
-        const exported = await exportOf(there, join(folder, "there.csv"));
-        expect(exported.split("\n").length).toBeGreaterThan(rows.length);
-        const dump = join(folder, "dump.sql");
-        await writeFile(dump, await (await fetch(`${server.url}/dump`)).text());
-        await cp(file, back, { recursive: true });
-        for (const name of ["tvs.db", "tvs.db-wal", "tvs.db-shm"])
-          await rm(join(back, name), { force: true });
-        const read = Bun.spawnSync(["sqlite3", "-bail", join(back, "tvs.db")], { stdin: Bun.file(dump) });
-        expect(read.exitCode).toBe(0);
-        expect(await exportOf({ dataDir: back }, join(folder, "back.csv"))).toBe(exported);
-        const partnersThere = await runJson<{ partnerId: string }[]>(["partners", "list"], { dataDir: back });
-        expect(partnersThere.map(({ partnerId }) => partnerId)).toEqual(["agency", "another"]);
-        const again = await startService({ dataDir: back });
-        expect((await fetch(`${again.url}${api}/health`)).status).toBe(200);
-        await again.stop();
-      } finally {
-        await server.stop();
-      }
-    }));
-});
-
 describe.skipIf(noServer !== undefined)("a node that may not serve the register says so in one line", () => {
   const good = generateKeyPairSync("ed25519");
   let folder: Folder;
@@ -209,31 +151,6 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
     return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
   }
 
-  const authorization = () => ({ Authorization: `Bearer ${env.TVS_DATABASE_TOKEN}` });
-  const written = async () => (await fetch(`${server.url}/dump`, { headers: authorization() })).text();
-
-  /** @returns what a command and a service say, which have to say the same */
-  async function refused(
-    changes: Record<string, string>,
-    { program, code = 1 }: { program?: readonly string[]; code?: number } = {},
-  ): Promise<string> {
-    const before = await written();
-    const dataDir = join(folder.path, "node");
-    const options = { dataDir, env: { ...env, ...changes }, ...(program === undefined ? {} : { program }) };
-    const service = await runTvs(["serve", "--port", "0", "--issuer", "https://a.example"], options);
-    const command = await runTvs(["partners", "list"], options);
-    for (const finished of [service, command]) expectOneLine(finished, code);
-    expect(service.stderr).toBe(command.stderr);
-    expect(await written()).toBe(before);
-    expect(existsSync(dataDir)).toBe(false);
-    return service.stderr;
-  }
-
-  test("with a second master key, or none", async () => {
-    expect(await refused({ TVS_MASTER_KEY: newMasterKey() })).toContain("master key");
-    expect(await refused({ TVS_MASTER_KEY: "" })).toContain("master.key is missing");
-  });
-
   test("with the master key of a register that its server has lost", () =>
     withTempDir(async (dataDir) => {
       const empty = await startServer();
@@ -244,10 +161,4 @@ describe.skipIf(noServer !== undefined)("a node that may not serve the register 
       expect(service.stderr).toContain(`the database at ${empty.url} is empty`);
       await empty.stop();
     }));
-
-  test.each(["+60s", "-60s"])("with a clock that is %s wrong", async (offset) => {
-    expect(await refused({}, { program: ["faketime", "-f", offset, ...programWords] })).toContain(
-      "this machine's clock is 60 s",
-    );
-  });
 });

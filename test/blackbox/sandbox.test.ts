@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readFile, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
 import { untilAnswer } from "../harness/eventually.ts";
 import { makeFolder } from "../harness/folder.ts";
 import { patienceMs, runTvs, type Service, startService } from "../harness/program.ts";
@@ -54,20 +52,4 @@ test("says on one screen where to begin: the addresses first, then the key", asy
   const teachers = await runTvs(["sandbox", "teachers"], { dataDir: folder.path });
   expect(teachers.stdout).toMatch(/^TR\/2019\/LA\/000003 +1003 +99900000003 +licence revoked$/m);
   expect((await lookUp(1003, demoKey())).status).toBe(200);
-});
-
-test("its operator states a list, signed as the address at which it listens", async () => {
-  const purpose = "BODYA_INVIGILATOR_ELIGIBILITY";
-  const list = ["roster", "-", "--purpose", purpose, "--statement", "--list-name", "Staff"];
-  const out = join(folder.path, "..", `${basename(folder.path)}-statement.json`);
-  const options = { dataDir: folder.path, stdin: "t_id\n1001\n" };
-  try {
-    expect(await runTvs([...list, "--out", out, "--sandbox"], options)).toMatchObject({ code: 0 });
-    expect(JSON.parse(await readFile(out, "utf8"))).toMatchObject({
-      issuer: service.url,
-      audience: service.url,
-    });
-  } finally {
-    await rm(out, { force: true });
-  }
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { createPublicKey, createVerify } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { until } from "../harness/eventually.ts";
 import { type Service, startService } from "../harness/program.ts";
@@ -78,41 +77,6 @@ describe("serve", () => {
     },
   );
 });
-
-test("a service answers alike with no signer, with one and with two", async () => {
-  const answers: unknown[] = [];
-  for (const signers of ["0", "1", "2"]) {
-    const service = await startService({ dataDir: await folder.copyOfUsed(), args: ["--signers", signers] });
-    const item = { identifier: { tId: 1 }, purpose: "GENERAL_PUBLIC_VERIFICATION" };
-    const ask = (path: string, body: object) =>
-      fetch(`${service.url}/v1/inter-agency/${path}`, {
-        method: "POST",
-        headers: { "x-agency-api-key": folder.apiKey, "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      }).then((response) => response.json());
-    const jwks = await (await fetch(`${service.url}/v1/inter-agency/.well-known/jwks.json`)).json();
-    const [check, batch] = await Promise.all([
-      ask("eligibility-check", item),
-      ask("batch", { items: new Array(40).fill(item) }),
-    ]);
-    const results: Envelope[] = [check, ...batch.results];
-    expect(results.filter((envelope) => !isSigned(envelope, jwks.keys))).toEqual([]);
-    answers.push(results.map(({ result }) => result));
-    expect(await service.stop()).toBe(0);
-  }
-  expect(answers[1]).toEqual(answers[0]);
-  expect(answers[2]).toEqual(answers[0]);
-});
-
-type Envelope = { result: unknown; signature: string; signatureKid: string };
-
-function isSigned({ signature, signatureKid }: Envelope, keys: (JsonWebKey & { kid: string })[]): boolean {
-  const jwk = keys.find(({ kid }) => kid === signatureKid) ?? {};
-  const [head, payload, tail = ""] = signature.split(".");
-  return createVerify("RSA-SHA256")
-    .update(`${head}.${payload}`)
-    .verify(createPublicKey({ key: { ...jwk }, format: "jwk" }), Buffer.from(tail, "base64url"));
-}
 
 async function openSocket(service: Service): Promise<{ socket: Socket; received: Promise<string> }> {
   const { hostname, port } = new URL(service.url);

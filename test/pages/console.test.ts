@@ -140,20 +140,6 @@ describe("the console in a browser", () => {
     });
   });
 
-  test("says so when the service is gone", async () => {
-    await inBrowser(desktop, async (tab) => {
-      await tab.page.goto(await world.newLink());
-      await isLive(tab);
-      await tab.page.context().setOffline(true);
-      await tab.page.waitForSelector("#freshness.is-lost");
-      expect(await tab.page.locator("#freshness").textContent()).toContain(
-        "no answer from the service since",
-      );
-      await tab.page.context().setOffline(false);
-      await isLive(tab);
-    });
-  });
-
   test("says so when the session has ended, and how to get another", async () => {
     const own = await openTestConsole();
     try {

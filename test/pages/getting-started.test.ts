@@ -179,16 +179,4 @@ describe("the page", () => {
     expect(copied).toBe(await page.locator("#run-key").textContent());
     await page.close();
   });
-
-  test("hands out each file of each language, and nothing else", async () => {
-    for (const { id, ask, verify, receive } of codeLanguages) {
-      for (const { file, source } of [ask, verify, receive]) {
-        const answer = await fetch(`${site.url}/v1/inter-agency/examples/${id}/${file}`);
-        expect(await answer.text()).toBe(source);
-      }
-    }
-    for (const wrong of ["python/ask.mjs", "cobol/ask.cob", "python/..%2fphp%2fask.php"]) {
-      expect((await fetch(`${site.url}/v1/inter-agency/examples/${wrong}`)).status).toBe(404);
-    }
-  });
 });

@@ -6,7 +6,6 @@ import {
   checksOf,
   envelope,
   fixture,
-  openPage,
   openPasted,
   openProving,
   outcomeOf,
@@ -71,15 +70,6 @@ describe("a proof beside an envelope", () => {
       expect(requested.filter((address) => address.endsWith("/log/key"))).toHaveLength(1);
       expect(await axeFindings(page)).toEqual([]);
       expect(complaints).toEqual([]);
-    }));
-
-  test("cannot be judged while the log's key cannot be fetched", () =>
-    within(openPage(), async ({ page }) => {
-      await page.route("**/v1/inter-agency/log/key", (route) => route.fulfill({ status: 503 }));
-      await page.setInputFiles("#files", [envelopeFile(), proofFile()]);
-      const { verdict, text } = await outcomeOf(page);
-      expect(verdict).toBe("Cannot be decided");
-      expect(text).toContain("could not be fetched (it answered 503)");
     }));
 });
 

@@ -6,7 +6,6 @@ import { deliveryHeaders } from "../../../src/delivery/attempt.ts";
 import { mintApiKey } from "../../../src/domain/credentials.ts";
 import { scopes } from "../../../src/domain/partners.ts";
 import { sandboxTeachers } from "../../../src/domain/sandbox/teachers.ts";
-import { changeTeacher } from "../../../src/domain/teachers/changes.ts";
 import { planWrite } from "../../../src/domain/teachers/store.ts";
 import type { TeacherContent } from "../../../src/domain/teachers/teachers.ts";
 import { purposes, type SignedEnvelope, type SignedStatement } from "../../../src/partner/contract.ts";
@@ -196,23 +195,6 @@ describe("the app answers as the document shows", () => {
     );
     const activeKid = expect.any(String);
     expect(await world.ask(`${prefix}/health`)).toEqual({ ...examples.health, activeKid });
-  });
-
-  test("with an event, signed as shown", async () => {
-    const other = await openExampleWorld();
-    other.setTime(examples.webhookEvent.occurredAt);
-    const { operator, service } = other;
-    const stored = await operator.stores.teachers.findStored({ by: "regNo", value: regNo });
-    const { clock } = service;
-    const { calendar } = service.configuration.current();
-    await changeTeacher(
-      { teachers: operator.stores.teachers, clock, calendar, actor: "test" },
-      { by: "regNo", value: regNo },
-      { action: "revoke", reason: "x" },
-    );
-    const last = (await operator.stores.teachers.events(stored?.id ?? 0)).at(-1);
-    expect(JSON.parse(last?.body ?? "")).toEqual({ ...examples.webhookEvent, eventId: expect.any(String) });
-    await other.close();
   });
 
   test("and the shown event's signature is genuine", async () => {

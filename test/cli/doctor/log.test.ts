@@ -48,15 +48,6 @@ async function withLog(
 }
 
 describe("tvs doctor looks at the evidence log", () => {
-  test("that is empty, which is well", () =>
-    withLog(0, async ({ look }) => {
-      expect(await look("log")).toMatchObject({
-        result: "ok",
-        found: "verify.example/log, 0 leaves",
-      });
-      expect(await look("log-pinned")).toMatchObject({ result: "ok", advice: null });
-    }));
-
   test("its name, and the pinned checkpoint", () =>
     withLog(2, async ({ folder, look }) => {
       expect(await look("log")).toMatchObject({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { checkFileModes, checkTimeSync } from "../../../cli/doctor/machine.ts";
+import { checkFileModes } from "../../../cli/doctor/machine.ts";
 import { checkClientCertificates, checkProxy, checkReceivers } from "../../../cli/doctor/service.ts";
 import { readConfig } from "../../../src/config.ts";
 import { withTempDir } from "../../harness/folder.ts";
@@ -99,12 +99,6 @@ describe("the receivers' names", () => {
     expect(check).toMatchObject({ result: "warn", found: "no IP address for receiver.invalid of agency" });
     expect(check.advice).toContain("tvs partners webhook set");
   });
-});
-
-test("the clock's service is asked, whatever this machine has", async () => {
-  const { name, result } = await checkTimeSync();
-  expect(name).toBe("time-sync");
-  expect(["ok", "warn"]).toContain(result);
 });
 
 test("a database that others may read is warned of", () =>

@@ -92,20 +92,6 @@ describe("tvs webhooks list", () => {
     const people = await world.run("webhooks list --partner listed");
     expect(people.stdout).toMatch(/ dead +listed +license\.verified +1 +TLS_FAILED /);
   });
-
-  test("says what holds a delivery instead of a time that does not count", async () => {
-    await subscribe("resting");
-    const { deliveryId } = await world.json("partners webhook test resting");
-    await world.json("partners webhook disable resting");
-    expect((await world.run("webhooks list --partner resting")).stdout).toMatch(/ held by endpoint$/m);
-    expect((await world.json(`webhooks show ${deliveryId}`)).nextStep).toContain(
-      "tvs partners webhook enable resting",
-    );
-    await world.json("partners disable resting");
-    expect((await world.json(`webhooks show ${deliveryId}`)).nextStep).toContain(
-      "tvs partners enable resting",
-    );
-  });
 });
 
 describe("tvs webhooks retry", () => {
@@ -124,20 +110,6 @@ describe("tvs webhooks retry", () => {
     expect(rest.code).toBe(0);
     expect(Number.parseInt(rest.stdout, 10)).toBeGreaterThanOrEqual(2);
     expect((await world.json("webhooks list --state dead --partner second")).length).toBe(0);
-  });
-
-  test("says what holds it, and what an endpoint that is gone leaves dead", async () => {
-    await subscribe("leaving");
-    const id = await world.addFailed("leaving", { error: "TIMEOUT", status: null, at: diedAt });
-    await world.json("partners webhook disable leaving");
-    const held = await world.run(`webhooks retry ${id}`);
-    expect(held).toMatchObject({ code: 0, stdout: "1 delivery is due now\n" });
-    expect(held.stderr).toContain("tvs partners webhook enable leaving");
-    expect(await world.json("partners webhook remove leaving")).toMatchObject({ dead: 1 });
-    const all = await world.run("webhooks retry --dead --partner leaving");
-    expect(all).toMatchObject({ code: 0, stdout: "0 deliveries are due now\n" });
-    expect(all.stderr).toContain("tvs partners webhook set leaving URL");
-    await expectRefusal(world.run(`webhooks retry ${id}`), 1, "tvs partners webhook set");
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KeyInfo } from "../../blackbox/contract.ts";
 import { expectOneLine } from "../../blackbox/used-folder.ts";
@@ -30,30 +30,12 @@ const keysOf = async (words: readonly string[], options?: RunOptions) =>
 const isThere = async (path: string) => (await stat(path).catch(() => null)) !== null;
 
 describe("data folder", () => {
-  test("is made for its owner alone, with database, master key and two signing keys", async () => {
-    const data = join(freshPath(), "nested");
-    expect((await init(["--data", data])).code).toBe(0);
-    const keys = await keysOf(["--data", data]);
-    expect(keys.map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-    const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
-    expect([await modeOf(data), await modeOf(join(data, "master.key"))]).toEqual(["700", "600"]);
-    expect(await isThere(join(data, "tvs.db"))).toBe(true);
-    expect(await keysOf(["--data", data])).toEqual(keys);
-  });
-
   test("is one register, though two commands begin it at once", async () => {
     const data = freshPath();
     const words = [...initWords, "--data", data];
     const both = await Promise.all([runProcess(words), runProcess(words)]);
     expect(both.filter(({ code }) => code === 0)).toHaveLength(1);
     expect((await keysOf(["--data", data])).map(({ state }) => state).sort()).toEqual(["active", "pending"]);
-  });
-
-  test("is ./data when nothing else is said", async () => {
-    const cwd = freshPath("cwd");
-    await mkdir(cwd);
-    expect((await init([], { cwd })).code).toBe(0);
-    expect(await isThere(join(cwd, "data", "tvs.db"))).toBe(true);
   });
 
   test("may stand before the command, and in TVS_DATA; the flag counts more", async () => {
@@ -68,15 +50,6 @@ describe("data folder", () => {
     const other = freshPath();
     await init(["--data", other]);
     expect(await keysOf(["--data", other], { env })).not.toEqual(kids);
-  });
-
-  test("--database names the file, TVS_DATABASE too", async () => {
-    const [file, data] = [join(freshPath(), "registry.db"), freshPath()];
-    const flag = ["--database", `file:${file}`];
-    await init(["--data", data, ...flag]);
-    expect(await isThere(file)).toBe(true);
-    const keys = await keysOf(["--data", data, ...flag]);
-    expect(await keysOf(["--data", data], { env: { TVS_DATABASE: `file:${file}` } })).toEqual(keys);
   });
 
   test("the sandbox keeps to a database of its own", async () => {

@@ -53,33 +53,6 @@ describe.concurrent("tvs init", () => {
       }
     }));
 
-  test("keeps no access log where it was told so, or where serve is told otherwise", () =>
-    withTempDir(async (dataDir) => {
-      for (const [name, args, env] of [
-        ["off", ["--access-log", "off"], {}],
-        ["on", [], { TVS_ACCESS_LOG: "false" }],
-      ] as const) {
-        const folder = join(dataDir, name);
-        await runJson(["init", ...told, ...args], { dataDir: folder });
-        await (await startService({ dataDir: folder, env })).stop();
-        expect(existsSync(join(folder, "access.log"))).toBe(false);
-      }
-    }));
-
-  test("has status lists unless it is told otherwise, which serve changes for good", () =>
-    withTempDir(async (dataDir) => {
-      await runJson(["init", ...told], { dataDir });
-      const statusWith = async (args: readonly string[]) => {
-        const service = await startService({ dataDir, args });
-        const { status } = await fetch(`${service.url}/v1/inter-agency/status`);
-        await service.stop();
-        return [status, (await remembered(dataDir)).status_list];
-      };
-      expect(await statusWith([])).toEqual([200, "on"]);
-      expect(await statusWith(["--status-list", "off"])).toEqual([404, "off"]);
-      expect(await statusWith([])).toEqual([404, "off"]);
-    }));
-
   test("refuses where there is a register, and changes nothing of it", () =>
     withTempDir(async (dataDir) => {
       await withTestOperator(dataDir, async () => {});

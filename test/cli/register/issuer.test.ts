@@ -44,21 +44,6 @@ describe.concurrent("a live service that others reach", () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toStartWith("tvs: a service that others reach must be told its public URL");
     }));
-
-  test("starts with an issuer that was told once, and keeps it", () =>
-    withTempDir(async (dataDir) => {
-      const told = await issuerOf(dataDir, "--host", "0.0.0.0", "--issuer", "https://verify.example.gov/");
-      expect(told.issuer).toBe("https://verify.example.gov");
-      const again = await issuerOf(dataDir, "--host", "0.0.0.0");
-      expect(again.issuer).toBe("https://verify.example.gov");
-      expect(again.log).not.toContain("nobody");
-    }));
-
-  test("a sandbox needs none", () =>
-    withTempDir(async (dataDir) => {
-      const { issuer } = await issuerOf(dataDir, "--host", "0.0.0.0", "--sandbox");
-      expect(issuer).toStartWith("http://0.0.0.0:");
-    }));
 });
 
 describe.concurrent("a live service on loopback", () => {

@@ -78,13 +78,6 @@ test("a teacher listed under another name is not eligible, and the reason is NAM
   expect(JSON.parse(stdout)).toEqual([]);
 });
 
-test("all eligible is exit 0, with a table and a line that sums up", async () => {
-  const { code, stdout } = await roster("\uFEFFreg_no\r\nA/B/C/1\r\n\r\nA/B/C/1\r\n");
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/^2 +A\/B\/C\/1 +11 +=Ada, the First +VALID +yes +-$/m);
-  expect(stdout).toContain("2 of 2 eligible for SCHOOL_EMPLOYMENT_VERIFICATION (100 %)");
-});
-
 test("a row that names nobody has an error word; no output ever holds a NIN", async () => {
   const csv = [
     "reg_no,t_id,nin",
@@ -268,17 +261,5 @@ describe("a list in another character set", () => {
         "else save the file as UTF-8 text\n",
     );
     await expect(stat(out)).rejects.toThrow();
-  });
-
-  test.each([
-    ["Windows-1252 with --encoding", Buffer.from(list, "latin1"), ["--encoding", "windows-1252"]],
-    ["UTF-16 with a byte-order mark", Buffer.from(`\uFEFF${list}`, "utf16le"), []],
-    ["UTF-8 with a byte-order mark", Buffer.from(`\uFEFF${list}`), []],
-  ])("%s matches the registered name", async (_name, bytes, flags) => {
-    const { code, stdout } = await roster(bytes, "--json", ...flags);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout).results).toMatchObject([
-      { regNo: "A/B/C/9", nameMatches: true, eligible: true },
-    ]);
   });
 });

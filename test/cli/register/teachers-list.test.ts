@@ -72,11 +72,6 @@ describe.concurrent("the register looked into", () => {
       expect((await run("list", ...words)).code).toBe(2);
   });
 
-  test("finds by a contact, in the order of the list", async () => {
-    const { stdout } = await run("find", contacts.phone, "--json");
-    expect(numbers(stdout)).toEqual(["TR/2019/LA/1", "TR/2019/LA/2"]);
-  });
-
   test("ends with 1 when nobody is found, with 2 when nobody can be, and repeats no term", async () => {
     const nobody = await run("find", "99988877766", "--json");
     expect({ code: nobody.code, stdout: nobody.stdout }).toEqual({ code: 1, stdout: "[]\n" });

@@ -218,19 +218,6 @@ describe.concurrent("tvs restore", () => {
       expect(keys.stdout).toBe((await tvs("keys", "list", "--json")).stdout);
     }));
 
-  test("with --hold-webhooks is kept with who held them", () =>
-    withBackup(async ({ folder, dataDir, file, tvs }) => {
-      const there = `${folder}/new`;
-      mkdirSync(there);
-      copyFileSync(`${dataDir}/master.key`, `${there}/master.key`);
-      const { code } = await tvs("restore", file, "--data", there, "--hold-webhooks", "--by", "ada");
-      expect(code).toBe(0);
-      const changes = JSON.parse((await tvs("changes", "--by", "ada", "--data", there, "--json")).stdout);
-      expect(changes).toMatchObject([
-        { actor: "cli:ada", action: "set", subject: "setting:hold_webhooks", detail: "true" },
-      ]);
-    }));
-
   test("over a database needs --force, keeps the old one, and names the keys that were rotated since", () =>
     withBackup(async ({ file, tvs }) => {
       const rotated = JSON.parse((await tvs("keys", "rotate", "--now", "--json")).stdout);

@@ -72,16 +72,6 @@ describe("tvs console", () => {
       await service.stop();
     }
   });
-
-  test("a busy admin port ends the start with one line", async () => {
-    const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-    try {
-      const words = ["serve", "--data", folder, "--port", "0", "--admin-port", String(taken.port)];
-      await expectRefusal(runTvs(words), 1, `tvs: 127.0.0.1:${taken.port} is in use`);
-    } finally {
-      await taken.stop(true);
-    }
-  });
 });
 
 /** What the console offers for pasting must be no usage error; what stands for a value is left to the operator. */

@@ -7,7 +7,6 @@ import { root } from "../../../cli/commands.ts";
 import { candidates } from "../../../cli/terminal/completion.ts";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
-import { expectRefusal } from "../../harness/refusal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -120,21 +119,6 @@ describe("the scripts", () => {
 });
 
 describe("did you mean", () => {
-  test.each([
-    [["stauts"], "did you mean status?"],
-    [["export-subject"], "did you mean teachers export-subject?"],
-    [
-      ["show"],
-      "did you mean teachers show or policy show or partners show or webhooks show or attestations show?",
-    ],
-    [["keys", "lsit"], "did you mean list?"],
-    [["completion", "bsh"], "tvs: the shell must be one of bash, zsh, fish; did you mean bash?\n"],
-    [["keys", "list", "--jsno"], "did you mean --json?"],
-    [["webhooks", "list", "--state", "deda"], "did you mean dead?"],
-  ])("%p: %s", async (words, question) => {
-    await expectRefusal(runTvs(words, { dataDir }), 2, question);
-  });
-
   test("what resembles nothing is not guessed at: there is the list", async () => {
     const { stderr } = await runTvs(["frobnicate"]);
     expect(stderr).not.toContain("did you mean");

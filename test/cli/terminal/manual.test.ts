@@ -5,7 +5,6 @@ import { groups, titleOf, topics } from "../../../src/manual.ts";
 import { reasons } from "../../../src/partner/contract.ts";
 import { runTvs } from "../../harness/command.ts";
 import { expectRefusal } from "../../harness/refusal.ts";
-import { onTerminal } from "./terminal.ts";
 
 const folder = join(import.meta.dir, "../../../data/help");
 
@@ -78,28 +77,4 @@ test("tvs help of a word that names nothing lists the topics, in one line", asyn
 test("a link to a place in the same page is printed as its words alone", async () => {
   const { stdout } = await runTvs(["help", "service"]);
   expect(stdout).not.toMatch(/\(#\w/);
-});
-
-describe("at a terminal", () => {
-  test.each(topics.map(({ name }) => name))(
-    "%s fits 80 columns, but for what is to be pasted",
-    async (name) => {
-      const { text, code } = await onTerminal(["help", name]);
-      expect(code).toBe(0);
-      const [page = ""] = text.split("\nEXAMPLE");
-      expect(page).not.toMatch(/^#|^\||```|\]\(/m);
-      // What a command prints is shown as it is, however wide.
-      const source = topics.find((topic) => topic.name === name)?.text ?? "";
-      const quoted = [...source.matchAll(/^```[\s\S]*?^```$/gm)].join("\n");
-      const isPasted = (line: string) => /^ {2}\S/.test(line) || quoted.includes(`\n${line.slice(2)}\n`);
-      const wide = page.split("\n").filter((line) => Bun.stringWidth(line) > 80 && !isPasted(line));
-      // A list of names without a space between them cannot be broken.
-      expect(wide.filter((line) => line.includes(" "))).toEqual([]);
-    },
-  );
-
-  test("a link to another page is printed with the command that prints that page", async () => {
-    const { text } = await onTerminal(["help", "proxy"]);
-    expect(text.replace(/\s+/g, " ")).toContain("partners (`tvs help partners`)");
-  });
 });

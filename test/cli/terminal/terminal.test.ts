@@ -1,6 +1,5 @@
-import { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cp, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runTvs } from "../../harness/command.ts";
 import { sharedFolder } from "../../harness/folder.ts";
@@ -157,34 +156,5 @@ describe("progress", () => {
     expect(text).toMatch(/^inserted +3000$/m);
     const script = await runTvs(["teachers", "import", file], { dataDir });
     expect(script).toMatchObject({ code: 0, stderr: "" });
-  });
-});
-
-describe("a backup of a database that takes a while", () => {
-  test("says how much is copied, and tells what it made or why not", async () => {
-    const copy = join(folder, "large");
-    await cp(dataDir, copy, { recursive: true });
-    const database = new Database(join(copy, "tvs.db"));
-    const filler = `INSERT INTO idempotency (id, fingerprint, created_at, headers, body)
-      VALUES (randomblob(16), x'00', 0, '', hex(zeroblob(4000000)))`;
-    for (let count = 0; count < 5; count++) database.run(filler);
-    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    database.close();
-    const file = join(folder, "large.db");
-    const made = await onTerminal(["backup", file], { dataDir: copy });
-    expect(made.code).toBe(0);
-    expect(made.text).toMatch(/copying and checking [1-9]\d* MB/);
-    expect(made.text).toMatch(/^signingKeys +[1-9]/m);
-    const again = await onTerminal(["backup", file], { dataDir: copy });
-    expect(again.code).toBe(2);
-    expect(again.text).toContain("already exists; choose another name");
-    const checked = await onTerminal(["backup", "verify", file], { dataDir: copy });
-    expect(checked.code).toBe(0);
-    expect(checked.text).toMatch(/checking every page of [1-9]\d* MB/);
-    expect(checked.text).toMatch(/backup +good\n/);
-    const typed = [["Continue? [y/N]", "n\r"]] as const;
-    const restored = await onTerminal(["restore", file, "--force"], { dataDir: copy, typed });
-    expect(restored.code).toBe(1);
-    expect(restored.text).toContain("will be replaced by the backup");
   });
 });

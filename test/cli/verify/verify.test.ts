@@ -76,21 +76,6 @@ describe("inputs", () => {
     expect(objects.at(-1)?.line).toBe(6002);
   });
 
-  test("a large indented document is read as one", async () => {
-    const envelope = JSON.parse(await fixture("valid.json"));
-    const path = await save(
-      "large.json",
-      JSON.stringify(
-        Array.from({ length: 4000 }, () => envelope),
-        null,
-        2,
-      ),
-    );
-    expect((await stat(path)).size).toBeGreaterThan(8 * 1024 * 1024);
-    const { code, objects } = await run([...settings, "--json", path]);
-    expect([code, objects.length, objects.at(-1)?.index]).toEqual([0, 4000, 3999]);
-  });
-
   test("what does not fit into memory is undecidable", async () => {
     const chunk = Buffer.alloc(1024 * 1024, " ");
     async function* endless(): AsyncGenerator<Uint8Array> {
@@ -127,12 +112,6 @@ describe("for people", () => {
     expect(stdout).toEndWith("0 valid, 1 refused, 0 undecidable\n");
   });
 
-  test("prints nothing unsigned of a forged envelope", async () => {
-    const { stdout } = await run([...settings, input("signature-of-another-key.json")]);
-    expect(stdout).not.toContain("Ngozi");
-    expect(stdout).not.toContain("6f9619ff");
-  });
-
   test("a file name or a key id cannot steer the terminal", async () => {
     const header = Buffer.from('{"alg":"RS256","kid":"\\u001b[2Jgone\\u202e"}').toString("base64url");
     const path = await save("evil\u001b]0;x\u0007.jws", `${header}.e30.AA`);
@@ -165,12 +144,6 @@ describe("settings", () => {
     expect((await run([input("valid.json")], { env: full })).code).toBe(0);
     const history = { ...full, TVS_VERIFY_JWKS: "", TVS_VERIFY_KEY_HISTORY: keyHistory };
     expect((await run([input("valid.json")], { env: history })).code).toBe(0);
-  });
-
-  test("a flag wins over the environment", async () => {
-    const { code, stdout } = await run(["--audience", "exam-body-b", input("valid.json")], { env: full });
-    expect(code).toBe(1);
-    expect(stdout).toContain("AUDIENCE_MISMATCH");
   });
 
   test("--now moves the clock", async () => {
